@@ -1,0 +1,42 @@
+# Needs make and Python >= 3.11; everything else goes into .venv, from PyPI.
+
+PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench clean
+
+demo: .venv/demo.stamp
+	$(BIN)/python examples/demo.py
+
+test: .venv/test.stamp
+	$(BIN)/python -m pytest -q -n 2
+
+lint: .venv/lint.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: .venv/test.stamp
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf .venv build *.egg-info
+
+# A stamp per extra of pyproject.toml: the second run installs nothing.
+.venv/%.stamp: pyproject.toml | $(BIN)/python
+	@echo "installing the packages for '$*' from PyPI into .venv"
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+# A python3.x on the PATH may be a shim that does not run, or lack venv: try each.
+$(BIN)/python:
+	@for python in $(PYTHONS); do \
+	    if $$python -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	        echo "setting up .venv with $$($$python --version)"; \
+	        exec $$python -m venv --clear .venv; \
+	    fi; \
+	done; \
+	echo 'tadc needs Python 3.11 or newer with the venv module; found none on the PATH.' >&2; \
+	echo 'Name one: make $(or $(MAKECMDGOALS),demo) PYTHON=/path/to/python3' >&2; \
+	exit 1

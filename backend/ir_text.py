@@ -1,0 +1,205 @@
+"""Scalar functions written as Python expressions, recorded as LLVM IR text.
+
+    f = Function("tadc_square_f64", F64)
+    text = f.define(f.x * f.x)
+
+Values are strict: no fast-math flag is ever set, so the result of a function is the same
+on every target. The same code makes a function over vectors: give it a vector type.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Type:
+    """A float (`f32`, `f64`) or integer type, or a vector of `lanes` of it."""
+
+    is_float: bool
+    bits: int
+    lanes: int = 1
+
+    @property
+    def element(self) -> str:
+        """One lane in LLVM's spelling."""
+        return ({32: "float", 64: "double"} if self.is_float else {self.bits: f"i{self.bits}"})[self.bits]
+
+    def __str__(self) -> str:
+        return self.element if self.lanes == 1 else f"<{self.lanes} x {self.element}>"
+
+    @property
+    def suffix(self) -> str:
+        """As in the names of intrinsics: `f64`, `v8f64`."""
+        name = ("f" if self.is_float else "i") + str(self.bits)
+        return name if self.lanes == 1 else f"v{self.lanes}{name}"
+
+    @property
+    def integer(self) -> Type:
+        """Integers of the same width and lanes."""
+        return Type(False, self.bits, self.lanes)
+
+    def constant(self, value: float | int) -> str:
+        """A literal, the same in every lane. Floats are rounded to the type."""
+        if self.is_float:
+            rounded = struct.unpack("f", struct.pack("f", value))[0] if self.bits == 32 else float(value)
+            text = f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
+        else:
+            # As a signed number: LLVM rejects what its type cannot hold.
+            text = str((int(value) + (1 << self.bits - 1)) % (1 << self.bits) - (1 << self.bits - 1))
+        return text if self.lanes == 1 else f"splat ({self.element} {text})"
+
+
+F32, F64 = Type(True, 32), Type(True, 64)
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A value of the function under construction; Python's operators append to it."""
+
+    function: Function
+    name: str
+    type: Type
+
+    def _binary(self, other: Value | float, float_op: str, integer_op: str) -> Value:
+        op = float_op if self.type.is_float else integer_op
+        return self.function.emit(self.type, f"{op} {self.type} {self.name}, {self._name_of(other)}")
+
+    def _name_of(self, other: Value | float) -> str:
+        return other.name if isinstance(other, Value) else self.type.constant(other)
+
+    def __add__(self, other: Value | float) -> Value:
+        return self._binary(other, "fadd", "add")
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self._binary(other, "fsub", "sub")
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self._binary(other, "fmul", "mul")
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self._binary(other, "fdiv", "udiv")
+
+    def __neg__(self) -> Value:
+        return self.function.emit(self.type, f"fneg {self.type} {self.name}")
+
+    def __lshift__(self, other: Value | int) -> Value:
+        return self._binary(other, "", "shl")
+
+    def __rshift__(self, other: Value | int) -> Value:
+        """Keeps the sign, as Python's does."""
+        return self._binary(other, "", "ashr")
+
+    def logical_shift(self, other: Value | int) -> Value:
+        """Right shift that brings in zeros."""
+        return self._binary(other, "", "lshr")
+
+    def __and__(self, other: Value | int) -> Value:
+        return self._binary(other, "", "and")
+
+    def __or__(self, other: Value | int) -> Value:
+        return self._binary(other, "", "or")
+
+    def __xor__(self, other: Value | int) -> Value:
+        return self._binary(other, "", "xor")
+
+    def compare(self, predicate: str, other: Value | float) -> Value:
+        """`olt`, `ogt`, `ult`, … of floats; `eq`, `slt`, … of integers."""
+        op = "fcmp" if self.type.is_float else "icmp"
+        text = f"{op} {predicate} {self.type} {self.name}, {self._name_of(other)}"
+        return self.function.emit(Type(False, 1, self.type.lanes), text)
+
+    def convert(self, op: str, type: Type) -> Value:
+        """`bitcast`, `zext`, `trunc`, `fpext`, `uitofp`, … to a type."""
+        return self.function.emit(type, f"{op} {self.type} {self.name} to {type}")
+
+    @property
+    def bits(self) -> Value:
+        """The bits of a float as an integer."""
+        return self.convert("bitcast", self.type.integer)
+
+    @property
+    def as_float(self) -> Value:
+        """The float with these bits."""
+        return self.convert("bitcast", Type(True, self.type.bits, self.type.lanes))
+
+
+@dataclass
+class Function:
+    """A function of one or two arguments of one type, under construction."""
+
+    name: str
+    type: Type
+    arity: int = 1
+    attributes: str = "alwaysinline"
+    lines: list[str] = field(default_factory=list[str])
+    count: int = 0
+
+    @property
+    def x(self) -> Value:
+        """The first argument."""
+        return Value(self, "%x", self.type)
+
+    @property
+    def y(self) -> Value:
+        """The second argument."""
+        return Value(self, "%y", self.type)
+
+    def emit(self, type: Type, text: str) -> Value:
+        """Append an instruction."""
+        self.count += 1
+        value = Value(self, f"%v{self.count}", type)
+        self.lines.append(f"  {value.name} = {text}")
+        return value
+
+    def constant(self, type: Type, value: float | int) -> Value:
+        """A literal as a value."""
+        return Value(self, type.constant(value), type)
+
+    def call(self, name: str, type: Type, *operands: Value) -> Value:
+        """A call of a function or an intrinsic."""
+        arguments = ", ".join(f"{o.type} {o.name}" for o in operands)
+        return self.emit(type, f"call {type} @{name}({arguments})")
+
+    def fma(self, a: Value, b: Value | float, c: Value | float) -> Value:
+        """`a * b + c`, rounded once."""
+        b, c = (o if isinstance(o, Value) else self.constant(a.type, o) for o in (b, c))
+        return self.call(f"llvm.fma.{a.type.suffix}", a.type, a, b, c)
+
+    def fabs(self, a: Value) -> Value:
+        """The absolute value."""
+        return self.call(f"llvm.fabs.{a.type.suffix}", a.type, a)
+
+    def copysign(self, a: Value, sign: Value) -> Value:
+        """The magnitude of `a` with the sign of `sign`."""
+        return self.call(f"llvm.copysign.{a.type.suffix}", a.type, a, sign)
+
+    def select(self, condition: Value, a: Value | float, b: Value | float) -> Value:
+        """`a` where the condition holds, else `b`; not both are literals."""
+        type = a.type if isinstance(a, Value) else b.type if isinstance(b, Value) else self.type
+        a, b = (o if isinstance(o, Value) else self.constant(type, o) for o in (a, b))
+        return self.emit(type, f"select {condition.type} {condition.name}, {type} {a.name}, {type} {b.name}")
+
+    def horner(self, x: Value, coefficients: tuple[float, ...]) -> Value:
+        """The polynomial with these coefficients, lowest degree first."""
+        result = self.constant(x.type, coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            result = self.fma(result, x, c)
+        return result
+
+    def define(self, result: Value) -> str:
+        """The text of the function: it returns `result`."""
+        arguments = ", ".join(f"{self.type} %{n}" for n in "xy"[: self.arity])
+        head = f"define internal {self.type} @{self.name}({arguments}) {self.attributes} nounwind memory(none) {{"
+        return "\n".join([head, *self.lines, f"  ret {result.type} {result.name}", "}", ""])
+
+
+def declarations(text: str) -> set[str]:
+    """`declare` lines of the intrinsics that a text calls."""
+    lines: set[str] = set()
+    for kind, name, operands in re.findall(r"call ([^@\n]+) @(llvm\.[\w.]+)\(([^\n]*)\)", text):
+        types = re.findall(r"(<[^>]*>|\w+) (?:%[\w.]+|splat \([^)]*\)|0x\w+|-?\d+|true|false)", operands)
+        lines.add(f"declare {kind} @{name}({', '.join(types)})")
+    return lines

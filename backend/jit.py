@@ -1,0 +1,50 @@
+"""Object bytes to addresses in this process."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.backend.object_code import LLVM_LOCK
+from tadc.backend.target import binding, host_machine
+
+_numbers = itertools.count()
+_jit: Any = None
+
+
+class Library:
+    """Loaded object code; its code stays in memory as long as this object does."""
+
+    def __init__(self, tracker: Any, addresses: dict[str, int]) -> None:
+        self._tracker = tracker
+        self.addresses = addresses
+
+    def __getitem__(self, symbol: str) -> int:
+        """The address of a symbol that `load` was asked for."""
+        return self.addresses[symbol]
+
+
+def load(code: bytes, symbols: Sequence[str]) -> Library:
+    """Link an object file into this process; each call has a namespace of its own.
+
+    Raises:
+        LinkError: the code or the process lacks a symbol.
+    """
+    global _jit
+    llvm = binding()
+    with LLVM_LOCK:
+        if _jit is None:
+            _jit = llvm.create_lljit_compiler(host_machine(2))
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for symbol in symbols:
+            builder.export_symbol(symbol)
+        try:
+            tracker = builder.link(_jit, f"tadc.{next(_numbers)}")
+            return Library(tracker, {symbol: tracker[symbol] for symbol in symbols})
+        except (RuntimeError, KeyError) as error:
+            raise LinkError(f"cannot link {', '.join(symbols)}: {error}") from error
+
+
+class LinkError(RuntimeError):
+    """Object code that needs or lacks a symbol."""

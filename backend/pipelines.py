@@ -1,0 +1,87 @@
+"""Upstream lowering: memref-level or gpu-level MLIR to the llvm dialect, then to LLVM IR text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tadc.backend.errors import backend_error
+from tadc.backend.math_calls import replace_math_ops
+from tadc.backend.target import Target
+from tadc.dialect import mlir
+from tadc.dialect.mlir import ir, passmanager
+
+#: Before scalar functions become calls, which upstream passes cannot merge.
+CLEAN_UP = "builtin.module(canonicalize,cse,lower-affine,canonicalize,cse)"
+
+#: What the back end runs after `math_calls` for the CPU.
+CPU_PIPELINE = (
+    "builtin.module(convert-math-to-libm,convert-scf-to-cf,convert-vector-to-llvm,"
+    "expand-strided-metadata,lower-affine,finalize-memref-to-llvm,convert-arith-to-llvm,"
+    "convert-index-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},"
+    "convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+)
+
+#: The same for a gpu.module; `math` becomes calls of libdevice's `__nv_*`.
+GPU_PIPELINE = (
+    "builtin.module(canonicalize,cse,lower-affine,convert-vector-to-scf,convert-scf-to-cf,canonicalize,cse,"
+    "gpu.module(expand-strided-metadata,lower-affine,"
+    "convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1 index-bitwidth=64 has-redux=0},"
+    "convert-vector-to-llvm,convert-nvvm-to-llvm,convert-ub-to-llvm,canonicalize,cse,"
+    "reconcile-unrealized-casts))"
+)
+
+
+def lower_to_llvm_dialect(module: ir.Module, target: Target) -> None:
+    """Lower a module in place to the llvm dialect; for CUDA its gpu modules, to llvm and nvvm.
+
+    No floating-point operation is reassociated, contracted or approximated.
+
+    Raises:
+        ir.MLIRError: a pass fails; the module is then left half lowered.
+    """
+    if target.is_cuda:
+        _run(GPU_PIPELINE, module)
+        return
+    _run(CLEAN_UP, module)
+    replace_math_ops(module)
+    _run(CPU_PIPELINE, module)
+
+
+def _run(pipeline: str, module: ir.Module) -> None:
+    with module.context:
+        passmanager.PassManager.parse(pipeline).run(module.operation)
+
+
+def translate(module: ir.Module) -> str:
+    """LLVM IR text of a module of the llvm dialect, or of its one gpu module.
+
+    Functions that the text calls are declarations; `llvm_ir.complete` defines them.
+
+    Raises:
+        CompileError: TAD0601, an operation has no translation (upstream would crash on it).
+    """
+    kernels = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
+    if len(kernels) > 1:
+        raise backend_error("TAD0601", f"a module holds {len(kernels)} gpu modules; one is translated at a time")
+    root: ir.Operation = kernels[0] if kernels else module.operation
+    for op in _operations(root):
+        if not _has_translation(op.name):
+            raise backend_error(
+                "TAD0601",
+                f"operation `{op.name}` has no translation to LLVM IR",
+                [f"at {str(op.location).removeprefix('loc(').removesuffix(')')}"],
+                ["lower it to the llvm dialect first"],
+            )
+    return mlir.llvm.translate_module_to_llvmir(root)
+
+
+def _has_translation(name: str) -> bool:
+    return name.startswith(("llvm.", "nvvm.")) or name in ("builtin.module", "gpu.module")
+
+
+def _operations(root: ir.Operation) -> Iterator[ir.Operation]:
+    yield root
+    for region in root.regions:
+        for block in region.blocks:
+            for op in block.operations:
+                yield from _operations(op.operation)

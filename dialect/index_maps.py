@@ -1,0 +1,173 @@
+"""Affine forms to and from MLIR's affine maps and integer sets.
+
+Attributes are read from their text: the bindings give no access to an integer set's
+constraints. Dimensions read as variables `d0, d1, …`, symbols as `s0, s1, …`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Affine, Constraint, Floor
+
+
+@dataclass(frozen=True)
+class IndexMap:
+    """`(d0, …)[s0, …] -> (forms)`."""
+
+    dims: int
+    symbols: int
+    forms: tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class IndexSet:
+    """`(d0, …)[s0, …] : (constraints)`."""
+
+    dims: int
+    symbols: int
+    constraints: tuple[Constraint, ...]
+
+
+_HEAD = re.compile(r"affine_(?:map|set)<\(([^)]*)\)(?:\[([^\]]*)\])? *(?:->|:) *\((.*)\)>\Z", re.S)
+_TOKEN = re.compile(r"\s*(floordiv|ceildiv|mod|[ds]\d+|\d+|[()+*-])")
+_LIMIT = 2**63
+
+
+class IndexOverflow(ArithmeticError):
+    """A coefficient that does not fit MLIR's 64-bit affine expressions."""
+
+
+@lru_cache(maxsize=4096)
+def parse_map(text: str) -> IndexMap:
+    """Read `affine_map<…>`."""
+    dims, symbols, body = _split(text)
+    return IndexMap(dims, symbols, tuple(_Reader(part).expression() for part in body))
+
+
+@lru_cache(maxsize=4096)
+def parse_set(text: str) -> IndexSet:
+    """Read `affine_set<…>`; constraints that always hold are left out."""
+    dims, symbols, body = _split(text)
+    rows: list[Constraint] = []
+    for part in body:
+        form, relation, _ = re.split(r" (>=|==) (?=0\Z)", part.strip())
+        row = Constraint(_Reader(form).expression(), relation == "==")
+        if not (row.form.is_constant and row.holds({})):
+            rows.append(row)
+    return IndexSet(dims, symbols, tuple(rows))
+
+
+def _split(text: str) -> tuple[int, int, list[str]]:
+    match = _HEAD.match(text)
+    if match is None:
+        raise ValueError(f"not an affine map or set: {text}")
+    count = [len([n for n in (names or "").split(",") if n.strip()]) for names in match.groups()[:2]]
+    parts, depth, start, body = [], 0, 0, match.group(3)
+    for position, char in enumerate(body):
+        depth += (char == "(") - (char == ")")
+        if char == "," and not depth:
+            parts.append(body[start:position])
+            start = position + 1
+    parts.append(body[start:])
+    return count[0], count[1], [part for part in parts if part.strip()]
+
+
+class _Reader:
+    """Recursive descent over MLIR's spelling of an affine expression."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = [m.group(1) for m in _TOKEN.finditer(text)]
+        self.at = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def take(self) -> str:
+        self.at += 1
+        return self.tokens[self.at - 1]
+
+    def expression(self) -> Affine:
+        total = self.product()
+        while self.peek() in ("+", "-"):
+            sign = 1 if self.take() == "+" else -1
+            total = total + self.product() * sign
+        return total
+
+    def product(self) -> Affine:
+        value = self.factor()
+        while self.peek() in ("*", "floordiv", "ceildiv", "mod"):
+            operator, right = self.take(), self.factor()
+            if operator == "*":
+                value, right = (right, value) if value.is_constant else (value, right)
+                value = value * right.constant
+            elif operator == "floordiv":
+                value = value.floordiv(right.constant)
+            elif operator == "ceildiv":
+                value = -(-value).floordiv(right.constant)
+            else:
+                value = value.mod(right.constant)
+        return value
+
+    def factor(self) -> Affine:
+        token = self.take()
+        if token == "-":
+            return -self.factor()
+        if token == "(":
+            value = self.expression()
+            self.take()
+            return value
+        return Affine.const(int(token)) if token.isdigit() else Affine.var(token)
+
+
+def spell(form: Affine, names: dict[str, str]) -> str:
+    """MLIR's spelling of a form, its variables renamed; raises IndexOverflow beyond 64 bits."""
+    parts: list[str] = []
+    for atom, k in form.terms:
+        if isinstance(atom, Floor):
+            text = f"(({spell(atom.numerator, names)}) floordiv {_fit(atom.denominator)})"
+        else:
+            text = names[atom]
+        parts.append(text if k == 1 else f"{text} * {_fit(k)}")
+    if form.constant or not parts:
+        parts.append(str(_fit(form.constant)))
+    return " + ".join(parts)
+
+
+def _fit(value: int) -> int:
+    if not -_LIMIT < value < _LIMIT:
+        raise IndexOverflow(f"{value} does not fit an index of 64 bits")
+    return value
+
+
+def _space(dims: Sequence[str], symbols: Sequence[str]) -> tuple[str, dict[str, str]]:
+    names = {name: f"d{i}" for i, name in enumerate(dims)}
+    names |= {name: f"s{i}" for i, name in enumerate(symbols)}
+    head = f"({', '.join(f'd{i}' for i in range(len(dims)))})"
+    return (head + f"[{', '.join(f's{i}' for i in range(len(symbols)))}]" if symbols else head), names
+
+
+def map_attribute(
+    forms: Sequence[Affine], dims: Sequence[str], context: ir.Context, symbols: Sequence[str] = ()
+) -> Any:
+    """The affine map of forms over named variables."""
+    head, names = _space(dims, symbols)
+    body = ", ".join(spell(form, names) for form in forms)
+    return ir.Attribute.parse(f"affine_map<{head} -> ({body})>", context)
+
+
+def set_attribute(
+    constraints: Sequence[Constraint],
+    dims: Sequence[str],
+    context: ir.Context,
+    symbols: Sequence[str] = (),
+) -> Any:
+    """The integer set of constraints over named variables."""
+    head, names = _space(dims, symbols)
+    rows = [f"{spell(c.form, names)} {'==' if c.equality else '>='} 0" for c in constraints]
+    return ir.Attribute.parse(f"affine_set<{head} : ({', '.join(rows)})>", context)

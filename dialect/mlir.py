@@ -1,0 +1,41 @@
+"""The supplier of MLIR: the one module that names it.
+
+Upstream's bindings (`mlir`) are taken where they are installed, else the same bindings as
+torch-mlir ships them (`torch_mlir`). Exports, each imported at its first use:
+
+    ir, passmanager, rewrite   modules of the bindings
+    ext, arith, func, …        modules of `dialects`; `gpu`, `llvm` and `nvvm` cost 30 to 60 ms each
+
+`mlir.pyi` beside this file tells type checkers what is there; the bindings bring no types.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+_CORE = ("ir", "passmanager", "rewrite")
+_DIALECTS = ("affine arith builtin cf ext func gpu linalg llvm math memref nvvm scf tensor ub vector").split()
+
+__all__ = [*_CORE, *_DIALECTS]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def _supplier() -> str:
+    for name in ("mlir", "torch_mlir"):
+        # A bare `mlir` is not enough: PyPI's `mlir-python-bindings` is an empty placeholder.
+        if find_spec(name) is not None and find_spec(f"{name}.ir") is not None:
+            return name
+    raise ImportError("tadc needs the Python bindings of MLIR: pip install torch-mlir")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module of the supplier. Raises AttributeError for a name it does not export."""
+    if name == "SUPPLIER":
+        module: Any = _supplier()
+    elif name in _CORE:
+        module = import_module(f"{__getattr__('SUPPLIER')}.{name}")
+    elif name in _DIALECTS:
+        module = import_module(f"{__getattr__('SUPPLIER')}.dialects.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = module
+    return module

@@ -1,0 +1,233 @@
+"""The operations of the `tad` dialect, on upstream's extensible-dialect API.
+
+Scalar work is upstream `arith` and `math`; indexing and control are ours:
+
+    tad.map       a tensor: the element at the block arguments is what the body yields
+    tad.sum       the sum of what the body yields over an integer set
+    tad.guard     one of two regions, chosen by an integer set; lazy
+    tad.read      an element of a tensor at an affine map of indices
+    tad.index     an affine (floordiv, mod) function of indices as an index
+    tad.value_of  an index as a float
+    tad.apply     a scalar function that `arith` and `math` lack, by name
+    tad.yield     what a region gives
+
+Dimensions of a set are the block arguments, its symbols the index operands. Tensors and
+outer indices are captured from above.
+"""
+
+# No `from __future__ import annotations` here: ext.py evaluates annotation objects.
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.mlir import ext, ir
+
+#: Functions of `tad.apply`, with their number of operands.
+SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
+
+REGION_OPS = ("tad.map", "tad.sum", "tad.guard")
+
+
+class Tad(ext.Dialect, name="tad"):
+    """The dialect; `load_dialect` registers it in a context."""
+
+
+def load_dialect(context: ir.Context) -> None:
+    """Register `tad` in a context; does nothing where it is registered already."""
+    with context:
+        if not context.is_dialect_loaded("tad"):
+            Tad.load()
+
+
+def trailing_variadic(cls: type) -> type:
+    """Drop `operandSegmentSizes` of an op whose only variadic group is its last one.
+
+    IRDL does not need the attribute then, but ext.py writes and reads it always.
+    """
+    fields = [f.name for f in cls._fields if isinstance(f, ext.OperandDef)]
+    fixed = len(fields) - 1
+    cls._ODS_OPERAND_SEGMENTS = None
+    for position, name in enumerate(fields[:-1]):
+        setattr(cls, name, property(lambda self, n=position: self.operation.operands[n]))
+    setattr(cls, fields[-1], property(lambda self: list(self.operation.operands)[fixed:]))
+    return cls
+
+
+def error(op: Any, text: str) -> bool:
+    """Report a broken invariant at the op's location; the verifier's False."""
+    op = op.operation
+    op.location.emit_error(f"'{op.name}' op {text}")
+    return False
+
+
+def check_region(op: Any, region: ir.Region, arguments: int) -> bool:
+    """One block of `arguments` indices that ends in `tad.yield`."""
+    if len(region.blocks) != 1:
+        return error(op, "expects exactly one block in each region")
+    block = region.blocks[0]
+    if len(block.arguments) != arguments:
+        return error(op, f"region must have {arguments} index arguments, got {len(block.arguments)}")
+    for number, argument in enumerate(block.arguments):
+        if not isinstance(argument.type, ir.IndexType):
+            return error(op, f"region argument #{number} must be of type index, got {argument.type}")
+    body = list(block.operations)
+    if not body or body[-1].operation.name != "tad.yield":
+        return error(op, "region must end with 'tad.yield'")
+    return True
+
+
+def check_float(op: Any, kind: ir.Type) -> bool:
+    """The result is f32 or f64."""
+    if isinstance(kind, ir.F32Type | ir.F64Type):
+        return True
+    return error(op, f"result must be f32 or f64, got {kind}")
+
+
+def check_set(op: Any, attribute: ir.Attribute, dims: int | None, symbols: int) -> bool:
+    """The set's symbols are the index operands, its dims the bound indices."""
+    found = parse_set(str(attribute))
+    if found.symbols != symbols:
+        return error(op, f"set has {found.symbols} symbols, but {symbols} index operands are given")
+    if dims is not None and found.dims != dims:
+        return error(op, f"set has {found.dims} dimensions, expected {dims}")
+    return True
+
+
+class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
+    """A tensor given element by element; its domain is the box of its shape."""
+
+    tensor: ext.Result[ir.RankedTensorType]
+    domain: ir.IntegerSetAttr
+    body: ext.Region
+
+    def verify_region_invariants(self) -> bool:
+        kind = self.tensor.type
+        if not kind.has_static_shape:
+            return error(self, f"result must have a static shape, got {kind}")
+        if not check_float(self, kind.element_type):
+            return False
+        if not check_set(self, self.domain, kind.rank, 0):
+            return False
+        return check_region(self, self.body, kind.rank)
+
+
+class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
+    """The sum of the body over the integer points of the domain; 0 where it is empty."""
+
+    total: ext.Result[Any]
+    outer: Sequence[ext.Operand[ir.IndexType]]
+    domain: ir.IntegerSetAttr
+    body: ext.Region
+
+    def verify_region_invariants(self) -> bool:
+        outer = len(self.operation.operands)
+        if not check_float(self, self.total.type) or not check_set(self, self.domain, None, outer):
+            return False
+        dims = parse_set(str(self.domain)).dims
+        if not dims:
+            return error(self, "must bind at least one index")
+        return check_region(self, self.body, dims)
+
+
+class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
+    """`then` where the indices lie in the set, else `otherwise`; the other is not evaluated."""
+
+    value: ext.Result[Any]
+    indices: Sequence[ext.Operand[ir.IndexType]]
+    where: ir.IntegerSetAttr
+    then: ext.Region
+    otherwise: ext.Region
+
+    def verify_region_invariants(self) -> bool:
+        indices = len(self.operation.operands)
+        found = parse_set(str(self.where))
+        if (found.dims, found.symbols) != (indices, 0):
+            return error(
+                self, f"set must have {indices} dimensions and no symbols, as many as index operands"
+            )
+        if not check_float(self, self.value.type):
+            return False
+        return check_region(self, self.then, 0) and check_region(self, self.otherwise, 0)
+
+
+class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
+    """The element `tensor[at(indices)]`."""
+
+    element: ext.Result[Any]
+    tensor: ext.Operand[ir.RankedTensorType]
+    indices: Sequence[ext.Operand[ir.IndexType]]
+    at: ir.AffineMapAttr
+
+    def verify_invariants(self) -> bool:
+        found, kind = parse_map(str(self.at)), self.tensor.type
+        given = len(self.operation.operands) - 1
+        if (found.dims, found.symbols) != (given, 0):
+            return error(self, f"map must take the {given} indices given as its dimensions")
+        if len(found.forms) != kind.rank:
+            return error(self, f"map yields {len(found.forms)} subscripts but {kind} has rank {kind.rank}")
+        if self.element.type != kind.element_type:
+            return error(self, f"result must be {kind.element_type}, got {self.element.type}")
+        return True
+
+
+class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
+    """An affine function of indices, floordiv and mod included."""
+
+    position: ext.Result[ir.IndexType]
+    indices: Sequence[ext.Operand[ir.IndexType]]
+    at: ir.AffineMapAttr
+
+    def verify_invariants(self) -> bool:
+        found, given = parse_map(str(self.at)), len(self.operation.operands)
+        if (found.dims, found.symbols, len(found.forms)) != (given, 0, 1):
+            return error(self, f"map must take the {given} indices given and yield one index")
+        return True
+
+
+class ValueOfOp(Tad.Operation, name="value_of", traits=[ext.Pure]):
+    """An index as a float, rounded to nearest."""
+
+    value: ext.Result[Any]
+    position: ext.Operand[ir.IndexType]
+
+    def verify_invariants(self) -> bool:
+        return check_float(self, self.value.type)
+
+
+class ApplyOp(Tad.Operation, name="apply", traits=[ext.Pure]):
+    """A scalar function of `SCALAR_FUNCTIONS`."""
+
+    value: ext.Result[Any]
+    operands_: Sequence[ext.Operand[Any]]
+    fn: ir.StringAttr
+
+    def verify_invariants(self) -> bool:
+        if self.fn.value not in SCALAR_FUNCTIONS:
+            return error(self, f"unknown function '{self.fn.value}'; has: {', '.join(SCALAR_FUNCTIONS)}")
+        given, wanted = len(self.operation.operands), SCALAR_FUNCTIONS[self.fn.value]
+        if given != wanted:
+            return error(self, f"'{self.fn.value}' takes {wanted} operands, got {given}")
+        for operand in self.operation.operands:
+            if operand.type != self.value.type:
+                return error(self, f"operands must be {self.value.type}, got {operand.type}")
+        return check_float(self, self.value.type)
+
+
+class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):
+    """What the enclosing region gives."""
+
+    value: ext.Operand[Any]
+
+    def verify_invariants(self) -> bool:
+        parent = self.operation.parent
+        if parent is None or parent.name not in REGION_OPS:
+            return error(self, f"expects a parent of {', '.join(REGION_OPS)}")
+        wanted = parent.results[0].type
+        wanted = wanted.element_type if parent.name == "tad.map" else wanted
+        if self.value.type != wanted:
+            return error(self, f"yields {self.value.type} but '{parent.name}' needs {wanted}")
+        return True
+
+
+for _op in (SumOp, GuardOp, ReadOp, IndexOp, ApplyOp):
+    trailing_variadic(_op)

@@ -1,0 +1,195 @@
+"""The readable form of the `tad` dialect's IR.
+
+    %f = tad.map (%i, %j) -> tensor<3x4xf64> {
+      %0 = tad.sum (%k) in {0 <= %k <= 4, %k <= %i} -> f64 {
+        %1 = tad.read %a[%i, %j + %k] : tensor<3x8xf64>
+        tad.yield %1 : f64
+      }
+      %2 = tad.guard where {%i == 2} -> f64 {
+        tad.yield %0 : f64
+      } else {
+        %3 = tad.index %i + %j floordiv 2 : index
+        %4 = tad.value_of %3 : f64
+        %5 = tad.apply "sigmoid"(%4) : f64
+        tad.yield %5 : f64
+      }
+      tad.yield %2 : f64
+    }
+
+It stands for MLIR's generic form line by line. Operands are the names used, in order of
+first use; where that is not so, they are listed in brackets (`[%i, %j] in {…}`). Maps and
+sets may be attributes as well (`tad.read %a[%i] at affine_map<…> : …`), a map without a
+domain ranges over its tensor's shape, and `attributes {…}` stands before `->` or `:`.
+Ops of other dialects, and `tad` ops in generic form, are as MLIR reads them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tadc.dialect import text_reader, text_writer
+from tadc.dialect.mlir import ir
+from tadc.dialect.ops import load_dialect
+from tadc.dialect.reader import place_of
+from tadc.dialect.text_tokens import Rebuilt, Tokens
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Source, Span
+
+_BUFFER = "-"  # what MLIR calls a text that it parses from memory
+_UNREADABLE = ("TAD0601", "cannot read the IR")
+_INVALID = ("TAD0602", "the IR is not valid")
+_ARGUMENT = re.compile(r"%(?!arg\d+\b)([A-Za-z$._-][\w$.-]*)", re.A)
+_VERIFIER = re.compile(r"'[\w.]+' op ")
+
+
+def to_text(operation: Any, *, debug_info: bool = False) -> str:
+    """Print an operation or module in the readable form; other dialects as MLIR prints them."""
+    operation = operation.operation
+    text = operation.get_asm(
+        use_local_scope=True,
+        use_name_loc_as_prefix=True,
+        enable_debug_info=debug_info,
+        assume_verified=True,
+    )
+    text = text if text.endswith("\n") else text + "\n"
+    return text_writer.write(text, operation.context) if '"tad.' in text else text
+
+
+def to_generic(text: str, filename: str = _BUFFER) -> str:
+    """The generic form of a readable text, one line a line.
+
+    Names become name locations, so that printing keeps them. Raises CompileError (TAD0601).
+    """
+    return text_reader.read(Source(text, filename)).text
+
+
+def parse_module(text: str, context: ir.Context, filename: str = "<stdin>") -> Any:
+    """Read a module in readable or generic form, and verify it.
+
+    Loads the dialect into the context. Locations that the text does not give are places in it.
+    Raises CompileError: TAD0601 where the text does not read, TAD0602 where an op is not valid.
+    """
+    source = Source(text, "<stdin>" if filename == _BUFFER else filename)
+    load_dialect(context)
+    generic = text_reader.read(source)
+    places = _Places(source, generic)
+    try:
+        with _errors_raised(context):
+            module = ir.Module.parse(generic.text, context)
+    except ir.MLIRError as error:
+        found = [_diagnostic(d, _headline(d), places) for d in error.error_diagnostics]
+        raise CompileError(found or [Diagnostic(*_UNREADABLE, source=source)]) from None
+    places.settle(module)
+    return module
+
+
+def verify(module: Any, source: Source | None = None) -> None:
+    """Verify a module; raises CompileError (TAD0602) with what its verifiers say.
+
+    `source` is the text that locations of its name point into.
+    """
+    try:
+        with _errors_raised(module.context):
+            module.operation.verify()
+    except ir.MLIRError as error:
+        places = _Places(source) if source else None
+        found = [_diagnostic(d, _INVALID, places) for d in error.error_diagnostics]
+        raise CompileError(found or [Diagnostic(*_INVALID)]) from None
+
+
+@contextmanager
+def _errors_raised(context: ir.Context) -> Iterator[None]:
+    """Errors come with the exception, also where a caller's context has them handled."""
+    before = context.emit_error_diagnostics
+    context.emit_error_diagnostics = False
+    try:
+        yield
+    finally:
+        context.emit_error_diagnostics = before
+
+
+class _Places:
+    """Where in a readable text MLIR's locations are."""
+
+    def __init__(self, source: Source, generic: Rebuilt | None = None) -> None:
+        self.source = source
+        self.generic = generic or Rebuilt(source.text, [source.text], [0], [(0, True)])
+        self.text = self.generic.text
+        self.starts = [0, *(m.end() for m in re.finditer("\n", self.text))]
+
+    def offset(self, location: Any) -> int | None:
+        """The offset in the source, if the location is in it."""
+        place = place_of(location)
+        if place is None or place.file not in (_BUFFER, self.source.name):
+            return None
+        line = min(max(place.line, 1), len(self.starts))
+        column = max(place.column - 1, 0)
+        if place.file != _BUFFER:
+            return self.source.span_at(place).start
+        start = self.starts[line - 1]
+        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        # MLIR counts bytes.
+        before = self.text[start:end].encode()[:column].decode(errors="ignore")
+        return self.generic.origin(start + len(before))
+
+    def span(self, offset: int) -> Span:
+        """The token at an offset; the last one at the end of the text."""
+        tokens = Tokens(self.source.text)
+        index = bisect_right(tokens, offset, key=lambda token: token.start) - 1
+        last = tokens[max(len(tokens) - 2, 0)]
+        found = tokens[max(index, 0)]
+        found = last if found.kind == "end" else found
+        return Span(found.start, max(found.end, found.start))
+
+    def settle(self, module: Any) -> None:
+        """Give what MLIR located in the generic text its place in the readable one."""
+        context = module.context
+        pending = [module.operation]
+        while pending:
+            operation = pending.pop()
+            if (offset := self.made(operation.location)) is not None:
+                operation.location = self.location(offset, context)
+            for block in (block for region in operation.regions for block in region.blocks):
+                for argument in block.arguments:
+                    if (offset := self.made(argument.location)) is not None:
+                        argument.set_location(self.named(offset, context))
+                pending += [op.operation for op in block.operations]
+
+    def made(self, location: Any) -> int | None:
+        """The offset of a location, if MLIR made it up."""
+        is_made = isinstance(location, ir.FileLineColLoc) and str(location.filename) == _BUFFER
+        return self.offset(location) if is_made else None
+
+    def location(self, offset: int, context: ir.Context) -> Any:
+        line, column = self.source.position(offset)
+        return ir.Location.file(self.source.name, line, column, context=context)
+
+    def named(self, offset: int, context: ir.Context) -> Any:
+        """The location of a block argument, with its name if it was given one."""
+        match = _ARGUMENT.match(self.source.text, offset)
+        place = self.location(offset, context)
+        return ir.Location.name(match.group(1), place, context=context) if match else place
+
+
+def _headline(diagnostic: Any) -> tuple[str, str]:
+    """Whether a text did not read, or what it says is not valid."""
+    place = place_of(diagnostic.location)
+    given = place is not None and place.file != _BUFFER
+    return _INVALID if given or _VERIFIER.match(diagnostic.message) else _UNREADABLE
+
+
+def _diagnostic(diagnostic: Any, headline: tuple[str, str], places: _Places | None) -> Diagnostic:
+    """MLIR's diagnostic as ours, shown in the source where it lies there."""
+    code, message = headline
+    notes = [n.message for n in diagnostic.notes if not n.message.startswith("see current operation")]
+    offset = places.offset(diagnostic.location) if places else None
+    if places and offset is not None:
+        label = Label(places.span(offset), diagnostic.message)
+        return Diagnostic(code, message, label, notes=notes, source=places.source)
+    if place := place_of(diagnostic.location):
+        notes.insert(0, f"at {place.file}:{place.line}:{place.column}")
+    return Diagnostic(code, f"{message}: {diagnostic.message}", notes=notes)

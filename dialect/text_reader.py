@@ -1,0 +1,320 @@
+"""The readable form to MLIR's generic form, line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tadc.dialect.text_indices import Cursor, Space, TextError, spell
+from tadc.dialect.text_tokens import Rebuilt, Token, Tokens
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Source, Span
+
+
+def read(source: Source) -> Rebuilt:
+    """The generic form, one line a line; raises CompileError (TAD0601) where it does not read."""
+    try:
+        return _Reader(source).run()
+    except TextError as error:
+        span = Span(error.token.start, max(error.token.end, error.token.start + 1))
+        label = Label(span, error.message)
+        raise CompileError([Diagnostic("TAD0601", "cannot read the IR", label, source=source)]) from None
+
+
+@dataclass
+class _Op:
+    """What the head of an op says, for its end."""
+
+    token: Token
+    result: str
+    operands: Sequence[Token] = ()
+    types: Sequence[str] = ()
+    attributes: str = ""
+    result_type: str = ""
+
+
+class _Reader(Cursor):
+    def __init__(self, source: Source) -> None:
+        super().__init__(Tokens(source.text))
+        self.source = source
+        self.out = Rebuilt(source.text)
+        self.ends: dict[int, Callable[[], None]] = {}
+        self.scopes: list[set[str]] = []
+        self.readers: dict[str, Callable[[_Op], None]] = {
+            "tad.map": self.map,
+            "tad.sum": self.sum_op,
+            "tad.guard": self.guard,
+            "tad.read": self.read_op,
+            "tad.index": self.index_op,
+            "tad.value_of": self.value_of,
+            "tad.apply": self.apply,
+            "tad.yield": self.yield_op,
+        }
+
+    def run(self) -> Rebuilt:
+        while self.token.kind != "end":
+            if self.at in self.ends:
+                self.ends.pop(self.at)()
+            elif self.token.kind == "word" and self.token.text in self.readers and self.is_op():
+                self.op()
+            else:
+                self.at += 1
+        self.out.copy_to(len(self.source.text))
+        return self.out
+
+    def is_op(self) -> bool:
+        """Not the key of an attribute."""
+        return self.tokens[self.at + 1].text not in ("=", ",", "}")
+
+    def op(self) -> None:
+        tokens, at = self.tokens, self.at
+        named = at >= 2 and tokens.is_at(at - 1, "=") and tokens[at - 2].kind == "value"
+        self.out.copy_to(self.token.start)
+        op = _Op(self.take(), tokens[at - 2].text[1:] if named else "")
+        self.readers[op.token.text](op)
+
+    # -- ops with regions ----------------------------------------------------------------------
+
+    def map(self, op: _Op) -> None:
+        binders, places = self.binders()
+        if self.accept("in"):
+            domain = self.set(Space([b.text for b in binders], closed=True))
+        else:
+            domain = ""  # the box of the shape, known once the type is read
+        attributes = self.discardable()
+        self.expect("->")
+        kind = self.type()
+        op.result_type = kind
+        op.attributes = f"domain = {domain or box_attribute(kind, len(binders))}{attributes}"
+        self.open(op, binders, places)
+        self.region(op, self.close)
+
+    def sum_op(self, op: _Op) -> None:
+        binders, places = self.binders()
+        space = self.space([b.text for b in binders])
+        self.expect("in")
+        op.attributes = f"domain = {self.set(space)}{self.discardable()}"
+        self.expect("->")
+        op.operands, op.result_type = space.operands, self.type()
+        op.types = ["index"] * len(op.operands)
+        self.open(op, binders, places)
+        self.region(op, self.close)
+
+    def guard(self, op: _Op) -> None:
+        space = self.space(None)
+        self.expect("where")
+        op.attributes = f"where = {self.set(space)}{self.discardable()}"
+        self.expect("->")
+        op.operands, op.result_type = space.operands, self.type()
+        op.types = ["index"] * len(op.operands)
+        self.open(op, [], [])
+        self.region(op, self.otherwise)
+
+    def binders(self) -> tuple[list[Token], list[str]]:
+        """`(%i, %j)`: the names, and the location of each."""
+        self.expect("(")
+        found: list[Token] = []
+        places: list[str] = []
+        while not self.accept(")"):
+            if found:
+                self.expect(",")
+            found.append(self.expect_kind("value", "an index such as `%i`"))
+            places.append(self.given_location() or self.location(found[-1], self.binder_name(found[-1])))
+        return found, places
+
+    def binder_name(self, token: Token) -> str:
+        """Undo how MLIR makes names unique: `%k_0` under `%k` is a `k` as well."""
+        name = token.text[1:]
+        match = re.fullmatch(r"(.*)_\d+", name)
+        inner = match is not None and any(match.group(1) in scope for scope in self.scopes)
+        return match.group(1) if match and inner else name
+
+    def space(self, binders: Sequence[str] | None) -> Space:
+        """`[%i, %j]`, the outer indices in order, where it is given."""
+        if self.accept("["):
+            return Space(binders, self.values("]"), closed=True)
+        return Space(binders)
+
+    def set(self, space: Space) -> str:
+        """`{rows}`, or an attribute."""
+        if self.accept("{"):
+            return space.set(self.rows(space))
+        return self.attribute("affine_set")
+
+    def open(self, op: _Op, binders: Sequence[Token], places: Sequence[str]) -> None:
+        """Write `"tad.sum"(%i) ({ ^bb0(%k: index …):`; the next token is the `{`."""
+        out = self.out
+        self.call(op)
+        out.put(" ({", self.token.start)
+        for number, (binder, place) in enumerate(zip(binders, places, strict=True)):
+            out.put(", " if number else " ^bb0(", binder.start)
+            out.put(f"{binder.text}: index{place}", binder.start)
+        out.put("):" if binders else "", self.token.start)
+        self.scopes.append({b.text[1:] for b in binders})
+
+    def call(self, op: _Op) -> None:
+        """Write `"tad.read"(%a, %i)`."""
+        self.out.put(f'"{op.token.text}"(', op.token.start)
+        for number, operand in enumerate(op.operands):
+            self.out.put(", " if number else "", operand.start)
+            self.out.put(operand.text, operand.start)
+        self.out.put(")", op.token.start)
+
+    def region(self, op: _Op, end: Callable[[_Op], None]) -> None:
+        """Go into a region; `end` runs at its `}`."""
+        opened = self.at
+        brace = self.expect("{")
+        if opened not in self.tokens.partner:
+            raise TextError("this `{` is never closed", brace)
+        self.out.skip_to(brace.end, keep_lines=True)
+        self.ends[self.tokens.partner[opened]] = lambda: end(op)
+
+    def otherwise(self, op: _Op) -> None:
+        """`} else {`."""
+        brace = self.expect("}")
+        self.out.copy_to(brace.end)
+        self.expect("else")
+        self.out.put(", {", brace.end)
+        self.region(op, self.close)
+
+    def close(self, op: _Op) -> None:
+        """`}`: what the generic form keeps for the end."""
+        brace = self.expect("}")
+        self.out.copy_to(brace.end)
+        self.out.put(")", brace.start)
+        self.scopes.pop()
+        self.finish(op)
+
+    # -- ops without regions -------------------------------------------------------------------
+
+    def read_op(self, op: _Op) -> None:
+        tensor = self.expect_kind("value", "a tensor such as `%a`")
+        opened = self.at
+        self.expect("[")
+        space = Space()
+        if self.tokens.is_at(self.tokens.partner.get(opened, opened) + 1, "at"):
+            indices = self.values("]")
+            at = self.map_attribute()
+        else:
+            forms = self.forms(space, "]")
+            indices, at = space.operands, space.map(forms)
+        op.attributes = f"at = {at}{self.discardable()}"
+        self.expect(":")
+        kind = self.type()
+        op.operands, op.types = [tensor, *indices], [kind, *["index"] * len(indices)]
+        element = re.fullmatch(r"tensor<(?:[\d?]+x)*([a-z]\w*)>", kind.replace(" ", ""))
+        if element is None:
+            raise TextError("expected a tensor type such as `tensor<3x4xf64>`", self.tokens[self.at - 1])
+        op.result_type = element.group(1)
+        self.call_and_finish(op)
+
+    def index_op(self, op: _Op) -> None:
+        space = Space()
+        if self.accept("["):
+            op.operands = self.values("]")
+            at = self.map_attribute()
+        else:
+            form = spell(self.sum(space))
+            op.operands, at = space.operands, space.map([form])
+        op.attributes = f"at = {at}{self.discardable()}"
+        if self.accept(":"):
+            self.expect("index")
+        op.types, op.result_type = ["index"] * len(op.operands), "index"
+        self.call_and_finish(op)
+
+    def value_of(self, op: _Op) -> None:
+        op.operands, op.types = [self.expect_kind("value", "an index such as `%i`")], ["index"]
+        self.typed(op)
+        self.call_and_finish(op)
+
+    def apply(self, op: _Op) -> None:
+        function = self.expect_kind("string", 'a function such as `"sigmoid"`')
+        self.expect("(")
+        op.operands = self.values(")")
+        op.attributes = f"fn = {function.text}"
+        self.typed(op)
+        op.types = [op.result_type] * len(op.operands)
+        self.call_and_finish(op)
+
+    def yield_op(self, op: _Op) -> None:
+        op.operands = [self.expect_kind("value", "a value such as `%0`")]
+        self.typed(op)
+        op.types, op.result_type = [op.result_type], "()"
+        self.call_and_finish(op)
+
+    def typed(self, op: _Op) -> None:
+        """`attributes {…} : type`."""
+        op.attributes = (op.attributes + self.discardable()).removeprefix(", ")
+        self.expect(":")
+        op.result_type = self.type()
+
+    def call_and_finish(self, op: _Op) -> None:
+        self.call(op)
+        self.finish(op)
+
+    # -- what ends every op --------------------------------------------------------------------
+
+    def finish(self, op: _Op) -> None:
+        """Attributes, types, and a location unless one is given."""
+        attributes = f" {{{op.attributes}}}" if op.attributes else ""
+        text = f"{attributes} : ({', '.join(op.types)}) -> {op.result_type}"
+        if not self.tokens.is_at(self.at, "loc", "("):
+            text += self.location(op.token, op.result)
+        self.out.put(text, op.token.start)
+        self.out.skip_to(self.tokens[self.at - 1].end, keep_lines=True)
+
+    def location(self, token: Token, name: str) -> str:
+        line, column = self.source.position(token.start)
+        place = f"{_quoted(self.source.name)}:{line}:{column}"
+        return f" loc({_quoted(name)}({place}))" if name and not name[0].isdigit() else f" loc({place})"
+
+    def given_location(self) -> str:
+        """`loc(…)` as written, or nothing."""
+        if not self.tokens.is_at(self.at, "loc", "(") or self.at + 1 not in self.tokens.partner:
+            return ""
+        start, self.at = self.at, self.tokens.partner[self.at + 1] + 1
+        return " " + self.tokens.flat(start, self.at)
+
+    def discardable(self) -> str:
+        """`attributes {…}` as `, …`, or nothing."""
+        if not self.accept("attributes"):
+            return ""
+        start = self.at
+        brace = self.expect("{")
+        if start not in self.tokens.partner:
+            raise TextError("this `{` is never closed", brace)
+        self.at = self.tokens.partner[start] + 1
+        inside = self.tokens.flat(start + 1, self.at - 1)
+        return f", {inside}" if inside else ""
+
+    def map_attribute(self) -> str:
+        self.expect("at")
+        return self.attribute("affine_map")
+
+    def attribute(self, keyword: str) -> str:
+        """`affine_set<…>` or an alias."""
+        if self.token.kind != "alias" and self.token.text != keyword:
+            self.expect(keyword)
+        start, self.at = self.at, self.tokens.after_angles(self.at)
+        return self.tokens.flat(start, self.at)
+
+    def type(self) -> str:
+        """A type of one word and its `<…>`."""
+        if self.token.kind not in ("word", "alias"):
+            self.expect_kind("word", "a type")
+        start, self.at = self.at, self.tokens.after_angles(self.at)
+        return self.tokens.flat(start, self.at)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def box_attribute(type: str, rank: int) -> str:
+    """The index domain of a tensor type; of any `rank` where the type has no static shape."""
+    match = re.fullmatch(r"tensor<((?:\d+x)*)\w+>", type)
+    sizes = [int(size) for size in match.group(1).split("x")[:-1]] if match else []
+    dims = ", ".join(f"d{i}" for i in range(len(sizes) if match else rank))
+    rows = ", ".join(f"d{i} >= 0, -d{i} + {size - 1} >= 0" for i, size in enumerate(sizes))
+    return f"affine_set<({dims}) : ({rows})>"

@@ -1,0 +1,149 @@
+"""Tokens of MLIR's text, and text rebuilt from pieces of another.
+
+One lexer serves both directions of the readable form. It follows MLIR's own: comments and
+strings hide what is in them, `%i-1` is one name, `->` and `>=` do not close an angle.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_PATTERN = re.compile(
+    r"""(?P<skip>\s+|//[^\n]*)
+    |(?P<string>"(?:[^"\\\n]|\\.)*")
+    |(?P<value>%(?:\d+|[A-Za-z$._-][\w$.-]*)(?:\#\d+)?)
+    |(?P<block>\^[\w$.-]+)
+    |(?P<symbol>@[A-Za-z_][\w$.]*)
+    |(?P<alias>[\#!][A-Za-z$._-][\w$.-]*)
+    |(?P<word>[A-Za-z_][\w$.]*)
+    |(?P<number>\d[\w.]*)
+    |(?P<mark>->|>=|<=|==|::|.)""",
+    re.X | re.S | re.A,
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+
+
+class Token(NamedTuple):
+    """A token and its place; `kind` is a group of the lexer's pattern."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class Tokens(list[Token]):
+    """The tokens of a text, ended by an empty one; `partner` pairs the brackets by index."""
+
+    def __init__(self, text: str) -> None:
+        found = (Token(m.lastgroup or "", m.group(), m.start(), m.end()) for m in _PATTERN.finditer(text))
+        super().__init__(token for token in found if token.kind != "skip")
+        self.text = text
+        self.append(Token("end", "", len(text), len(text)))
+        self.partner = self._pair()
+
+    def _pair(self) -> dict[int, int]:
+        pairs: dict[int, int] = {}
+        opened: list[int] = []
+        for index, token in enumerate(self):
+            if token.kind != "mark":
+                continue
+            if token.text in _CLOSING:
+                opened.append(index)
+            elif opened and token.text == _CLOSING[self[opened[-1]].text]:
+                pairs[opened[-1]] = index
+                pairs[index] = opened.pop()
+        return pairs
+
+    def is_at(self, index: int, *texts: str) -> bool:
+        """Whether these tokens stand at an index."""
+        return all(index + n < len(self) and self[index + n].text == t for n, t in enumerate(texts))
+
+    def flat(self, start: int, end: int) -> str:
+        """The text of tokens `start .. end - 1` on one line, without comments."""
+        parts: list[str] = []
+        for index in range(start, end):
+            token = self[index]
+            if index > start:
+                gap = self.text[self[index - 1].end : token.start]
+                parts.append(" " if "\n" in gap or "/" in gap else gap)
+            parts.append(token.text)
+        return "".join(parts)
+
+    def after_angles(self, index: int) -> int:
+        """The index after the type or attribute at `index`: a token and its `<…>`, if any."""
+        index += 1
+        if not self.is_at(index, "<"):
+            return index
+        depth = 0
+        while index < len(self) - 1:
+            depth += (self[index].text == "<") - (self[index].text == ">")
+            index += 1
+            if not depth:
+                break
+        return index
+
+    def split(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Cut tokens `start .. end - 1` at the commas outside of brackets and angles."""
+        parts: list[tuple[int, int]] = []
+        begin = index = start
+        while index < end:
+            if self[index].text == "<":
+                index = self.after_angles(index - 1)
+                continue
+            if self[index].text == ",":
+                parts.append((begin, index))
+                begin = index + 1
+            index = self.partner.get(index, index) + 1 if self[index].text in _CLOSING else index + 1
+        return [*parts, (begin, end)] if begin < end else parts
+
+
+@dataclass
+class Rebuilt:
+    """A text made of pieces of a source and of new pieces, each with its place in the source."""
+
+    source: str
+    parts: list[str] = field(default_factory=list[str])
+    starts: list[int] = field(default_factory=list[int])
+    origins: list[tuple[int, bool]] = field(default_factory=list[tuple[int, bool]])
+    length: int = 0
+    read: int = 0
+
+    def copy_to(self, end: int) -> None:
+        """Copy the source from where it was last read up to an offset."""
+        if end > self.read:
+            self._add(self.source[self.read : end], self.read, copied=True)
+            self.read = end
+
+    def put(self, text: str, origin: int) -> None:
+        """Add a new piece that stands for what is at `origin` in the source."""
+        if text:
+            self._add(text, origin, copied=False)
+
+    def skip_to(self, end: int, *, keep_lines: bool) -> None:
+        """Leave out the source up to an offset, but for its line ends where these are kept."""
+        if keep_lines:
+            self.put("\n" * self.source.count("\n", self.read, end), self.read)
+        self.read = max(self.read, end)
+
+    def _add(self, text: str, origin: int, *, copied: bool) -> None:
+        self.parts.append(text)
+        self.starts.append(self.length)
+        self.origins.append((origin, copied))
+        self.length += len(text)
+
+    @property
+    def text(self) -> str:
+        """The text so far."""
+        return "".join(self.parts)
+
+    def origin(self, offset: int) -> int:
+        """The place in the source of an offset of the text."""
+        if not self.starts:
+            return 0
+        piece = bisect_right(self.starts, offset) - 1
+        origin, copied = self.origins[piece]
+        return origin + (offset - self.starts[piece]) * copied

@@ -1,0 +1,360 @@
+"""Typed programs to the `tad` dialect.
+
+One function for a program: arguments and results carry their names as `tad.name`; each
+definition is a `tad.map`. A region holds what it always evaluates, operations before
+the regions that use them; what only a branch or a sum needs stays in there, so no read
+leaves the guard that protects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.dialect import scalar_ops
+from tadc.dialect.index_maps import map_attribute, set_attribute
+from tadc.dialect.mlir import ir
+from tadc.dialect.ops import load_dialect
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.source import Place, Span
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Guard,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    integer_exponent,
+    join_types,
+    operands,
+)
+from tadc.lattice.affine import Affine, box
+
+Wanted = tuple[Term, str]
+
+
+@dataclass
+class Scope:
+    """A region being filled: values made there, and the indices it binds."""
+
+    outer: Scope | None
+    point: Any
+    indices: dict[str, Any] = field(default_factory=dict[str, Any])
+    values: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
+
+    def value(self, term: Term, type: str) -> Any | None:
+        """The value of a term, made here or further out."""
+        scope: Scope | None = self
+        while scope:
+            if found := scope.values.get((term.number, type)):
+                return found
+            scope = scope.outer
+        return None
+
+    def index(self, name: str) -> Any:
+        """The value of an index."""
+        scope: Scope | None = self
+        while scope:
+            if name in scope.indices:
+                return scope.indices[name]
+            scope = scope.outer
+        raise KeyError(name)
+
+
+def write_program(program: Program, module: Any, name: str | None = None, before: Any = None) -> Any:
+    """Add the program to a module of any context as a function, at its end or before an operation.
+
+    Raises IndexOverflow where an index coefficient does not fit 64 bits.
+    """
+    context = module.context
+    load_dialect(context)
+    with context, ir.Location.unknown(context):
+        body = module.operation.regions[0].blocks[0]
+        point = ir.InsertionPoint(body) if before is None else ir.InsertionPoint(before)
+        return _Writer(program, context).function(point, name)
+
+
+class _Writer:
+    def __init__(self, program: Program, context: Any) -> None:
+        self.program = program
+        self.context = context
+        self.types = {"f32": ir.F32Type.get(context), "f64": ir.F64Type.get(context)}
+        self.index_type = ir.IndexType.get(context)
+        self.tensors: dict[str, Any] = {}
+        self.location = ir.Location.unknown(context)
+
+    # -- the function --------------------------------------------------------------------------
+
+    def function(self, point: Any, name: str | None) -> Any:
+        program = self.program
+        outputs = program.outputs
+        name = name or (outputs[0].name if outputs else "main")
+        arguments = [self.tensor_type(a.type, a.shape) for a in program.arguments]
+        results = [self.tensor_type(d.type, d.shape) for d in outputs]
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
+            "arg_attrs": self.names_attribute((a.name, "cotangent", a.cotangent_of) for a in program.arguments),
+            "res_attrs": self.names_attribute((d.name, "gradient", d.gradient_of) for d in outputs),
+        }
+        function = ir.Operation.create("func.func", attributes=attributes, regions=1, ip=point)
+        places = [self.named(a.name, a.span) for a in program.arguments]
+        block = ir.Block.create_at_start(function.regions[0], arguments, places)
+        self.tensors = dict(zip((a.name for a in program.arguments), block.arguments, strict=True))
+        point = ir.InsertionPoint(block)
+        for definition in program.definitions:
+            self.tensors[definition.name] = self.definition(definition, point)
+        results = [self.tensors[d.name] for d in outputs]
+        ir.Operation.create("func.return", operands=results, ip=point)
+        return function
+
+    def tensor_type(self, type: str, shape: Sequence[int]) -> Any:
+        return ir.RankedTensorType.get(list(shape), self.types[type])
+
+    def names_attribute(self, named: Iterable[tuple[str, str, str]]) -> Any:
+        """Names, with the tensor that a cotangent or gradient belongs to."""
+        attributes: list[Any] = []
+        for name, role, of in named:
+            entries = {"tad.name": ir.StringAttr.get(name)}
+            if of:
+                entries[f"tad.{role}_of"] = ir.StringAttr.get(of)
+            attributes.append(ir.DictAttr.get(entries))
+        return ir.ArrayAttr.get(attributes)
+
+    def definition(self, definition: Definition, point: Any) -> Any:
+        domain = set_attribute(
+            box(definition.indices, definition.shape), definition.indices, self.context
+        )
+        self.location = self.place(definition.span)
+        operation = self.create(
+            "tad.map",
+            self.tensor_type(definition.type, definition.shape),
+            [],
+            {"domain": domain},
+            point,
+            regions=1,
+            location=self.named(definition.name, definition.span),
+        )
+        scope = self.region(operation, 0, None, definition.indices)
+        self.body(definition.body, definition.type, scope)
+        return operation.results[0]
+
+    # -- regions -------------------------------------------------------------------------------
+
+    def region(
+        self,
+        operation: Any,
+        number: int,
+        outer: Scope | None,
+        binders: Sequence[str] = (),
+        hints: Sequence[str] = (),
+    ) -> Scope:
+        """Open a region whose block arguments are these indices."""
+        names = [hint or binder for hint, binder in zip(hints or binders, binders, strict=True)]
+        places = [self.named(n, None) if n[0] not in "?$" else self.location for n in names]
+        block = ir.Block.create_at_start(
+            operation.regions[number], [self.index_type] * len(binders), places
+        )
+        return Scope(outer, ir.InsertionPoint(block), dict(zip(binders, block.arguments, strict=True)))
+
+    def body(self, root: Term, type: str, scope: Scope) -> None:
+        """Fill a region with what it always evaluates, then yield the root."""
+        for term, wanted in self.schedule(root, type, scope):
+            self.emit(term, wanted, scope)
+        self.create("tad.yield", None, [self.emit(root, type, scope)], {}, scope.point)
+
+    def schedule(self, root: Term, type: str, scope: Scope) -> list[Wanted]:
+        """What the region always evaluates, operands first, shared work before regions."""
+        strict: dict[tuple[int, str], Wanted] = {}
+        stack = [(root, type)]
+        while stack:
+            term, wanted = stack.pop()
+            wanted = term.type or wanted
+            if (term.number, wanted) in strict or scope.value(term, wanted):
+                continue
+            strict[term.number, wanted] = (term, wanted)
+            stack += self.always(term, wanted)
+        levels: dict[int, int] = {}
+        for term, wanted in sorted(strict.values(), key=lambda w: w[0].number):
+            is_region = isinstance(term, Reduce | Guard)
+            below = _reachable(term, levels) if is_region else [t.number for t, _ in self.always(term, wanted)]
+            levels[term.number] = max((levels.get(n, 0) for n in below), default=0) + is_region
+        return sorted(strict.values(), key=lambda w: (levels[w[0].number], w[0].number))
+
+    def always(self, term: Term, type: str) -> list[Wanted]:
+        """Operands that are evaluated whenever the term is, each with its type."""
+        match term:
+            case Apply():
+                evaluated = term.operands if integer_exponent(term) is None else term.operands[:1]
+                return [(t, type) for t in evaluated]
+            case Select():
+                compared = join_types((term.lhs.type, term.rhs.type)) or type
+                return [
+                    (term.lhs, compared),
+                    (term.rhs, compared),
+                    (term.then, type),
+                    (term.otherwise, type),
+                ]
+            case _:
+                return []
+
+    # -- terms ---------------------------------------------------------------------------------
+
+    def emit(self, term: Term, type: str, scope: Scope) -> Any:
+        """The value of a term in a type, made in this region if it is not there."""
+        found = scope.value(term, type)
+        if found is not None:
+            return found
+        if term.span is not None:
+            self.location = self.place(term.span)
+        natural = term.type or type
+        if natural != type:
+            operation = "arith.extf" if type == "f64" else "arith.truncf"
+            made = self.create(operation, self.types[type], [self.emit(term, natural, scope)], {}, scope.point)
+            value = made.results[0]
+        else:
+            value = self.make(term, type, scope).results[0]
+        scope.values[term.number, type] = value
+        return value
+
+    def make(self, term: Term, type: str, scope: Scope) -> Any:
+        result, point = self.types[type], scope.point
+        match term:
+            case Const():
+                value = ir.FloatAttr.get(result, float(term.value))
+                return self.create("arith.constant", result, [], {"value": value}, point)
+            case IndexValue():
+                names = sorted(term.form.variables)
+                attributes = {"at": map_attribute([term.form], names, self.context)}
+                index = self.create(
+                    "tad.index", self.index_type, [scope.index(n) for n in names], attributes, point
+                )
+                return self.create("tad.value_of", result, [index.results[0]], {}, point)
+            case Read():
+                names = _in_order(term.indices)
+                attributes = {"at": map_attribute(term.indices, names, self.context)}
+                values = [self.tensors[term.tensor], *(scope.index(n) for n in names)]
+                return self.create("tad.read", result, values, attributes, point)
+            case Apply():
+                return self.apply(term, type, scope)
+            case Reduce():
+                return self.reduce(term, type, scope)
+            case Guard():
+                return self.guard(term, type, scope)
+            case Select():
+                return self.select(term, type, scope)
+            case _:
+                raise TypeError(f"no such term: {term}")
+
+    def apply(self, term: Apply, type: str, scope: Scope) -> Any:
+        values = [self.emit(t, wanted, scope) for t, wanted in self.always(term, type)]
+        result, point = self.types[type], scope.point
+        exponent = integer_exponent(term)
+        if exponent is not None:
+            whole = ir.IntegerType.get_signless(64)
+            value = ir.IntegerAttr.get(whole, exponent)
+            power = self.create("arith.constant", whole, [], {"value": value}, point)
+            return self.create(scalar_ops.INTEGER_POWER, result, [*values, power.results[0]], {}, point)
+        if term.function in scalar_ops.UPSTREAM:
+            return self.create(scalar_ops.UPSTREAM[term.function], result, values, {}, point)
+        return self.create("tad.apply", result, values, {"fn": ir.StringAttr.get(term.function)}, point)
+
+    def reduce(self, term: Reduce, type: str, scope: Scope) -> Any:
+        outer = [n for n in _in_order([c.form for c in term.domain]) if n not in term.binders]
+        domain = set_attribute(term.domain, term.binders, self.context, outer)
+        values = [scope.index(n) for n in outer]
+        operation = self.create(
+            "tad.sum", self.types[type], values, {"domain": domain}, scope.point, regions=1
+        )
+        inner = self.region(operation, 0, scope, term.binders, term.hints)
+        self.body(term.body, type, inner)
+        return operation
+
+    def guard(self, term: Guard, type: str, scope: Scope) -> Any:
+        names = _in_order([c.form for c in term.conditions])
+        where = set_attribute(term.conditions, names, self.context)
+        values = [scope.index(n) for n in names]
+        operation = self.create(
+            "tad.guard", self.types[type], values, {"where": where}, scope.point, regions=2
+        )
+        self.body(term.then, type, self.region(operation, 0, scope))
+        self.body(term.otherwise, type, self.region(operation, 1, scope))
+        return operation
+
+    def select(self, term: Select, type: str, scope: Scope) -> Any:
+        lhs, rhs, then, otherwise = (self.emit(t, w, scope) for t, w in self.always(term, type))
+        predicate = ir.IntegerAttr.get(
+            ir.IntegerType.get_signless(64), scalar_ops.PREDICATES[term.relation]
+        )
+        truth = ir.IntegerType.get_signless(1)
+        compare = self.create("arith.cmpf", truth, [lhs, rhs], {"predicate": predicate}, scope.point)
+        values = [compare.results[0], then, otherwise]
+        return self.create("arith.select", self.types[type], values, {}, scope.point)
+
+    # -- operations and places -----------------------------------------------------------------
+
+    def create(
+        self,
+        name: str,
+        result: Any,
+        values: Sequence[Any],
+        attributes: dict[str, Any],
+        point: Any,
+        *,
+        regions: int = 0,
+        location: Any = None,
+    ) -> Any:
+        return ir.Operation.create(
+            name,
+            results=[] if result is None else [result],
+            operands=values,
+            attributes=attributes,
+            regions=regions,
+            loc=location or self.location,
+            ip=point,
+        )
+
+    def place(self, span: Span | Place | None) -> Any:
+        """The location of a span."""
+        if isinstance(span, Place):
+            return ir.Location.file(span.file, span.line, span.column, context=self.context)
+        if span is None or self.program.source is None:
+            return ir.Location.unknown(self.context)
+        line, column = self.program.source.position(span.start)
+        return ir.Location.file(self.program.source.name, line, column, context=self.context)
+
+    def named(self, name: str, span: Span | Place | None) -> Any:
+        """The location of a span, carrying the name that a person reads."""
+        return ir.Location.name(name, self.place(span), context=self.context)
+
+
+def _in_order(forms: Iterable[Affine]) -> list[str]:
+    """The variables of forms, in order of first use."""
+    seen: dict[str, None] = {}
+    for form in forms:
+        for atom, _ in form.terms:
+            names = [atom] if isinstance(atom, str) else sorted(atom.variables)
+            seen.update(dict.fromkeys(names))
+    return list(seen)
+
+
+def _reachable(term: Term, among: dict[int, int]) -> list[int]:
+    """The nodes below a term, at any depth, that are in `among`."""
+    found: list[int] = []
+    seen: set[int] = set()
+    stack = list(operands(term))
+    while stack:
+        node = stack.pop()
+        if node.number in seen:
+            continue
+        seen.add(node.number)
+        if node.number in among:
+            found.append(node.number)
+        stack += operands(node)
+    return found
+
+
+

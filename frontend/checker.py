@@ -1,0 +1,211 @@
+"""Syntax tree to typed program: names, ranges, types, and every read proven in range.
+
+Statements are read top to bottom. What is wrong with one is reported and its name is
+known to be rejected, so that it hides no error elsewhere and causes none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tadc.frontend import syntax
+from tadc.frontend.binders import check_binders
+from tadc.frontend.context import Context
+from tadc.frontend.deep import deep_recursion
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
+from tadc.frontend.reads import Setting
+from tadc.frontend.report import Enough, Rejected, Reporter, error
+from tadc.frontend.scope import Index, Names, Scope, Size, Tensor
+from tadc.frontend.sizes import Sizes, check_extent
+from tadc.frontend.source import Source, Span
+from tadc.frontend.terms import Terms
+from tadc.frontend.values import ValueReader
+from tadc.frontend.wording import counted
+
+
+def check(module: syntax.Module, source: Source) -> Program:
+    """Check a program and give it types and ranges.
+
+    Raises CompileError with every error that was found, in the order of the text, at most `report.LIMIT`.
+    """
+    reporter = Reporter(source)
+    with deep_recursion():
+        try:
+            program = _Checker(module, reporter).program()
+        except Enough:
+            program = None
+    reporter.finish()
+    assert program
+    program.source = source
+    return program
+
+
+class _Checker:
+    def __init__(self, module: syntax.Module, reporter: Reporter) -> None:
+        self.module = module
+        self.reporter = reporter
+        self.names = Names(module, reporter)
+        self.sizes = Sizes(self.names, reporter)
+        self.terms = Terms()
+        #: What the declarations of outputs say; None if that was rejected.
+        self.declared: dict[str, Tensor | None] = {}
+        self.arguments: list[Argument] = []
+        self.definitions: list[Definition] = []
+
+    def program(self) -> Program:
+        for statement in self.module.statements:
+            meaning = self._attempt(statement)
+            name = statement.name
+            if id(statement) in self.names.repeated:
+                continue
+            if isinstance(statement, syntax.Declare) and name in self.names.outputs:
+                self.declared[name] = meaning if isinstance(meaning, Tensor) else None
+                continue
+            self.names.known[name] = meaning
+            if isinstance(statement, syntax.Declare) and isinstance(meaning, Tensor):
+                self.arguments.append(Argument(name, meaning.type, meaning.shape, statement.span))
+        return Program(tuple(self.arguments), tuple(self.definitions), self.terms)
+
+    def _attempt(self, statement: syntax.Statement) -> Tensor | Size | None:
+        """What a statement gives its name; None if it is rejected, which is reported."""
+        try:
+            match statement:
+                case syntax.SizeDecl():
+                    return self.sizes.declare(statement)
+                case syntax.Declare():
+                    return self._declare(statement)
+                case syntax.Define():
+                    return self._define(statement)
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+
+    def _declare(self, statement: syntax.Declare) -> Tensor | None:
+        sizes = [self._size(expr) for expr in statement.shape]
+        shape = tuple(size for size in sizes if size is not None)
+        if len(shape) < len(sizes):
+            return None
+        check_extent(statement.name, shape, statement.element_type, statement.span)
+        dims = tuple(expr.span for expr in statement.shape)
+        return Tensor(statement.name, statement.element_type, shape, statement.span, dims, is_argument=True)
+
+    def _size(self, expr: syntax.Expr, indices: Collection[str] = ()) -> int | None:
+        try:
+            return self.sizes.resolve(expr, indices)
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+
+    # -- definitions -----------------------------------------------------------------------
+
+    def _define(self, statement: syntax.Define) -> Tensor | None:
+        self.names.forget_reported()
+        before = len(self.reporter.diagnostics)
+        check_binders(statement.indices, self.names, self.reporter, owner=statement.name)
+        uses = RangeUses(statement, self.names)
+        declared = self._declaration(statement)
+        sizes = self._ranges(statement, declared, uses)
+        head = self._head(statement)
+        context = Context()
+        for spec, size in zip(statement.indices, sizes, strict=True):
+            context = context.bind(spec.name, size)
+        indices = {spec.name: Index(spec.name, spec.name, is_sum=False) for spec in statement.indices}
+        reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses)
+        value = reader.read(statement.body, Setting(Scope(statement.name, head, indices), context))
+        shape = tuple(size for size in sizes if size is not None)
+        if value is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
+            return None
+        element = declared.type if declared else value.term.type or "f64"
+        check_extent(statement.name, shape, element, head)
+        if id(statement) not in self.names.repeated:
+            definition = Definition(
+                statement.name,
+                element,
+                shape,
+                tuple(indices),
+                value.term,
+                is_output=not statement.is_let,
+                span=statement.span,
+            )
+            self.definitions.append(definition)
+        dims = declared.dims if declared else tuple(spec.span for spec in statement.indices)
+        return Tensor(statement.name, element, shape, head, dims, is_argument=False)
+
+    def _declaration(self, statement: syntax.Define) -> Tensor | None:
+        """The declaration of the output that is defined, if there is one."""
+        name = statement.name
+        site = self.names.outputs.get(name)
+        if site is None or id(statement) in self.names.repeated:
+            return None
+        if statement.is_let:
+            message = f"`{name}` is declared, so it is an output and no intermediate"
+            secondary = [(site.span, "declared here")]
+            helps = ["leave out `let`, or the declaration"]
+            self.reporter.add(
+                error("TAD0210", message, statement.name_span, secondary=secondary, helps=helps)
+            )
+        return self.declared[name]
+
+    def _ranges(self, statement: syntax.Define, declared: Tensor | None, uses: RangeUses) -> list[int | None]:
+        """The size of each index on the left; None where it is rejected."""
+        specs, rank = statement.indices, len(statement.indices)
+        own = [spec.name for spec in specs]
+        stated = [self._size(spec.size, own) if spec.size is not None else None for spec in specs]
+        if statement.name in self.names.outputs and id(statement) not in self.names.repeated:
+            if declared is None:
+                return [None] * rank
+            if len(declared.shape) != rank:
+                self.reporter.add(self._rank_error(statement, declared))
+                return [None] * rank
+            for spec, size, given, dim in zip(specs, stated, declared.shape, declared.dims, strict=True):
+                if size is not None and size != given:
+                    self.reporter.add(_two_ranges(spec, size, given, dim))
+            return list(declared.shape)
+        sizes: dict[str, int | None] = {}
+        for spec, size in zip(specs, stated, strict=True):
+            # A name that repeats is reported as such.
+            if spec.name not in sizes:
+                sizes[spec.name] = size if spec.size is not None else self._inferred(spec, uses)
+        return [sizes[name] for name in own]
+
+    def _inferred(self, spec: syntax.IndexSpec, uses: RangeUses) -> int | None:
+        try:
+            if spec.name in self.names.sites:
+                raise Rejected
+            return inferred_size(spec.name, spec.span, uses.own[spec.name], self.reporter.text, is_sum=False)
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+
+    def _rank_error(self, statement: syntax.Define, declared: Tensor) -> Diagnostic:
+        rank, count = len(declared.shape), len(statement.indices)
+        used = f"with {counted(count, 'index', 'indices')}" if count else "without indices"
+        return error(
+            "TAD0301",
+            f"`{statement.name}` has {counted(rank, 'dimension')} but is defined {used}",
+            self._head(statement),
+            f"{counted(count, 'index', 'indices')} here" if count else "no index here",
+            secondary=[(declared.span, f"declared with {counted(rank, 'dimension')} here")],
+        )
+
+    def _head(self, statement: syntax.Define) -> Span:
+        """Where `f[i, j]` stands."""
+        start = statement.name_span
+        if not statement.indices:
+            return start
+        last = statement.indices[-1].span.end
+        closed = self.reporter.source.text.find("]", last, statement.body.span.start)
+        return Span(start.start, max(last, closed + 1))
+
+
+def _two_ranges(spec: syntax.IndexSpec, size: int, given: int, dim: Span) -> Diagnostic:
+    return error(
+        "TAD0305",
+        f"index `{spec.name}` has two ranges",
+        spec.span,
+        f"{interval_text(size)} here",
+        secondary=[(dim, f"{interval_text(given)} in the declaration")],
+        helps=[f"write `{spec.name}` alone: its range is declared"],
+    )

@@ -1,0 +1,48 @@
+"""Every code of a diagnostic of the front end, with its title."""
+
+from __future__ import annotations
+
+CODES: dict[str, str] = {
+    # Syntax.
+    "TAD0101": "an unclosed bracket",
+    "TAD0102": "text that cannot stand where it stands",
+    "TAD0103": "a number that cannot be used",
+    "TAD0104": "an unknown character or operator",
+    "TAD0105": "an `if` without `then` or `else`",
+    "TAD0106": "a reserved word as a name",
+    "TAD0107": "an expression nested too deeply",
+    "TAD0108": "a bracket that closes nothing",
+    "TAD0109": "an unknown element type",
+    "TAD0110": "wrong number of arguments of a function",
+    "TAD0111": "the range of a sum stated badly",
+    # Names.
+    "TAD0201": "an unknown function",
+    "TAD0202": "an index that nothing binds",
+    "TAD0203": "an index bound twice in one list",
+    "TAD0204": "an unknown name",
+    "TAD0205": "a name defined twice",
+    "TAD0206": "a name used before its definition",
+    "TAD0207": "an index with the name of a tensor or size",
+    "TAD0208": "a tensor or size whose name starts with `_`",
+    "TAD0209": "a size symbol without a value",
+    "TAD0210": "an intermediate that is declared",
+    "TAD0211": "a name used as what it is not",
+    # Shapes, ranges and index maps.
+    "TAD0301": "wrong number of indices",
+    "TAD0302": "a read out of range",
+    "TAD0303": "an index expression that is not linear",
+    "TAD0304": "an index expression that may be fractional",
+    "TAD0305": "ranges that disagree",
+    "TAD0306": "an index without a range",
+    "TAD0307": "a value inside an index expression",
+    "TAD0308": "not a size",
+    "TAD0309": "beyond 64 bits",
+    "TAD0310": "not a divisor of an index expression",
+    "TAD0311": "floor division of values",
+    "TAD0312": "a read with too many cases to prove",
+    "TAD0313": "a reduction that is not supported yet",
+    "TAD0314": "an expression that is too long",
+    # Types and differentiation.
+    "TAD0401": "an argument without a derivative",
+    "TAD0402": "a derivative that is zero almost everywhere",
+}

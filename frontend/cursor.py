@@ -1,0 +1,236 @@
+"""A place in the tokens: what comes next, which brackets are open, what went wrong."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.lexer import CLOSERS, RESERVED, Token, tokenize
+from tadc.frontend.source import Source, Span
+
+#: How deep brackets, signs, powers and bare applications may nest.
+MAX_NESTING = 500
+#: How deep the tree of one definition may be; a chain `x + x + …` is as deep as it is long.
+MAX_DEPTH = 10_000
+#: How many errors one run reports.
+MAX_ERRORS = 20
+
+
+class SyntaxStop(Exception):
+    """The statement at hand cannot be read on; its error is recorded."""
+
+
+def describe(token: Token) -> str:
+    """A token as a message names it."""
+    match token.kind:
+        case "end":
+            return "end of the program"
+        case "newline":
+            return "end of the line"
+        case "number":
+            return f"number `{token.text}`"
+        case _:
+            return f"`{token.text}`"
+
+
+def _helps(expected: str, token: Token) -> list[str]:
+    """What the writer may have meant by a token that cannot follow an expression."""
+    if not expected.startswith("an operator"):
+        return []
+    match token.kind:
+        case "name" | "number" | "(" | "pi" | "sum":
+            return ["to multiply, write `*`"]
+        case "^":
+            return ["a power is written `**`"]
+        case "=" | "<" | ">" | "<=" | ">=" | "!=":
+            return ["conditions stand in `if {i = j} then (…) else (…)` and `select(x > y, …, …)`"]
+        case _:
+            return []
+
+
+class Cursor:
+    """Walks over tokens. Newlines are passed over while a bracket is open."""
+
+    def __init__(self, source: Source) -> None:
+        """Start at the first token."""
+        tokens = tokenize(source)
+        self.source = source
+        self.tokens = tokens.items
+        self.partner = tokens.partner
+        self.errors = tokens.errors
+        self._lexical = {e.primary.span.start for e in tokens.errors if e.primary}
+        self.position = 0
+        self.open: list[int] = []
+        self.nesting = 0
+
+    # -- walking ---------------------------------------------------------------------------
+
+    def peek(self) -> Token:
+        """The next token, which stays."""
+        if self.open:
+            while self.tokens[self.position].kind == "newline":
+                self.position += 1
+        return self.tokens[self.position]
+
+    def advance(self) -> Token:
+        """Take the next token."""
+        token = self.peek()
+        if token.kind != "end":
+            self.position += 1
+        return token
+
+    def accept(self, *kinds: str) -> Token | None:
+        """Take the next token if it is of one of these kinds."""
+        return self.advance() if self.peek().kind in kinds else None
+
+    def expect(self, kind: str, expected: str = "", helps: list[str] | None = None) -> Token:
+        """Take the next token, which must be of this kind."""
+        if self.peek().kind != kind:
+            self.unexpected(expected or f"`{kind}`", helps)
+        return self.advance()
+
+    def name(self, role: str) -> Token:
+        """Take a name that is not reserved; `role` says what it is to name."""
+        token = self.peek()
+        word = token.text
+        if word in RESERVED:
+            # The words that follow are read as if the name were allowed.
+            self.report(
+                "TAD0106", f"`{word}` is reserved and cannot name {role}", token.span, "choose another name"
+            )
+        elif token.kind != "name":
+            self.unexpected(f"a name for {role}")
+        return self.advance()
+
+    def enter(self, kind: str, expected: str = "", helps: list[str] | None = None) -> Token:
+        """Take an opening bracket; newlines end nothing until it is left."""
+        token = self.expect(kind, expected, helps)
+        self.open.append(self.position - 1)
+        return token
+
+    def leave(self, expected: str = "") -> Token:
+        """Take the bracket that closes the innermost open one."""
+        closer = CLOSERS[self.tokens[self.open[-1]].kind]
+        if self.peek().kind != closer:
+            self.unexpected(f"{expected} or `{closer}`" if expected else f"`{closer}`")
+        token = self.advance()
+        self.open.pop()
+        return token
+
+    def since(self, start: int) -> Span:
+        """From an offset to the end of the last token taken."""
+        return Span(start, max(start, self._last_end(self.position)))
+
+    def _last_end(self, position: int) -> int:
+        """The end of the last token in front of a position."""
+        position -= 1
+        while position > 0 and self.tokens[position].kind == "newline":
+            position -= 1
+        return self.tokens[position].end if position >= 0 else 0
+
+    # -- errors ----------------------------------------------------------------------------
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        label: str = "",
+        secondary: list[Label] | None = None,
+        helps: list[str] | None = None,
+    ) -> None:
+        """Record an error and go on."""
+        primary = Label(span, label)
+        self.errors.append(
+            Diagnostic(code, message, primary, secondary or [], helps=helps or [], source=self.source)
+        )
+
+    def unexpected(self, expected: str, helps: list[str] | None = None) -> NoReturn:
+        """Give the statement up at the next token, which is not what may follow."""
+        self.check_closed()
+        token = self.peek()
+        if token.start in self._lexical:
+            raise SyntaxStop
+        # At a line's end the place to point at is where the missing text belongs.
+        last = self._last_end(self.position)
+        span = token.span if token.kind not in ("newline", "end") else Span(last, last)
+        helps = helps or _helps(expected, token)
+        secondary: list[Label] = []
+        if self.open:
+            opener = self.tokens[self.open[-1]]
+            secondary = [Label(opener.span, f"this `{opener.kind}` is open")]
+        if token.kind in CLOSERS.values() and self.position not in self.partner:
+            self.report("TAD0108", f"unmatched `{token.text}`", span, "closes nothing", secondary, helps)
+        else:
+            self.report(
+                "TAD0102", f"unexpected {describe(token)}", span, f"expected {expected}", secondary, helps
+            )
+        raise SyntaxStop
+
+    def check_closed(self) -> None:
+        """Stop at a bracket without partner: what follows it says little."""
+        for depth in reversed(range(len(self.open))):
+            position = self.open[depth]
+            if position in self.partner:
+                continue
+            opener = self.tokens[position]
+            missing = CLOSERS[opener.kind]
+            end = self._end_of_open(position, depth)
+            last = self._last_end(end)
+            place = Span(last, last)
+            if self.tokens[end].kind in CLOSERS.values():
+                place = self.tokens[end].span
+            secondary = [Label(place, f"expected `{missing}`")]
+            self.report("TAD0101", f"unclosed `{opener.kind}`", opener.span, "opened here", secondary)
+            self.open.clear()
+            self.position = end
+            raise SyntaxStop
+
+    def _end_of_open(self, position: int, depth: int) -> int:
+        """Where an unclosed bracket should have ended: a closer of an outer one, or a statement."""
+        outer = self.partner.get(self.open[depth - 1]) if depth else None
+        for p in range(position + 1, len(self.tokens)):
+            if p == outer or self.tokens[p].kind == "end":
+                return p
+            if self.tokens[p].kind == "newline" and self.starts_statement(p + 1):
+                return p
+        return len(self.tokens) - 1
+
+    def starts_statement(self, position: int) -> bool:
+        """Whether the tokens here read like the start of a statement."""
+        tokens = self.tokens
+        kind = tokens[position].kind
+        if kind in ("let", "size"):
+            return True
+        if kind != "name":
+            return False
+        following = position + 1
+        if tokens[following].kind == "[" and following in self.partner:
+            following = self.partner[following] + 1
+            return tokens[following].kind == "="
+        return tokens[following].kind in ("=", ":")
+
+    def resynchronise(self) -> None:
+        """Go on behind the end of the statement; brackets that close are passed over whole."""
+        if self.open and self.open[0] in self.partner:
+            self.position = max(self.position, self.partner[self.open[0]])
+        self.open.clear()
+        self.nesting = 0
+        while (kind := self.tokens[self.position].kind) not in ("newline", ";", "end"):
+            partner = self.partner.get(self.position, 0)
+            if kind in CLOSERS and partner > self.position:
+                self.position = partner
+            self.position += 1
+
+    def deeper(self) -> None:
+        """Count one more level of nesting; whoever calls this counts it down again."""
+        self.nesting += 1
+        if self.nesting > MAX_NESTING:
+            token = self.peek()
+            self.too_deep(token.span, f"more than {MAX_NESTING} levels")
+
+    def too_deep(self, span: Span, label: str) -> NoReturn:
+        """Refuse an expression that later stages could not walk."""
+        helps = ["name parts of it with `let`"]
+        self.report("TAD0107", "expression is nested too deeply", span, label, helps=helps)
+        raise SyntaxStop

@@ -1,0 +1,151 @@
+"""Index expressions: from syntax to quasi-affine forms, exact or rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tadc.frontend import syntax
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.report import Rejected, error
+from tadc.frontend.scope import INT64_MAX, Names, Scope, Size, Tensor
+from tadc.frontend.source import Span
+from tadc.lattice.affine import Affine
+
+#: Longer source text is left out of a help.
+LONG = 40
+_LINEAR = "it must be a sum of integer multiples of indices plus a constant, with `//` and `%` by integers"
+_BY_VALUE = "to choose by value, write `select(x[i] > 0, …, …)`"
+
+
+def fits(form: Affine) -> bool:
+    """Whether the constant and all factors are 64-bit integers."""
+    return abs(form.constant) <= INT64_MAX and all(abs(k) <= INT64_MAX for _, k in form.terms)
+
+
+class IndexReader:
+    """Turns the expressions of one kind of place (`what`) into forms.
+
+    `what` is "tensor index", "bound of the sum", "condition" or "index expression";
+    `text` gives the source text of a span.
+    """
+
+    def __init__(self, names: Names, scope: Scope, text: Callable[[Span], str], what: str) -> None:
+        self.names = names
+        self.scope = scope
+        self.text = text
+        self.what = what
+
+    def read(self, expr: syntax.Expr) -> Affine:
+        """The form of an expression. Raises Rejected with the rule that it breaks."""
+        chain: list[syntax.Binary] = []
+        # A long sum is a deep tree on the left.
+        while isinstance(expr, syntax.Binary):
+            chain.append(expr)
+            expr = expr.lhs
+        form = self._leaf(expr)
+        for node in reversed(chain):
+            form = self._binary(node, form)
+            if not fits(form):
+                raise Rejected(error("TAD0309", f"{self.what} is beyond 64 bits", node.span))
+        return form
+
+    def _leaf(self, expr: syntax.Expr) -> Affine:
+        match expr:
+            case syntax.Number(value=int(value)):
+                if value > INT64_MAX:
+                    raise Rejected(error("TAD0309", f"{self.what} is beyond 64 bits", expr.span))
+                return Affine.const(value)
+            case syntax.Number() | syntax.Pi():
+                raise Rejected(self._fraction(expr.span, "not an integer"))
+            case syntax.Name():
+                return self._name(expr)
+            case syntax.Unary():
+                return -self.read(expr.operand)
+            case syntax.Subscript():
+                raise Rejected(self._value(expr.span, expr.tensor))
+            case syntax.Call():
+                raise Rejected(self._call(expr))
+            case syntax.Reduce():
+                raise Rejected(self._nonlinear(expr.span, "a sum"))
+            case _:
+                raise Rejected(self._nonlinear(expr.span, "a choice"))
+
+    def _name(self, expr: syntax.Name) -> Affine:
+        name = expr.id
+        if not self.names.is_visible(name, self.scope):
+            raise Rejected(self.names.unbound(name, expr.span, self.scope, self.what))
+        match self.names.resolve(name, expr.span, self.scope):
+            case Tensor():
+                raise Rejected(self._value(expr.span, name))
+            case Size(value=value):
+                return Affine.const(value)
+            case index:
+                return Affine.var(index.key)
+
+    def _binary(self, node: syntax.Binary, lhs: Affine) -> Affine:
+        rhs = self.read(node.rhs)
+        match node.operator:
+            case "+":
+                return lhs + rhs
+            case "-":
+                return lhs - rhs
+            case "*" if lhs.is_constant:
+                return rhs * lhs.constant
+            case "*" if rhs.is_constant:
+                return lhs * rhs.constant
+            case "*":
+                raise Rejected(self._nonlinear(node.span, "product of two indices"))
+            case "//" | "%":
+                divisor = self.divisor(node, rhs)
+                return lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
+            case "/":
+                raise Rejected(self._division(node, lhs, rhs))
+            case _:
+                raise Rejected(self._nonlinear(node.span, "a power"))
+
+    def divisor(self, node: syntax.Binary, form: Affine) -> int:
+        """The right side of `//` or `%`. Raises Rejected unless it is a positive integer."""
+        if form.is_constant and form.constant > 0:
+            return form.constant
+        label = "depends on an index" if not form.is_constant else f"is {form.constant}"
+        message = f"`{node.operator}` in an index expression needs a positive integer on its right"
+        raise Rejected(error("TAD0310", message, node.rhs.span, label))
+
+    # -- errors ----------------------------------------------------------------------------
+
+    def _nonlinear(self, span: Span, label: str, helps: list[str] | None = None) -> Diagnostic:
+        return error("TAD0303", f"{self.what} is not linear", span, label, notes=[_LINEAR], helps=helps or [])
+
+    def _fraction(self, span: Span, label: str, helps: list[str] | None = None) -> Diagnostic:
+        return error("TAD0304", f"{self.what} may be fractional", span, label, helps=helps or [])
+
+    def _division(self, node: syntax.Binary, lhs: Affine, rhs: Affine) -> Diagnostic:
+        whole, top, below = (self.text(span) for span in (node.span, node.lhs.span, node.rhs.span))
+        if isinstance(node.lhs, syntax.Name) and rhs == Affine.const(2) and not lhs.is_constant:
+            return self._fraction(
+                node.span,
+                f"`{whole}` is not an integer for odd `{top}`",
+                [f"`{top} // {below}` rounds down"],
+            )
+        helps = [f"`//` rounds down: `{grouped(node.lhs, self.text)} // {below}`"] if rhs.is_constant else []
+        return self._fraction(node.span, f"`{whole}` is not always an integer", helps)
+
+    def _call(self, expr: syntax.Call) -> Diagnostic:
+        inner = expr.arguments[0]
+        helps: list[str] = []
+        if expr.function == "floor" and isinstance(inner, syntax.Binary) and inner.operator == "/":
+            helps = [f"write `{grouped(inner.lhs, self.text)} // {self.text(inner.rhs.span)}`"]
+        elif expr.function in ("max", "min") and self.what.startswith("bound"):
+            helps = ["several lower bounds are `_(max [e; e])`, several upper ones `^(min [e; e])`"]
+        return self._nonlinear(expr.span, f"the function `{expr.function}`", helps)
+
+    def _value(self, span: Span, tensor: str) -> Diagnostic:
+        helps = [_BY_VALUE] if self.what == "condition" else []
+        message = f"{self.what} depends on a value"
+        return error("TAD0307", message, span, f"`{tensor}` is a tensor", helps=helps)
+
+
+def grouped(expr: syntax.Expr, text: Callable[[Span], str]) -> str:
+    """The text of an operand of `/`, with the parentheses that its span leaves out."""
+    inner = text(expr.span)
+    return f"({inner})" if isinstance(expr, syntax.Binary) else inner

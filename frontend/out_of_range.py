@@ -1,0 +1,131 @@
+"""The error for a read out of range: the point where it fails, and what would mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tadc.frontend import syntax
+from tadc.frontend.context import Context
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.index_expr import LONG
+from tadc.frontend.proof import Point, TooManyCases, joined, values, violation
+from tadc.frontend.report import error
+from tadc.frontend.scope import Scope, Tensor
+from tadc.frontend.source import Span
+from tadc.lattice.affine import Affine
+
+
+@dataclass(frozen=True)
+class Access:
+    """One dimension of a read, where it stands."""
+
+    tensor: Tensor
+    dimension: int
+    read: syntax.Subscript
+    form: Affine
+    scope: Scope
+    context: Context
+    text: Callable[[Span], str]
+
+    @property
+    def size(self) -> int:
+        """The number of elements along the dimension."""
+        return self.tensor.shape[self.dimension]
+
+    @property
+    def span(self) -> Span:
+        """Where the index stands."""
+        return self.read.indices[self.dimension].span
+
+
+def check_access(access: Access) -> Diagnostic | None:
+    """Prove that an index is in range wherever the read runs, else build the error."""
+    try:
+        for outside, past in ((access.form, False), (access.size - 1 - access.form, True)):
+            point = violation(outside, access.context)
+            if point is not None:
+                return _out_of_range(access, point, past)
+    except TooManyCases:
+        return error(
+            "TAD0312",
+            f"cannot prove that `{access.tensor.name}` is read in range",
+            access.span,
+            "the guards around it leave too many cases",
+            helps=["put the read under a guard of its own that states its range"],
+        )
+    return None
+
+
+def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
+    tensor, size = access.tensor, access.size
+    found = values(access.form, access.context, point)
+    if found is None or found[0] == found[1]:
+        label = f"takes the value {access.form.evaluate(point)} here"
+    else:
+        label = f"takes values {found[0]}..{found[1]} here"
+    held = "no elements" if not size else "only element 0" if size == 1 else f"only elements 0..{size - 1}"
+    where = f"`{tensor.name}` holds {held}" + (" in this dimension" if len(tensor.shape) > 1 else "")
+    shown = _point_text(access, point)
+    return error(
+        "TAD0302",
+        f"`{tensor.name}` is read {'past its end' if past else 'before its start'}",
+        access.span,
+        label,
+        secondary=[(tensor.dims[access.dimension], where)],
+        notes=[f"out of range at `{shown}`"] if shown else [],
+        helps=_helps(access, found, past),
+    )
+
+
+def _point_text(access: Access, point: Point) -> str:
+    """The coordinates that matter, by the names that the read sees."""
+    clauses = [fact.form for clause in access.context.clauses for fact in clause]
+    _, names = joined(access.form, access.context)
+    for form in clauses:
+        if not names.isdisjoint(form.variables):
+            names |= form.variables
+    shown = [index for index in access.scope.indices.values() if index.key in names]
+    return ", ".join(f"{index.name} = {point[index.key]}" for index in shown)
+
+
+def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[str]:
+    tensor, size = access.tensor, access.size
+    options: list[str] = []
+    if found is not None:
+        excess = found[1] - (size - 1) if past else -found[0]
+        options = _other_range(access, excess, past)
+        if past and tensor.is_argument:
+            shape = list(tensor.shape)
+            shape[access.dimension] = found[1] + 1
+            options.append(f"declare `{tensor.name}: {tensor.type}[{', '.join(map(str, shape))}]`")
+    if not options and size and access.form.variables:
+        index, read = access.text(access.span), access.text(access.read.span)
+        if len(read) <= LONG:
+            condition = f"{index} <= {size - 1}" if past else f"{index} >= 0"
+            options = [f"guard it: `if {{{condition}}} then ({read}) else (0)`"]
+    return [", or ".join(options)] if options else []
+
+
+def _other_range(access: Access, excess: int, past: bool) -> list[str]:
+    """A range of one index, the innermost that can, that takes the excess away."""
+    scope, context = access.scope, access.context
+    if joined(access.form, context)[0] or not access.form.is_linear:
+        return []
+    sums = [index for index in scope.indices.values() if index.is_sum]
+    others = [index for index in scope.indices.values() if not index.is_sum]
+    for index in (*reversed(sums), *reversed(others)):
+        factor = access.form.coefficient(index.key)
+        if not factor:
+            continue
+        low, high = context.intervals[index.key]
+        by = -(-excess // abs(factor))
+        if high - by < low:
+            continue
+        at_end = (factor > 0) == past
+        if index.is_sum:
+            which = "the sum" if len(sums) == 1 else f"the sum over `{index.name}`"
+            return [f"let {which} {'end' if at_end else 'start'} at {high - by if at_end else low + by}"]
+        if past and factor > 0:
+            return [f"state the range `{index.name}: {high - by + 1}`"]
+    return []

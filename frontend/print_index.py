@@ -1,0 +1,141 @@
+"""Index forms, conditions and bounds as a person writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Floor as FloorAtom
+from tadc.lattice.bounds import Bound
+
+#: How tightly a printed expression holds together; a looser one needs parentheses.
+SUM, PRODUCT, SIGN, POWER, PRIMARY, ATOM = range(1, 7)
+
+
+class _Part(NamedTuple):
+    """`factor*text`; `is_name` where the text needs no parentheses behind a factor."""
+
+    factor: int
+    text: str
+    is_name: bool
+
+
+def form_text(form: Affine, times: str = "*") -> str:
+    """A form with `%` wherever `e - c*(e // c)` stands in it; `times` stands between factors."""
+    parts, constant = _parts(form)
+    return _sum_text(parts, constant, times)
+
+
+def form_level(form: Affine) -> int:
+    """How tightly `form_text` holds together."""
+    parts, constant = _parts(form)
+    if len(parts) > 1 or (parts and constant):
+        return SUM
+    if not parts:
+        return ATOM if constant >= 0 else SIGN
+    factor, _, is_name = parts[0]
+    if factor == -1:
+        return SIGN
+    return ATOM if factor == 1 and is_name else PRODUCT
+
+
+def condition_text(row: Constraint) -> str:
+    """`form = 0` or `form >= 0` with every term on the side where it is positive."""
+    parts, constant = _parts(row.form)
+    left = [p for p in parts if p.factor > 0]
+    right = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
+    if row.equality:
+        if right and not left:
+            left, right, constant = right, left, -constant
+        return f"{_sum_text(left, max(constant, 0))} = {_sum_text(right, max(-constant, 0))}"
+    if right and not left:
+        if constant >= 0:
+            return f"{_sum_text(right, 0)} <= {constant}"
+        return f"{_sum_text(right, -constant)} <= 0"
+    if right and constant == -1:
+        return f"{_sum_text(left, 0)} > {_sum_text(right, 0)}"
+    return f"{_sum_text(left, max(constant, 0))} >= {_sum_text(right, max(-constant, 0))}"
+
+
+def conditions_text(rows: Sequence[Constraint]) -> str:
+    """Conditions joined by `and`."""
+    return " and ".join([condition_text(row) for row in rows])
+
+
+def lower_text(bounds: Sequence[Bound]) -> str:
+    """What follows `_`."""
+    return _bound_text("max", [_ceiling(bound) for bound in bounds])
+
+
+def upper_text(bounds: Sequence[Bound]) -> str:
+    """What follows `^`."""
+    return _bound_text("min", [_floor(bound) for bound in bounds])
+
+
+def _bound_text(several: str, texts: list[str]) -> str:
+    if len(texts) > 1:
+        return f"({several} [{'; '.join(texts)}])"
+    return texts[0] if texts[0].removeprefix("-").isdigit() else f"({texts[0]})"
+
+
+def _ceiling(bound: Bound) -> str:
+    # A normalised floor would split the constant, and the bound would read less plainly.
+    if bound.divisor == 1 or bound.form.is_constant:
+        return form_text(bound.ceil())
+    return f"-({_operand(-bound.form)} // {bound.divisor})"
+
+
+def _floor(bound: Bound) -> str:
+    if bound.divisor == 1 or bound.form.is_constant:
+        return form_text(bound.floor())
+    return f"{_operand(bound.form)} // {bound.divisor}"
+
+
+def _operand(form: Affine) -> str:
+    """A form on the left of `//` or `%`."""
+    text = form_text(form)
+    return text if form_level(form) == ATOM else f"({text})"
+
+
+def _parts(form: Affine) -> tuple[list[_Part], int]:
+    remainders: list[_Part] = []
+    rest = form
+    for atom, k in form.terms:
+        if isinstance(atom, str) or k % atom.denominator:
+            continue
+        factor = -k // atom.denominator
+        if all(_holds(rest.coefficient(a), factor * c) for a, c in atom.numerator.terms):
+            rest -= (atom.numerator - Affine.atom(atom) * atom.denominator) * factor
+            remainders.append(_Part(factor, f"{_operand(atom.numerator)} % {atom.denominator}", False))
+    parts = [_Part(k, a if isinstance(a, str) else _quotient(a), isinstance(a, str)) for a, k in rest.terms]
+    return parts + remainders, rest.constant
+
+
+def _holds(whole: int, part: int) -> bool:
+    """Whether `part` taken away leaves less of the same sign."""
+    return whole * part > 0 and abs(whole) >= abs(part)
+
+
+def _quotient(atom: FloorAtom) -> str:
+    return f"{_operand(atom.numerator)} // {atom.denominator}"
+
+
+def _sum_text(parts: Sequence[_Part], constant: int, times: str = "*") -> str:
+    # Positive terms first, so that `3 - i` and not `-i + 3` is read.
+    positive = [_product(p, times) for p in parts if p.factor > 0]
+    negative = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
+    if constant > 0 or not parts:
+        positive.append(str(constant))
+    text = " + ".join(positive)
+    for part in negative:
+        # A sign binds tighter than `//` and `%`, a minus between terms does not.
+        text += f" - {_product(part, times)}" if text else f"-{_product(part, times, signed=True)}"
+    return f"{text} - {-constant}" if constant < 0 and parts else text
+
+
+def _product(part: _Part, times: str, signed: bool = False) -> str:
+    """`part` with a factor >= 1."""
+    bare = part.is_name or (part.factor == 1 and not signed)
+    text = part.text if bare else f"({part.text})"
+    return text if part.factor == 1 else f"{part.factor}{times}{text}"

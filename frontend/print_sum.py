@@ -1,0 +1,80 @@
+"""A reduction's domain as nested loops over one index each, and what they leave to guards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import Bound, EliminationLimit, Level, Unbounded, loop_bounds
+from tadc.lattice.polyhedron import implied
+
+
+@dataclass(frozen=True)
+class LoopNest:
+    """Run `levels` where `outside` holds, and the body where `inside` does."""
+
+    outside: tuple[Constraint, ...]
+    levels: tuple[Level, ...]
+    inside: tuple[Constraint, ...]
+
+
+def loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]) -> LoopNest:
+    """The nest that visits {binders : rows} where the facts hold. Raises Unbounded."""
+    own = set(binders)
+    inside = [row for row in rows if row.equality and row.form.variables & own]
+    bounding = [row for row in rows if not row.equality and row.form.variables & own]
+    outside = tuple(
+        row
+        for row in rows
+        if not row.form.variables & own and not all(implied(form, facts) for form in row.inequalities)
+    )
+    known = [*facts, *outside]
+    levels = _box(binders, bounding)
+    if levels is None:
+        try:
+            levels, left = _eliminate(binders, bounding, known)
+        except Unbounded:
+            # An index that only an equality bounds.
+            sides = [Constraint(form) for row in inside for form in row.inequalities]
+            levels, left = _eliminate(binders, [*bounding, *sides], known)
+        inside += left
+    return LoopNest(outside, levels, tuple(dict.fromkeys(inside)))
+
+
+def _box(binders: Sequence[str], rows: Sequence[Constraint]) -> tuple[Level, ...] | None:
+    """The levels where each index has one lower and one upper bound, free of the others."""
+    own = set(binders)
+    lower: dict[str, Bound] = {}
+    upper: dict[str, Bound] = {}
+    for row in rows:
+        names = row.form.variables & own
+        name = next(iter(names))
+        k = row.form.coefficient(name)
+        rest = row.form - Affine.var(name) * k
+        side = lower if k > 0 else upper
+        if len(names) > 1 or not k or name in rest.variables or name in side:
+            return None
+        side[name] = Bound(-rest if k > 0 else rest, abs(k))
+    if len(lower) < len(own) or len(upper) < len(own):
+        return None
+    return tuple(Level(name, (lower[name],), (upper[name],)) for name in binders)
+
+
+def _eliminate(
+    binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
+) -> tuple[tuple[Level, ...], list[Constraint]]:
+    """Levels for all rows if that can be, and the rows that they leave to a guard."""
+    own = set(binders)
+    try:
+        return loop_bounds(binders, rows, facts), []
+    except (ValueError, EliminationLimit):
+        plain = [row for row in rows if not any(atom.variables & own for atom in row.form.floors())]
+    left = [row for row in rows if row not in plain]
+    if left:
+        try:
+            return loop_bounds(binders, plain, facts), left
+        except EliminationLimit:
+            pass
+    single = [row for row in plain if len(row.form.variables & own) == 1]
+    return loop_bounds(binders, single, facts), [row for row in rows if row not in single]

@@ -1,0 +1,140 @@
+"""Ranges of indices, inferred from where an index stands alone as the index of a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tadc.frontend import syntax
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.report import Rejected, error
+from tadc.frontend.scope import Names, Tensor
+from tadc.frontend.source import Span
+
+#: Different ranges that one error shows.
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A dimension that an index reads alone: its size, where it is stated, and the read."""
+
+    size: int
+    stated: Span
+    read: Span
+
+
+@dataclass
+class Uses:
+    """Where an index stands alone; `excused` if such a read is rejected for another reason."""
+
+    candidates: list[Candidate] = field(default_factory=list[Candidate])
+    excused: bool = False
+
+    def add(self, tensor: Tensor | None, dimension: int, read: syntax.Subscript) -> None:
+        """Add a read of one dimension."""
+        if tensor is None or len(tensor.shape) != len(read.indices):
+            self.excused = True
+        else:
+            stated = tensor.dims[dimension]
+            self.candidates.append(Candidate(tensor.shape[dimension], stated, read.span))
+
+
+class RangeUses:
+    """The uses of every index of a definition: by name for its own, by node for those of sums."""
+
+    def __init__(self, define: syntax.Define, names: Names) -> None:
+        self.own = {spec.name: Uses() for spec in define.indices}
+        self._sums: dict[int, tuple[Uses, ...]] = {}
+        # An explicit stack, innermost left first: expressions may be deep.
+        pending: list[tuple[syntax.Expr, Mapping[str, Uses]]] = [(define.body, self.own)]
+        while pending:
+            expr, bound = pending.pop()
+            if isinstance(expr, syntax.Subscript):
+                _collect(expr, bound, names)
+            elif isinstance(expr, syntax.Reduce):
+                fresh = {spec.name: Uses() for spec in expr.indices}
+                self._sums[id(expr)] = tuple(fresh[spec.name] for spec in expr.indices)
+                bound = {**bound, **fresh}
+            pending += [(child, bound) for child in reversed(_values_below(expr))]
+
+    def of_sum(self, node: syntax.Reduce) -> tuple[Uses, ...]:
+        """The uses of the indices that a sum binds, in order."""
+        return self._sums[id(node)]
+
+
+def _collect(read: syntax.Subscript, bound: Mapping[str, Uses], names: Names) -> None:
+    for dimension, index in enumerate(read.indices):
+        uses = bound.get(index.id) if isinstance(index, syntax.Name) else None
+        if uses is not None:
+            tensor = names.known.get(read.tensor)
+            uses.add(tensor if isinstance(tensor, Tensor) else None, dimension, read)
+
+
+def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
+    """The operands of an expression that may hold reads."""
+    match expr:
+        case syntax.Unary():
+            return (expr.operand,)
+        case syntax.Binary():
+            return (expr.lhs, expr.rhs)
+        case syntax.Call():
+            return expr.arguments
+        case syntax.Reduce():
+            return (expr.body,)
+        case syntax.If():
+            return (expr.then, expr.otherwise)
+        case syntax.Select():
+            return (expr.condition.lhs, expr.condition.rhs, expr.then, expr.otherwise)
+        case _:
+            return ()
+
+
+def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str], *, is_sum: bool) -> int:
+    """The size of an index without a stated range.
+
+    Raises Rejected where there is none or several, silently if the reads that would tell are rejected.
+    """
+    first: dict[int, Candidate] = {}
+    for candidate in uses.candidates:
+        first.setdefault(candidate.size, candidate)
+    if len(first) > 1:
+        raise Rejected(_disagreement(name, span, list(first.values()), text, is_sum))
+    if first:
+        return next(iter(first))
+    if uses.excused:
+        raise Rejected
+    how = f"`sum{{{name}}}_0^4 (…)` or `sum{{{name}: 5}} (…)`" if is_sum else f"`{name}: 5`"
+    raise Rejected(
+        error(
+            "TAD0306",
+            f"index `{name}` has no range",
+            span,
+            f"`{name}` stands alone in no read",
+            notes=[
+                "a range is inferred where an index alone reads a dimension, as in `x[i]` and not `x[i + 1]`"
+            ],
+            helps=[f"state it, for example {how}"],
+        )
+    )
+
+
+def _disagreement(
+    name: str, span: Span, found: list[Candidate], text: Callable[[Span], str], is_sum: bool
+) -> Diagnostic:
+    size = found[0].size
+    stated = f"sum{{{name}}}_0^{size - 1} (…)" if is_sum and size else f"{name}: {size}"
+    count = "two" if len(found) == 2 else str(len(found))
+    return error(
+        "TAD0305",
+        f"cannot infer one range for index `{name}`",
+        span,
+        f"`{name}` has {count} candidate ranges",
+        secondary=[(c.stated, f"{interval_text(c.size)} from `{text(c.read)}`") for c in found[:_SHOWN]],
+        helps=[f"give the range: `{stated}`"],
+    )
+
+
+def interval_text(size: int) -> str:
+    """The values of an index of this size."""
+    return f"0..{size - 1}" if size else "no values"

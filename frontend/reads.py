@@ -1,0 +1,118 @@
+"""Reads and conditions: index expressions where they stand, proven in range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tadc.frontend import syntax
+from tadc.frontend.conditions import Condition
+from tadc.frontend.context import Context
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.index_expr import IndexReader
+from tadc.frontend.out_of_range import Access, check_access
+from tadc.frontend.proof import fits_64_bits
+from tadc.frontend.report import Rejected, Reporter, error
+from tadc.frontend.scope import Index, Names, Scope, Tensor
+from tadc.frontend.source import Span
+from tadc.frontend.wording import counted
+from tadc.lattice.affine import Affine
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which indices a part of an expression sees, and what is known of them there."""
+
+    scope: Scope
+    context: Context
+
+
+class ReadChecker:
+    """Turns what holds index expressions into forms. What is wrong is reported and gives None."""
+
+    def __init__(self, names: Names, reporter: Reporter) -> None:
+        self.names = names
+        self.reporter = reporter
+
+    def form(self, expr: syntax.Expr, what: str, setting: Setting) -> Affine | None:
+        """The form of an index expression; `what` is as in `IndexReader`."""
+        try:
+            form = IndexReader(self.names, setting.scope, self.reporter.text, what).read(expr)
+            check_magnitude(form, what, expr.span, setting)
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+        return form
+
+    def condition(self, relation: syntax.Relation, setting: Setting) -> Condition | None:
+        """A relation of an `if`."""
+        lhs = self.form(relation.lhs, "condition", setting)
+        rhs = self.form(relation.rhs, "condition", setting)
+        if lhs is None or rhs is None:
+            return None
+        try:
+            check_magnitude(lhs - rhs, "condition", relation.span, setting)
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+        return Condition(relation.operator, lhs - rhs)
+
+    def element(self, expr: syntax.Subscript, setting: Setting) -> tuple[Tensor, list[Affine]] | None:
+        """The tensor and the index forms of a read, each proven in range."""
+        tensor = self._tensor(expr, setting)
+        found = [self.form(index, "tensor index", setting) for index in expr.indices]
+        forms = [form for form in found if form is not None]
+        if tensor is None:
+            return None
+        if len(tensor.shape) != len(found):
+            self.reporter.add(rank_error(tensor, len(found), expr.span))
+            return None
+        in_range = True
+        for dimension, form in enumerate(found):
+            if form is not None:
+                access = Access(
+                    tensor, dimension, expr, form, setting.scope, setting.context, self.reporter.text
+                )
+                problem = check_access(access)
+                if problem is not None:
+                    in_range = False
+                    self.reporter.add(problem)
+        return (tensor, forms) if in_range and len(forms) == len(found) else None
+
+    def _tensor(self, expr: syntax.Subscript, setting: Setting) -> Tensor | None:
+        name, span = expr.tensor, expr.name_span
+        try:
+            if not self.names.is_visible(name, setting.scope):
+                raise Rejected(self.names.unknown_tensor(name, span, len(expr.indices)))
+            found = self.names.resolve(name, span, setting.scope)
+            if isinstance(found, Tensor):
+                return found
+            kind = "an index" if isinstance(found, Index) else "a size"
+            label = "only tensors have elements"
+            raise Rejected(error("TAD0211", f"`{name}` is {kind}, not a tensor", span, label))
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+
+
+def check_magnitude(form: Affine, what: str, span: Span, setting: Setting) -> None:
+    """Raise Rejected where a form may leave the 64-bit integers."""
+    if not fits_64_bits(form, setting.context):
+        raise Rejected(error("TAD0309", f"{what} is beyond 64 bits", span))
+
+
+def rank_error(tensor: Tensor, count: int, span: Span) -> Diagnostic:
+    """Build the error for a read with a wrong number of indices."""
+    rank = len(tensor.shape)
+    verb = "declared" if tensor.is_argument else "defined"
+    given = counted(count, "index", "indices") if count else "no index"
+    if not rank:
+        message = f"`{tensor.name}` is a scalar but is read with {given}"
+        secondary = [(tensor.span, f"{verb} without dimensions here")]
+        helps = [f"write `{tensor.name}` alone"]
+        return error("TAD0301", message, span, f"{given} here", secondary=secondary, helps=helps)
+    dimensions = counted(rank, "dimension")
+    message = (
+        f"`{tensor.name}` has {dimensions} but is read {f'with {given}' if count else 'without indices'}"
+    )
+    secondary = [(tensor.span, f"{verb} with {dimensions} here")]
+    return error("TAD0301", message, span, f"{given} here", secondary=secondary)

@@ -1,0 +1,239 @@
+"""Diagnostics as text in the style of rustc, and as JSON."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.source import Source, Span
+
+_TAB = 4
+#: A longer line is cut to a window around its first mark.
+_WIDTH = 160
+_BEFORE = 60
+
+_BOLD = "1"
+_BLUE = "1;34"
+_TONES = {"error": "1;31", "warning": "1;33", "note": "1;36"}
+
+
+def render(diagnostic: Diagnostic, color: bool = False) -> str:
+    """The message with its source lines, underlined and labelled; no newline at the end."""
+    return "\n".join(_Renderer(diagnostic, color).lines())
+
+
+def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """The same as plain data: lines and columns count from 1, offsets from 0."""
+    source = diagnostic.source
+
+    def label(item: Label) -> dict[str, Any]:
+        return {"text": item.text, **_place(item.span, source)}
+
+    return {
+        "severity": diagnostic.severity,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "file": source.name if source else None,
+        "primary": label(diagnostic.primary) if diagnostic.primary else None,
+        "secondary": [label(item) for item in diagnostic.secondary],
+        "notes": list(diagnostic.notes),
+        "helps": list(diagnostic.helps),
+    }
+
+
+def _place(span: Span, source: Source | None) -> dict[str, Any]:
+    place: dict[str, Any] = {"start": span.start, "end": span.end}
+    if source:
+        place["line"], place["column"] = source.position(span.start)
+        place["end_line"], place["end_column"] = source.position(span.end)
+    return place
+
+
+@dataclass
+class _Mark:
+    """An underline on one line, in columns of the screen from 0."""
+
+    start: int
+    end: int
+    text: str
+    primary: bool
+
+
+class _Renderer:
+    def __init__(self, diagnostic: Diagnostic, color: bool) -> None:
+        self.diagnostic = diagnostic
+        self.color = color
+        self.tone = _TONES.get(diagnostic.severity, _BOLD)
+        self.marks: dict[int, list[_Mark]] = {}
+        self.views: dict[int, _Line] = {}
+        if diagnostic.source:
+            for item in [diagnostic.primary, *diagnostic.secondary]:
+                if item:
+                    self._mark(item, diagnostic.source, item is diagnostic.primary)
+        self.margin = len(str(max(self.marks))) if self.marks else 1
+
+    def paint(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if self.color and text else text
+
+    def lines(self) -> list[str]:
+        d = self.diagnostic
+        head = f"{d.severity}[{d.code}]" if d.code else d.severity
+        out = [self.paint(head, self.tone) + self.paint(f": {_clean(d.message)}", _BOLD)]
+        pad = " " * self.margin
+        if d.source:
+            where = d.source.name
+            if d.primary:
+                line, column = d.source.position(d.primary.span.start)
+                where += f":{line}:{column}"
+            out.append(f"{pad}{self.paint('-->', _BLUE)} {where}")
+        bar = f"{pad} {self.paint('|', _BLUE)}"
+        if self.marks:
+            out += [bar, *self._excerpt(bar)]
+        tail = [("note", n) for n in d.notes] + [("help", h) for h in d.helps]
+        if self.marks and tail:
+            out.append(bar)
+        for word, text in tail:
+            first, *rest = text.split("\n")
+            out.append(f"{pad} {self.paint('=', _BLUE)} {self.paint(word, _BOLD)}: {first}")
+            out += [f"{pad}         {more}" for more in rest]
+        return out
+
+    # -- what is marked --------------------------------------------------------------------
+
+    def _mark(self, item: Label, source: Source, primary: bool) -> None:
+        """Put a label's underline on its line; one over several lines marks the first and the last."""
+        first, column = source.position(item.span.start)
+        last, end = source.position(max(item.span.end, item.span.start))
+        if last > first and end == 1:
+            last -= 1
+            end = len(source.line(last)) + 1
+        if first == last:
+            self._add(source, first, column, end, item.text, primary)
+            return
+        self._add(source, first, column, len(source.line(first)) + 1, "", primary)
+        text = source.line(last)
+        self._add(source, last, len(text) - len(text.lstrip()) + 1, end, item.text, primary)
+
+    def _add(self, source: Source, line: int, column: int, end: int, text: str, primary: bool) -> None:
+        view = self.views.get(line)
+        if view is None:
+            view = self.views[line] = _Line.of(source.line(line), column)
+        start = view.column(column - 1)
+        stop = max(view.column(end - 1), start + 1)
+        self.marks.setdefault(line, []).append(_Mark(start, stop, _clean(text), primary))
+
+    # -- drawing ---------------------------------------------------------------------------
+
+    def _excerpt(self, bar: str) -> list[str]:
+        out: list[str] = []
+        source = self.diagnostic.source
+        assert source
+        previous = 0
+        for number in sorted(self.marks):
+            if previous and number == previous + 2:
+                out.append(self._numbered(previous + 1, _Line.of(source.line(previous + 1), 1).text))
+            elif previous and number > previous + 1:
+                out.append("...")
+            out.append(self._numbered(number, self.views[number].text))
+            out += [f"{bar} {row}" for row in self._underline(self.marks[number])]
+            previous = number
+        return out
+
+    def _numbered(self, number: int, text: str) -> str:
+        head = self.paint(f"{number:>{self.margin}} |", _BLUE)
+        return f"{head} {text}".rstrip()
+
+    def _underline(self, marks: list[_Mark]) -> list[str]:
+        """The row of underlines; the rightmost text beside it, the others hung below."""
+        row = _Row(self)
+        for mark in sorted(marks, key=lambda m: (m.primary, m.start - m.end)):
+            row.put(mark.start, ("^" if mark.primary else "-") * (mark.end - mark.start), mark)
+        texts = sorted((m for m in marks if m.text), key=lambda m: (m.start, not m.primary))
+        if texts and all(m.end <= texts[-1].start for m in marks if m is not texts[-1]):
+            last = texts.pop()
+            row.put(last.end + 1, last.text, last)
+        out = [str(row)]
+        column = -1
+        while texts:
+            last = texts.pop()
+            if last.start != column:
+                row = _Row(self)
+                for mark in [*texts, last]:
+                    row.put(mark.start, "|", mark)
+                out.append(str(row))
+            column = last.start
+            row = _Row(self)
+            for mark in texts:
+                row.put(mark.start, "|", mark)
+            row.put(last.start, last.text, last)
+            out.append(str(row))
+        return out
+
+
+class _Row:
+    """One line of the screen, written in places."""
+
+    def __init__(self, renderer: _Renderer) -> None:
+        self.renderer = renderer
+        self.cells: list[tuple[str, str]] = []
+
+    def put(self, column: int, text: str, mark: _Mark) -> None:
+        style = self.renderer.tone if mark.primary else _BLUE
+        self.cells += [(" ", "")] * (column + len(text) - len(self.cells))
+        self.cells[column : column + len(text)] = [(c, style) for c in text]
+
+    def __str__(self) -> str:
+        out: list[str] = []
+        run, style = "", ""
+        for char, wanted in [*self.cells, ("", "end")]:
+            if wanted != style:
+                out.append(self.renderer.paint(run, style) if style else run)
+                run, style = "", wanted
+            run += char
+        return "".join(out).rstrip()
+
+
+@dataclass
+class _Line:
+    """A source line as the screen shows it: tabs expanded, a long one cut."""
+
+    text: str
+    columns: list[int]
+    offset: int
+
+    @staticmethod
+    def of(text: str, mark: int) -> _Line:
+        shown: list[str] = []
+        columns: list[int] = []
+        width = 0
+        for char in text:
+            columns.append(width)
+            piece = " " * (_TAB - width % _TAB) if char == "\t" else char if char.isprintable() else "\ufffd"
+            shown.append(piece)
+            width += len(piece) if char == "\t" else _cells(char)
+        columns.append(width)
+        if width <= _WIDTH:
+            return _Line("".join(shown), columns, 0)
+        first = max(0, min(mark - 1 - _BEFORE, len(text) - _WIDTH))
+        last = min(len(text), first + _WIDTH)
+        cut = "".join(shown[first:last])
+        before, after = "…" if first else "", "…" if last < len(text) else ""
+        return _Line(before + cut + after, columns, columns[first] - len(before))
+
+    def column(self, index: int) -> int:
+        """The column of a character; those that are cut off lie at the edge."""
+        column = self.columns[min(index, len(self.columns) - 1)]
+        return min(max(column - self.offset, 0), _WIDTH + 1)
+
+
+def _cells(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _clean(text: str) -> str:
+    """Nothing in a message may steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

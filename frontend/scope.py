@@ -1,0 +1,193 @@
+"""What names mean: tensors, sizes and indices share one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tadc.frontend import syntax
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.report import Rejected, Reporter, error
+from tadc.frontend.source import Span
+from tadc.frontend.suggest import did_you_mean
+from tadc.frontend.terms import ElementType
+
+#: Extents, strides and offsets are signed 64-bit integers.
+INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An argument, or a definition above; `dims` are the places that give its sizes."""
+
+    name: str
+    type: ElementType
+    shape: tuple[int, ...]
+    span: Span
+    dims: tuple[Span, ...]
+    is_argument: bool
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size symbol with its value."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index in scope. `key` names it in index forms, unlike any index that it shadows."""
+
+    name: str
+    key: str
+    is_sum: bool
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The indices that a place of a definition sees, and the definition's head."""
+
+    owner: str
+    head: Span
+    indices: Mapping[str, Index]
+
+    def binds(self) -> str:
+        """What the head binds, for messages."""
+        own = [f"`{name}`" for name, index in self.indices.items() if not index.is_sum]
+        return f"binds only {', '.join(own)}" if own else "binds no index"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a name of the program is declared or defined first."""
+
+    kind: str  # "tensor" or "size"
+    span: Span
+    verb: str  # "declared" or "defined"
+
+
+class Names:
+    """The tensors and sizes of a program; those above the statement at hand are known."""
+
+    def __init__(self, module: syntax.Module, reporter: Reporter) -> None:
+        #: None: it was rejected, and what depends on it is not reported again.
+        self.known: dict[str, Tensor | Size | None] = {}
+        self.sites: dict[str, Site] = {}
+        #: Declarations that a definition follows, by name.
+        self.outputs: dict[str, syntax.Declare] = {}
+        #: Statements that define a name once more, by identity.
+        self.repeated: set[int] = set()
+        self._reported: set[str] = set()
+        self._collect(module, reporter)
+
+    def _collect(self, module: syntax.Module, reporter: Reporter) -> None:
+        declared: dict[str, syntax.Declare] = {}
+        for statement in module.statements:
+            name, span = statement.name, statement.name_span
+            first = self.sites.get(name)
+            if first is None:
+                kind = "size" if isinstance(statement, syntax.SizeDecl) else "tensor"
+                verb = "defined" if isinstance(statement, syntax.Define) else "declared"
+                self.sites[name] = Site(kind, span, verb)
+                if isinstance(statement, syntax.Declare):
+                    declared[name] = statement
+                if name.startswith("_"):
+                    reporter.add(_underscore(name, span, kind))
+            elif isinstance(statement, syntax.Define) and name in declared and name not in self.outputs:
+                self.outputs[name] = declared[name]
+            else:
+                self.repeated.add(id(statement))
+                reporter.add(
+                    error(
+                        "TAD0205",
+                        f"`{name}` is defined twice",
+                        span,
+                        "defined again here",
+                        secondary=[(first.span, f"first {first.verb} here, as a {first.kind}")],
+                        helps=["choose another name: tensors and sizes share one namespace"],
+                    )
+                )
+
+    def resolve(self, name: str, span: Span, scope: Scope) -> Tensor | Size | Index:
+        """What a name means at this place.
+
+        Raises Rejected if nothing of that name stands above, silently if what does was rejected.
+        """
+        index = scope.indices.get(name)
+        if index is not None:
+            return index
+        if name in self.known:
+            found = self.known[name]
+            if found is None:
+                raise Rejected
+            return found
+        if name in self.sites:
+            raise Rejected(self.too_early(name, span, scope.owner))
+        raise Rejected(self.unknown(name, span, [*scope.indices, *self.known], "name"))
+
+    def too_early(self, name: str, span: Span, owner: str) -> Diagnostic:
+        """Build the error for a name whose definition stands below."""
+        if name == owner:
+            message = f"`{name}` is read in its own definition"
+            helps = ["a definition reads only what stands above it"]
+            return error("TAD0206", message, span, "not computed yet", helps=helps)
+        site = self.sites[name]
+        verb = "used" if site.kind == "size" else "read"
+        if name in self.outputs:
+            where, event = "declared here, its definition stands below", "defined"
+        else:
+            where, event = f"{site.verb} here", site.verb
+        helps = [f"move the definition of `{name}` up" if event == "defined" else f"declare `{name}` above"]
+        message = f"`{name}` is {verb} before it is {event}"
+        return error("TAD0206", message, span, secondary=[(site.span, where)], helps=helps)
+
+    def is_visible(self, name: str, scope: Scope) -> bool:
+        """Whether the name means something here, or in the program below."""
+        return name in scope.indices or name in self.known or name in self.sites
+
+    def unbound(self, name: str, span: Span, scope: Scope, what: str) -> Diagnostic | None:
+        """Build the error for an unknown name where only an index can stand; None the second time."""
+        if name in self._reported:
+            return None
+        self._reported.add(name)
+        sizes = [known for known, found in self.known.items() if isinstance(found, Size)]
+        helps = did_you_mean(name, [*scope.indices, *sizes])
+        if what == "tensor index":
+            helps.append(f"to sum over it, write `sum{{{name}}} (…)`")
+        return error(
+            "TAD0202",
+            f"index `{name}` is never bound",
+            span,
+            f"`{name}` is not an index of `{scope.owner}` and no sum here binds it",
+            secondary=[(scope.head, scope.binds())],
+            helps=helps,
+        )
+
+    def unknown(self, name: str, span: Span, candidates: Iterable[str], what: str) -> Diagnostic | None:
+        """Build the error for an unknown name; None the second time in a definition."""
+        if name in self._reported:
+            return None
+        self._reported.add(name)
+        helps = did_you_mean(name, candidates)
+        return error("TAD0204", f"unknown {what} `{name}`", span, "nothing above has this name", helps=helps)
+
+    def unknown_tensor(self, name: str, span: Span, rank: int) -> Diagnostic | None:
+        """Build the error for a read of an unknown tensor."""
+        tensors = [known for known, found in self.known.items() if not isinstance(found, Size)]
+        problem = self.unknown(name, span, tensors, "tensor")
+        if problem and not problem.helps:
+            shape = ", ".join(["8"] * rank)
+            problem.helps.append(f"declare it above, for example `{name}: f64[{shape}]`")
+        return problem
+
+    def forget_reported(self) -> None:
+        """Begin a definition: unknown names are reported anew."""
+        self._reported.clear()
+
+
+def _underscore(name: str, span: Span, kind: str) -> Diagnostic:
+    bare = name.lstrip("_")
+    helps = [f"call it `{bare}`"] if bare[:1].isalpha() else []
+    return error("TAD0208", f"the name of a {kind} cannot start with `_`", span, helps=helps)

@@ -1,0 +1,171 @@
+"""The syntax tree: what the parser reads, names not yet resolved.
+
+    program   = statement*
+    statement = Declare | SizeDecl | Define
+    expr      = Number | Pi | Name | Subscript | Unary | Binary | Call | Reduce | If | Select
+
+Every node carries the span of its source text. Index expressions are ordinary
+expressions here; the checker turns them into affine forms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tadc.frontend.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Anything with a place."""
+
+    span: Span
+
+
+# -- expressions ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
+    """An int or float literal."""
+
+    value: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Pi(Node):
+    """`pi`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A name alone: a scalar tensor, an index or a size."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript(Node):
+    """`x[i, 2*j]`; `name_span` covers `x`."""
+
+    tensor: str
+    name_span: Span
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """`-e`."""
+
+    operator: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """`e op e` with op one of `+ - * / % ** //`; `//` is legal in index expressions only."""
+
+    operator: str
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`fn(e, …)` or `fn e`; `name_span` covers the function's name."""
+
+    function: str
+    name_span: Span
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec(Node):
+    """An index that is bound, with its stated size if there is one: `k` or `k: 5`."""
+
+    name: str
+    size: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Node):
+    """`sum{k}_lo^hi (e)`. `lower` holds several forms for `max [..; ..]`, none if not given."""
+
+    kind: str
+    indices: tuple[IndexSpec, ...]
+    lower: tuple[Expr, ...]
+    upper: tuple[Expr, ...]
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Relation(Node):
+    """`e op e` with op one of `= != < <= > >=`."""
+
+    operator: str
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    """`if {c and c} then (e) else (e)`."""
+
+    conditions: tuple[Relation, ...]
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """`select(e op e, e, e)`."""
+
+    condition: Relation
+    then: Expr
+    otherwise: Expr
+
+
+Expr = Number | Pi | Name | Subscript | Unary | Binary | Call | Reduce | If | Select
+
+# -- statements ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Declare(Node):
+    """`x: f32[3, N]`; shape () for a scalar. An argument, or an output defined later."""
+
+    name: str
+    name_span: Span
+    element_type: str
+    type_span: Span
+    shape: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeDecl(Node):
+    """`size M` or `size M = 4`."""
+
+    name: str
+    name_span: Span
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Define(Node):
+    """`f[i, j] = e`, `let h[i] = e`, `f = e`."""
+
+    name: str
+    name_span: Span
+    indices: tuple[IndexSpec, ...]
+    body: Expr
+    is_let: bool
+
+
+Statement = Declare | SizeDecl | Define
+
+
+@dataclass(frozen=True, slots=True)
+class Module(Node):
+    """A whole source text."""
+
+    statements: tuple[Statement, ...]

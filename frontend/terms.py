@@ -1,0 +1,320 @@
+"""Typed scalar expressions as a hash-consed graph.
+
+A `Terms` table makes every node once, so equal expressions are one object, and so
+are sums that differ only in the names of their indices: a bound index is named by the
+height of its sum (`$0` innermost). To work under a sum, open it with fresh names
+(`Terms.open`); to close it, give `Terms.reduce` any names. No capture can occur:
+user names never start with `$` or `?`.
+
+Node types join as in the language: f32 with f64 is f64, literals and indices have type
+None and adapt.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tadc.frontend.source import Place, Span
+from tadc.lattice.affine import Affine, Constraint
+
+ElementType = str  # "f32" or "f64"
+Domain = tuple[Constraint, ...]
+Where = Span | Place
+
+
+@dataclass(eq=False, slots=True)
+class Term:
+    """A node; `free` names the indices it depends on, `height` counts nested binders.
+
+    `number` orders nodes: operands are older than what uses them. `span` is the first
+    place in the source that made the node, for locations; it is not part of its identity.
+    """
+
+    number: int = field(init=False, default=-1)
+    free: frozenset[str] = field(init=False, default=frozenset())
+    height: int = field(init=False, default=0)
+    type: ElementType | None = field(init=False, default=None)
+    span: Where | None = field(init=False, default=None)
+
+
+@dataclass(eq=False, slots=True)
+class Const(Term):
+    """A literal; an int stays an int, so that it prints as one and `x**2` is a product."""
+
+    value: int | float
+
+
+@dataclass(eq=False, slots=True)
+class IndexValue(Term):
+    """An index form as a number."""
+
+    form: Affine
+
+
+@dataclass(eq=False, slots=True)
+class Read(Term):
+    """An element of a tensor."""
+
+    tensor: str
+    indices: tuple[Affine, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Apply(Term):
+    """A scalar function or operator by name: `add sub mul div mod pow neg`, `exp`, …"""
+
+    function: str
+    operands: tuple[Term, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Reduce(Term):
+    """The sum (`kind`) of `body` over the integer points of `domain`.
+
+    `binders`, outermost first, are canonical names; `hints` the names to print.
+    """
+
+    kind: str
+    binders: tuple[str, ...]
+    domain: Domain
+    body: Term
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Guard(Term):
+    """`then` where all conditions on indices hold, else `otherwise`; lazy."""
+
+    conditions: Domain
+    then: Term
+    otherwise: Term
+
+
+@dataclass(eq=False, slots=True)
+class Select(Term):
+    """`then` where `lhs relation rhs` holds between values, else `otherwise`."""
+
+    relation: str
+    lhs: Term
+    rhs: Term
+    then: Term
+    otherwise: Term
+
+
+def operands(term: Term) -> tuple[Term, ...]:
+    """The terms directly below."""
+    match term:
+        case Apply():
+            return term.operands
+        case Reduce():
+            return (term.body,)
+        case Guard():
+            return (term.then, term.otherwise)
+        case Select():
+            return (term.lhs, term.rhs, term.then, term.otherwise)
+        case _:
+            return ()
+
+
+def reachable(roots: Iterable[Term]) -> Iterator[Term]:
+    """Every node at and below the roots, once."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        term = stack.pop()
+        if term.number not in seen:
+            seen.add(term.number)
+            yield term
+            stack += operands(term)
+
+
+def integer_exponent(term: Term) -> int | None:
+    """The exponent of `x**n` with an integer literal, which is a product and no power."""
+    match term:
+        case Apply(function="pow", operands=(_, Const(value=int() as n))) if abs(n) < 2**31:
+            return n
+        case _:
+            return None
+
+
+def index_forms(term: Term) -> tuple[Affine, ...]:
+    """The index forms that a node holds itself."""
+    match term:
+        case IndexValue():
+            return (term.form,)
+        case Read():
+            return term.indices
+        case Reduce():
+            return tuple(c.form for c in term.domain)
+        case Guard():
+            return tuple(c.form for c in term.conditions)
+        case _:
+            return ()
+
+
+def join_types(types: Iterable[ElementType | None]) -> ElementType | None:
+    """The type of an operation on operands of these types."""
+    found = {t for t in types if t}
+    return "f64" if "f64" in found else next(iter(found), None)
+
+
+T = TypeVar("T", bound=Term)
+
+
+class Terms:
+    """The table of one program's nodes. The constructors here simplify nothing."""
+
+    def __init__(self) -> None:
+        self._table: dict[tuple[Any, ...], Term] = {}
+        self._fresh = itertools.count()
+
+    def fresh(self, prefix: str = "v") -> str:
+        """Return a name that no program and no sum uses."""
+        return f"?{prefix}{next(self._fresh)}"
+
+    def _make(self, key: tuple[Any, ...], build: Callable[[], T], span: Where | None) -> T:
+        node = self._table.get(key)
+        if node is None:
+            node = build()
+            node.number = len(self._table)
+            node.span = span
+            below = operands(node)
+            node.height = max((t.height for t in below), default=0)
+            free: set[str] = set()
+            for form in index_forms(node):
+                free |= form.variables
+            free.update(*(t.free for t in below))
+            if isinstance(node, Reduce):
+                node.height += len(node.binders)
+                free.difference_update(node.binders)
+            node.free = frozenset(free)
+            self._table[key] = node
+        return node  # type: ignore[return-value]
+
+    def const(self, value: int | float, span: Where | None = None) -> Const:
+        """A literal."""
+        # repr tells -0.0 from 0.0 and NaN from itself, the type tells 2 from 2.0.
+        return self._make(("const", repr(value)), lambda: Const(value), span)
+
+    def index(self, form: Affine, span: Where | None = None) -> IndexValue:
+        """An index form as a number."""
+        return self._make(("index", form), lambda: IndexValue(form), span)
+
+    def read(
+        self, tensor: str, indices: Sequence[Affine], type: ElementType, span: Where | None = None
+    ) -> Read:
+        """An element of a tensor whose elements have this type."""
+        forms = tuple(indices)
+        node = self._make(("read", tensor, forms), lambda: Read(tensor, forms), span)
+        node.type = type
+        return node
+
+    def apply(self, function: str, below: Sequence[Term], span: Where | None = None) -> Apply:
+        """A function of operands."""
+        terms = tuple(below)
+        key = ("apply", function, *(t.number for t in terms))
+        node = self._make(key, lambda: Apply(function, terms), span)
+        node.type = join_types(t.type for t in terms)
+        return node
+
+    def reduce(
+        self,
+        binders: Sequence[str],
+        domain: Iterable[Constraint],
+        body: Term,
+        *,
+        kind: str = "sum",
+        hints: Sequence[str] = (),
+        span: Where | None = None,
+    ) -> Reduce:
+        """Reduce `body` over `domain`, binding these names (any, outermost first).
+
+        `hints` are the names a person reads; by default the binders themselves, where
+        these are user names.
+        """
+        hints = tuple(hints) or tuple("" if b[0] in "?$" else b for b in binders)
+        names = tuple(f"${body.height + len(binders) - 1 - i}" for i in range(len(binders)))
+        if tuple(binders) != names:
+            # Canonical names occur free in the body only when it was canonical before;
+            # `substitute` is simultaneous, so a permutation is safe too.
+            mapping = {b: Affine.var(n) for b, n in zip(binders, names, strict=True)}
+            domain = [c.substitute(mapping) for c in domain]
+            body = self.substitute(body, mapping)
+        rows = tuple(dict.fromkeys(domain))
+        key = ("reduce", kind, names, rows, body.number)
+        node = self._make(key, lambda: Reduce(kind, names, rows, body, hints), span)
+        node.type = body.type
+        return node
+
+    def guard(
+        self, conditions: Iterable[Constraint], then: Term, otherwise: Term, span: Where | None = None
+    ) -> Guard:
+        """Choose by index values."""
+        rows = tuple(dict.fromkeys(conditions))
+        key = ("guard", rows, then.number, otherwise.number)
+        node = self._make(key, lambda: Guard(rows, then, otherwise), span)
+        node.type = join_types((then.type, otherwise.type))
+        return node
+
+    def select(
+        self, relation: str, lhs: Term, rhs: Term, then: Term, otherwise: Term, span: Where | None = None
+    ) -> Select:
+        """Choose by value; the comparison's type does not reach the result."""
+        key = ("select", relation, lhs.number, rhs.number, then.number, otherwise.number)
+        node = self._make(key, lambda: Select(relation, lhs, rhs, then, otherwise), span)
+        node.type = join_types((then.type, otherwise.type))
+        return node
+
+    def open(self, node: Reduce) -> tuple[tuple[str, ...], Domain, Term]:
+        """Fresh binders, domain and body of a reduction."""
+        names = tuple(self.fresh("s") for _ in node.binders)
+        mapping = {b: Affine.var(n) for b, n in zip(node.binders, names, strict=True)}
+        return names, tuple(c.substitute(mapping) for c in node.domain), self.substitute(node.body, mapping)
+
+    def substitute(self, term: Term, mapping: Mapping[str, Affine]) -> Term:
+        """Replace free indices by forms."""
+        return self.rewrite_forms(term, frozenset(mapping), lambda form: form.substitute(mapping))
+
+    def rewrite_forms(
+        self, term: Term, names: frozenset[str], rule: Callable[[Affine], Affine]
+    ) -> Term:
+        """Apply `rule` to every index form that depends on one of `names`."""
+        memo: dict[int, Term] = {}
+
+        def visit(node: Term) -> Term:
+            if node.free.isdisjoint(names):
+                return node
+            done = memo.get(node.number)
+            if done is None:
+                done = memo[node.number] = self.rebuild(node, [visit(t) for t in operands(node)], rule)
+            return done
+
+        return visit(term)
+
+    def rebuild(
+        self, node: Term, below: Sequence[Term], rule: Callable[[Affine], Affine] = lambda form: form
+    ) -> Term:
+        """Make the node again over other operands, with `rule` applied to its index forms."""
+        match node:
+            case IndexValue():
+                return self.index(rule(node.form), node.span)
+            case Read(tensor=tensor):
+                assert node.type
+                return self.read(tensor, [rule(form) for form in node.indices], node.type, node.span)
+            case Apply():
+                return self.apply(node.function, below, node.span)
+            case Reduce():
+                rows = [Constraint(rule(c.form), c.equality) for c in node.domain]
+                return self.reduce(
+                    node.binders, rows, below[0], kind=node.kind, hints=node.hints, span=node.span
+                )
+            case Guard():
+                rows = [Constraint(rule(c.form), c.equality) for c in node.conditions]
+                return self.guard(rows, below[0], below[1], node.span)
+            case Select():
+                return self.select(node.relation, *below, node.span)  # type: ignore[call-arg]
+            case _:
+                return node

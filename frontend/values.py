@@ -1,0 +1,284 @@
+"""Value expressions: from syntax to terms, every read proven in range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tadc.frontend import syntax
+from tadc.frontend.binders import check_binders
+from tadc.frontend.conditions import guard, where_all_hold, where_one_fails
+from tadc.frontend.context import Context
+from tadc.frontend.functions import OPERATORS
+from tadc.frontend.index_expr import LONG, IndexReader, fits, grouped
+from tadc.frontend.ranges import RangeUses, inferred_size
+from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
+from tadc.frontend.report import Rejected, Reporter, error
+from tadc.frontend.scope import Index, Names, Size, Tensor
+from tadc.frontend.sizes import Sizes
+from tadc.frontend.source import Span
+from tadc.frontend.terms import Term, Terms
+from tadc.lattice.affine import Affine, Constraint, at_least_zero
+
+#: The most operations that may hang below each other, as in `a + b + …`; later stages
+#: recurse over terms.
+MAX_DEPTH = 8_000
+
+
+@dataclass(frozen=True)
+class Value:
+    """A term; `form` if it is an index expression; `depth` is the longest path down."""
+
+    term: Term
+    form: Affine | None = None
+    depth: int = 1
+
+
+class ValueReader:
+    """Turns the body of one definition into a term. What is wrong is reported and gives None."""
+
+    def __init__(self, names: Names, sizes: Sizes, terms: Terms, reporter: Reporter, uses: RangeUses) -> None:
+        self.names = names
+        self.sizes = sizes
+        self.terms = terms
+        self.reporter = reporter
+        self.reads = ReadChecker(names, reporter)
+        self.uses = uses
+
+    def read(self, expr: syntax.Expr, setting: Setting) -> Value | None:
+        """The value of an expression; None if a part of it is rejected."""
+        chain: list[syntax.Binary] = []
+        # A long sum is a deep tree on the left.
+        while isinstance(expr, syntax.Binary):
+            chain.append(expr)
+            expr = expr.lhs
+        value = self._attempt(lambda: self._leaf(expr, setting))
+        for node in reversed(chain):
+            value = self._extend(node, value, self.read(node.rhs, setting), setting)
+        return value
+
+    def _attempt(self, build: Callable[[], Value | None]) -> Value | None:
+        try:
+            return build()
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+
+    def _extend(
+        self, node: syntax.Binary, left: Value | None, right: Value | None, setting: Setting
+    ) -> Value | None:
+        if left is None or right is None:
+            return None
+        return self._attempt(lambda: self._binary(node, left, right, setting))
+
+    def _leaf(self, expr: syntax.Expr, setting: Setting) -> Value | None:
+        match expr:
+            case syntax.Number():
+                return self._number(expr.value, expr.span)
+            case syntax.Pi():
+                return Value(self.terms.const(math.pi, expr.span))
+            case syntax.Name():
+                return self._name(expr, setting)
+            case syntax.Subscript():
+                return self._element(expr, setting)
+            case syntax.Unary():
+                return self._minus(expr, setting)
+            case syntax.Call():
+                return self._apply(expr.function, [self.read(e, setting) for e in expr.arguments], expr.span)
+            case syntax.Reduce():
+                return self._reduce(expr, setting)
+            case syntax.If():
+                return self._if(expr, setting)
+            case syntax.Select():
+                return self._select(expr, setting)
+            case syntax.Binary():
+                raise AssertionError("the chain of operators is walked in `read`")
+
+    # -- atoms -----------------------------------------------------------------------------
+
+    def _number(self, value: int | float, span: Span) -> Value:
+        form = Affine.const(value) if isinstance(value, int) else None
+        return Value(self.terms.const(value, span), form if form and fits(form) else None)
+
+    def _name(self, expr: syntax.Name, setting: Setting) -> Value:
+        match self.names.resolve(expr.id, expr.span, setting.scope):
+            case Index(key=key):
+                form = Affine.var(key)
+                return Value(self.terms.index(form, expr.span), form)
+            case Size(value=value):
+                return self._number(value, expr.span)
+            case Tensor() as tensor:
+                if tensor.shape:
+                    raise Rejected(rank_error(tensor, 0, expr.span))
+                return Value(self.terms.read(tensor.name, (), tensor.type, expr.span))
+
+    def _element(self, expr: syntax.Subscript, setting: Setting) -> Value | None:
+        found = self.reads.element(expr, setting)
+        if found is None:
+            return None
+        tensor, forms = found
+        return Value(self.terms.read(tensor.name, forms, tensor.type, expr.span))
+
+    # -- operators -------------------------------------------------------------------------
+
+    def _apply(self, function: str, operands: Sequence[Value | None], span: Span) -> Value | None:
+        known = [value for value in operands if value is not None]
+        if len(known) < len(operands):
+            return None
+        depth = self._depth(known, span)
+        return Value(self.terms.apply(function, [value.term for value in known], span), None, depth)
+
+    def _depth(self, below: Sequence[Value], span: Span) -> int:
+        depth = 1 + max(value.depth for value in below)
+        if depth > MAX_DEPTH:
+            label = f"more than {MAX_DEPTH} operations, each on the result of the one before"
+            helps = ["name parts of it with `let`"]
+            raise Rejected(error("TAD0314", "expression is too long", span, label, helps=helps))
+        return depth
+
+    def _minus(self, expr: syntax.Unary, setting: Setting) -> Value | None:
+        operand = expr.operand
+        # An integer zero has no sign of its own, but minus zero is a value.
+        if isinstance(operand, syntax.Number) and (operand.value or isinstance(operand.value, float)):
+            return self._number(-operand.value, expr.span)
+        if isinstance(operand, syntax.Pi):
+            return self._number(-math.pi, expr.span)
+        value = self.read(operand, setting)
+        negative = self._apply("neg", [value], expr.span)
+        if negative is None or value is None or value.form is None:
+            return negative
+        return Value(negative.term, -value.form, negative.depth)
+
+    def _binary(self, node: syntax.Binary, left: Value, right: Value, setting: Setting) -> Value | None:
+        lhs, rhs = left.form, right.form
+        if node.operator == "//" or (node.operator == "%" and _divides(lhs, rhs)):
+            return self._quotient(node, lhs, rhs, setting)
+        value = self._apply(OPERATORS[node.operator], [left, right], node.span)
+        form = _combined(node.operator, lhs, rhs) if lhs is not None and rhs is not None else None
+        return Value(value.term, form, value.depth) if value and form is not None and fits(form) else value
+
+    def _quotient(
+        self, node: syntax.Binary, lhs: Affine | None, rhs: Affine | None, setting: Setting
+    ) -> Value:
+        """`//`, which only index expressions have, and `%` between them."""
+        if lhs is None or rhs is None:
+            text = self.reporter.text
+            top, below = grouped(node.lhs, text), grouped(node.rhs, text)
+            bad = node.lhs if lhs is None else node.rhs
+            message = "`//` divides index expressions only"
+            helps = [f"for values write `floor({top} / {below})`"] if len(top + below) < LONG else []
+            raise Rejected(error("TAD0311", message, bad.span, "not a linear index expression", helps=helps))
+        what = "index expression"
+        divisor = IndexReader(self.names, setting.scope, self.reporter.text, what).divisor(node, rhs)
+        form = lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
+        check_magnitude(form, what, node.span, setting)
+        if form.is_constant:
+            return self._number(form.constant, node.span)
+        return Value(self.terms.index(form, node.span), form)
+
+    # -- sums and choices ------------------------------------------------------------------
+
+    def _reduce(self, node: syntax.Reduce, setting: Setting) -> Value | None:
+        """Read a sum: all indices of one `sum{…}` make one node."""
+        if node.kind != "sum":
+            span = Span(node.span.start, node.span.start + len(node.kind))
+            self.reporter.add(
+                error("TAD0313", f"`{node.kind}{{…}}` is not supported yet", span, "only `sum` is")
+            )
+        legal = check_binders(node.indices, self.names, self.reporter, owner="")
+        indices, context = dict(setting.scope.indices), setting.context
+        keys: list[str] = []
+        domain: list[Constraint] = []
+        for position, spec in enumerate(node.indices):
+            # A name that shadows another would make their facts one.
+            key = spec.name if spec.name not in context.intervals else self.terms.fresh(spec.name)
+            rows, context = self._range(node, position, key, setting, context)
+            legal = legal and rows is not None
+            keys.append(key)
+            domain += rows or []
+            indices.pop(spec.name, None)
+            indices[spec.name] = Index(spec.name, key, is_sum=True)
+        body = self.read(node.body, Setting(replace(setting.scope, indices=indices), context))
+        if body is None or not legal or node.kind != "sum":
+            return None
+        hints = [spec.name for spec in node.indices]
+        depth = self._depth([body], node.span)
+        return Value(self.terms.reduce(keys, domain, body.term, hints=hints, span=node.span), None, depth)
+
+    def _range(
+        self, node: syntax.Reduce, position: int, key: str, outside: Setting, context: Context
+    ) -> tuple[list[Constraint] | None, Context]:
+        """Bind one index of a sum to its range: the rows of the domain, None if that is rejected."""
+        variable = Affine.var(key)
+        if not node.lower:
+            size = self._size(node, position, outside)
+            if size is None:
+                return None, context.bind(key, None)
+            return [at_least_zero(variable), at_least_zero(size - 1 - variable)], context.bind(key, size)
+        lower = [self.reads.form(e, "bound of the sum", outside) for e in node.lower]
+        upper = [self.reads.form(e, "bound of the sum", outside) for e in node.upper]
+        lows, highs = [f for f in lower if f is not None], [f for f in upper if f is not None]
+        if len(lows) + len(highs) < len(lower) + len(upper):
+            return None, context.bind(key, None)
+        rows = [variable - form for form in lows] + [form - variable for form in highs]
+        return [at_least_zero(row) for row in rows], context.bind_between(key, lows, highs)
+
+    def _size(self, node: syntax.Reduce, position: int, outside: Setting) -> int | None:
+        spec = node.indices[position]
+        try:
+            if spec.name in self.names.sites:
+                raise Rejected
+            if spec.size is not None:
+                return self.sizes.resolve(spec.size, outside.scope.indices)
+            uses = self.uses.of_sum(node)[position]
+            return inferred_size(spec.name, spec.span, uses, self.reporter.text, is_sum=True)
+        except Rejected as problem:
+            self.reporter.add(problem)
+            return None
+
+    def _if(self, node: syntax.If, setting: Setting) -> Value | None:
+        found = [self.reads.condition(relation, setting) for relation in node.conditions]
+        conditions = [condition for condition in found if condition is not None]
+        known = len(conditions) == len(found)
+        then_context = else_context = setting.context.unknown()
+        if known:
+            then_context = where_all_hold(setting.context, conditions)
+            else_context = where_one_fails(setting.context, conditions)
+        then = self.read(node.then, Setting(setting.scope, then_context))
+        otherwise = self.read(node.otherwise, Setting(setting.scope, else_context))
+        if then is None or otherwise is None or not known:
+            return None
+        depth = self._depth([then, otherwise], node.span) + len(conditions)
+        return Value(guard(self.terms, conditions, then.term, otherwise.term, node.span), None, depth)
+
+    def _select(self, node: syntax.Select, setting: Setting) -> Value | None:
+        """Read a choice by value; both branches are evaluated, so nothing is assumed in them."""
+        relation = node.condition
+        parts = [self.read(e, setting) for e in (relation.lhs, relation.rhs, node.then, node.otherwise)]
+        known = [value for value in parts if value is not None]
+        if len(known) < len(parts):
+            return None
+        lhs, rhs, then, otherwise = (value.term for value in known)
+        term = self.terms.select(relation.operator, lhs, rhs, then, otherwise, node.span)
+        return Value(term, None, self._depth(known, node.span))
+
+
+def _combined(operator: str, lhs: Affine, rhs: Affine) -> Affine | None:
+    """The form of an operation on two forms, if it is one."""
+    match operator:
+        case "+":
+            return lhs + rhs
+        case "-":
+            return lhs - rhs
+        case "*" if rhs.is_constant:
+            return lhs * rhs.constant
+        case "*" if lhs.is_constant:
+            return rhs * lhs.constant
+        case _:
+            return None
+
+
+def _divides(lhs: Affine | None, rhs: Affine | None) -> bool:
+    """Whether `lhs % rhs` is an index expression."""
+    return lhs is not None and rhs is not None and rhs.is_constant and rhs.constant > 0

@@ -1,0 +1,303 @@
+"""Quasi-affine integer forms: `2*i - 3*k + (i + j) // 2 + 1`, exact at any magnitude.
+
+A form is a sum of integer multiples of atoms plus a constant. An atom is a variable
+(an index or a size symbol) or a floor division, the only quasi-affine atom: `e % c`
+is `e - c*(e // c)`. Forms are immutable values, equal when they read the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+
+Atom = "str | Floor"
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The atom `numerator // denominator`, rounded down, with `denominator >= 2`.
+
+    Built by `Affine.floordiv` only, which normalises: no coefficient of the
+    numerator is a multiple of the denominator, its constant lies in
+    `0..denominator - 1`, and the coefficients share no factor with the denominator.
+    """
+
+    numerator: Affine
+    denominator: int
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.numerator, self.denominator))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The variables below this atom, at any depth."""
+        return self.numerator.variables
+
+    def __str__(self) -> str:
+        numerator = str(self.numerator)
+        lone = len(self.numerator.terms) == 1 and not self.numerator.constant
+        plain = lone and self.numerator.terms[0][1] == 1 and isinstance(self.numerator.terms[0][0], str)
+        return f"{numerator} // {self.denominator}" if plain else f"({numerator}) // {self.denominator}"
+
+
+def _order(atom: str | Floor) -> tuple[int, str]:
+    """Variables first, by name; then floors, by how they read."""
+    return (0, atom) if isinstance(atom, str) else (1, str(atom))
+
+
+class Affine:
+    """An integer-valued form `sum of coefficient*atom + constant`."""
+
+    __slots__ = ("_hash", "_variables", "constant", "terms")
+
+    terms: tuple[tuple[str | Floor, int], ...]
+    constant: int
+
+    def __init__(self, terms: tuple[tuple[str | Floor, int], ...], constant: int) -> None:
+        """Take terms that are sorted, distinct and non-zero; `Affine.of` takes any."""
+        self.terms = terms
+        self.constant = constant
+        self._hash = hash((terms, constant))
+        self._variables: frozenset[str] | None = None
+
+    @staticmethod
+    def of(coefficients: Mapping[str | Floor, int], constant: int = 0) -> Affine:
+        """Build the form with these coefficients by atom."""
+        kept = [(atom, k) for atom, k in coefficients.items() if k]
+        if len(kept) > 1:
+            kept.sort(key=lambda term: _order(term[0]))
+        return Affine(tuple(kept), constant)
+
+    @staticmethod
+    def var(name: str) -> Affine:
+        """Build the form that is one variable."""
+        return Affine(((name, 1),), 0)
+
+    @staticmethod
+    def atom(atom: str | Floor) -> Affine:
+        """Build the form that is one atom."""
+        return Affine(((atom, 1),), 0)
+
+    @staticmethod
+    def const(value: int) -> Affine:
+        """Build the constant form."""
+        return Affine((), value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Affine):
+            return NotImplemented
+        return self._hash == other._hash and self.constant == other.constant and self.terms == other.terms
+
+    def __add__(self, other: Affine | int) -> Affine:
+        if isinstance(other, int):
+            return Affine(self.terms, self.constant + other)
+        total = dict(self.terms)
+        for atom, k in other.terms:
+            total[atom] = total.get(atom, 0) + k
+        return Affine.of(total, self.constant + other.constant)
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: int) -> Affine:
+        if not factor:
+            return ZERO
+        return Affine(tuple((atom, k * factor) for atom, k in self.terms), self.constant * factor)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Affine:
+        return self * -1
+
+    def __sub__(self, other: Affine | int) -> Affine:
+        return self + (-other)
+
+    def __rsub__(self, other: int) -> Affine:
+        return -self + other
+
+    def floordiv(self, divisor: int) -> Affine:
+        """Divide and round down, for `divisor >= 1`; exact parts leave the floor.
+
+        `(6*i + 4*j + 3) // 4` is `i + j + (2*i + 3) // 4`; the rest is normalised
+        further, and a floor of a floor is one floor: `(i // 2 + 1) // 3 = (i + 2) // 6`.
+        """
+        if divisor < 1:
+            raise ValueError(f"floor division by {divisor}")
+        whole: dict[str | Floor, int] = {}
+        rest: dict[str | Floor, int] = {}
+        for atom, k in self.terms:
+            quotient, remainder = divmod(k, divisor)
+            # Only exact multiples leave: `(3*i) // 2` stays one atom for the reader.
+            if remainder:
+                rest[atom] = k
+            else:
+                whole[atom] = quotient
+        quotient, remainder = divmod(self.constant, divisor)
+        if not rest:
+            return Affine.of(whole, quotient)
+        common = gcd(divisor, *rest.values())
+        if common > 1:
+            rest = {atom: k // common for atom, k in rest.items()}
+            remainder //= common
+            divisor //= common
+        outside = Affine.of(whole, quotient)
+        if len(rest) == 1:
+            ((atom, k),) = rest.items()
+            if k == 1 and isinstance(atom, Floor):
+                inner = atom.numerator + atom.denominator * remainder
+                return outside + inner.floordiv(atom.denominator * divisor)
+        return outside + Affine.atom(Floor(Affine.of(rest, remainder), divisor))
+
+    def mod(self, divisor: int) -> Affine:
+        """The remainder in `0..divisor - 1`."""
+        return self - self.floordiv(divisor) * divisor
+
+    def coefficient(self, atom: str | Floor) -> int:
+        """The factor of an atom at the top level; 0 if it is not there."""
+        for other, k in self.terms:
+            if other == atom:
+                return k
+        return 0
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether there is no term."""
+        return not self.terms
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether there is no floor."""
+        return all(isinstance(atom, str) for atom, _ in self.terms)
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """All variables, those below floors included."""
+        if self._variables is None:
+            names: set[str] = set()
+            for atom, _ in self.terms:
+                if isinstance(atom, str):
+                    names.add(atom)
+                else:
+                    names |= atom.variables
+            self._variables = frozenset(names)
+        return self._variables
+
+    def floors(self) -> Iterable[Floor]:
+        """All floor atoms, inner ones after the ones that hold them."""
+        for atom, _ in self.terms:
+            if isinstance(atom, Floor):
+                yield atom
+                yield from atom.numerator.floors()
+
+    def substitute(self, mapping: Mapping[str, Affine]) -> Affine:
+        """Replace variables everywhere, floors included."""
+        if not any(name in mapping for name in self.variables):
+            return self
+        return self.replace(lambda atom: mapping.get(atom) if isinstance(atom, str) else None)
+
+    def replace(self, rule: Callable[[str | Floor], Affine | None]) -> Affine:
+        """Replace atoms top-down; where `rule` gives None a floor is searched inside."""
+        total: dict[str | Floor, int] = {}
+        constant = self.constant
+        for atom, k in self.terms:
+            form = rule(atom)
+            if form is None and isinstance(atom, Floor):
+                numerator = atom.numerator.replace(rule)
+                if numerator is not atom.numerator:
+                    form = numerator.floordiv(atom.denominator)
+            if form is None:
+                total[atom] = total.get(atom, 0) + k
+                continue
+            constant += k * form.constant
+            for inner, factor in form.terms:
+                total[inner] = total.get(inner, 0) + k * factor
+        result = Affine.of(total, constant)
+        return self if result == self else result
+
+    def evaluate(self, point: Mapping[str, int]) -> int:
+        """The value at a point that binds every variable."""
+        total = self.constant
+        for atom, k in self.terms:
+            if isinstance(atom, str):
+                total += k * point[atom]
+            else:
+                total += k * (atom.numerator.evaluate(point) // atom.denominator)
+        return total
+
+    def __str__(self) -> str:
+        # Positive terms first, so that `3 - i` and not `-i + 3` is read.
+        ordered = sorted(self.terms, key=lambda term: term[1] < 0)
+        if ordered and ordered[0][1] < 0 and self.constant > 0:
+            parts = [str(self.constant)] + [_signed(atom, k) for atom, k in ordered]
+        else:
+            parts = [_signed(atom, k) for atom, k in ordered]
+            if self.constant or not parts:
+                parts.append(f"+ {self.constant}" if self.constant >= 0 else f"- {-self.constant}")
+        text = " ".join(parts)
+        if text.startswith("+ "):
+            return text[2:]
+        return "-" + text[2:] if text.startswith("- ") else text
+
+    __repr__ = __str__
+
+
+def _signed(atom: str | Floor, k: int) -> str:
+    sign = "-" if k < 0 else "+"
+    name = f"({atom})" if isinstance(atom, Floor) else atom
+    return f"{sign} {name}" if abs(k) == 1 else f"{sign} {abs(k)}*{name}"
+
+
+ZERO = Affine((), 0)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`form = 0` if `equality`, else `form >= 0`."""
+
+    form: Affine
+    equality: bool = False
+
+    def substitute(self, mapping: Mapping[str, Affine]) -> Constraint:
+        """Replace variables everywhere."""
+        form = self.form.substitute(mapping)
+        return self if form is self.form else Constraint(form, self.equality)
+
+    def holds(self, point: Mapping[str, int]) -> bool:
+        """Whether a point that binds every variable satisfies it."""
+        value = self.form.evaluate(point)
+        return value == 0 if self.equality else value >= 0
+
+    @property
+    def inequalities(self) -> tuple[Affine, ...]:
+        """The forms that must be >= 0: one, or the two sides of an equality."""
+        return (self.form, -self.form) if self.equality else (self.form,)
+
+    def __str__(self) -> str:
+        return f"{self.form} {'=' if self.equality else '>='} 0"
+
+
+def at_least_zero(form: Affine) -> Constraint:
+    """`form >= 0`."""
+    return Constraint(form)
+
+
+def equals_zero(form: Affine) -> Constraint:
+    """`form = 0`."""
+    return Constraint(form, equality=True)
+
+
+def box(names: Iterable[str], shape: Iterable[int | Affine]) -> tuple[Constraint, ...]:
+    """`0 <= name <= size - 1` for each name."""
+    rows: list[Constraint] = []
+    for name, size in zip(names, shape, strict=True):
+        variable = Affine.var(name)
+        rows += [Constraint(variable), Constraint(size - 1 - variable)]
+    return tuple(rows)

@@ -1,0 +1,165 @@
+"""Loop bounds of an integer set by Fourier-Motzkin elimination with exact pruning.
+
+Each row bounds the innermost loop variable in it, and does so exactly, so the loops
+visit the integer points of the set and no others. The rows that elimination adds for
+outer loops hold on the rational shadow: an outer loop may have empty inner ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.polyhedron import NEVER, floor_facts, irredundant, is_empty, normalised
+
+LIMIT = 2000
+"""The most rows that an elimination may make."""
+
+
+class EliminationLimit(Exception):
+    """Elimination makes too many rows."""
+
+
+class Unbounded(Exception):
+    """A loop variable has no lower or no upper bound."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """`form / divisor`, rounded up as a lower bound and down as an upper one."""
+
+    form: Affine
+    divisor: int
+
+    def ceil(self) -> Affine:
+        """The bound as a lower one."""
+        return -((-self.form).floordiv(self.divisor))
+
+    def floor(self) -> Affine:
+        """The bound as an upper one."""
+        return self.form.floordiv(self.divisor)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A loop from the greatest lower bound to the least upper bound, both included."""
+
+    name: str
+    lower: tuple[Bound, ...]
+    upper: tuple[Bound, ...]
+
+
+def loop_bounds(
+    binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
+) -> tuple[Level, ...]:
+    """The loops, outermost first, that visit {binders : rows} in lexicographic order.
+
+    The facts hold of the parameters. An empty set gives loops that do not run. Raises
+    Unbounded, EliminationLimit, and ValueError for a row without a binder that the facts
+    do not imply or with a floor from which its innermost binder cannot be solved.
+    """
+    levels = open_bounds(binders, rows, facts)
+    for level in levels:
+        if not level.lower or not level.upper:
+            raise Unbounded(f"`{level.name}` has no {'upper' if level.lower else 'lower'} bound")
+    return levels
+
+
+def open_bounds(
+    binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
+) -> tuple[Level, ...]:
+    """The same, where a side without a bound is left empty."""
+    inside = set(binders)
+    rows = irredundant([_solved_for_innermost(row, binders) for row in rows], facts)
+    if NEVER in rows or is_empty((*rows, *facts)):
+        return tuple(_never(name) for name in binders)
+    for row in rows:
+        if not row.form.variables & inside:
+            raise ValueError(f"`{row}` has no loop variable and does not follow from what is known")
+    rows_of = _eliminate(binders, rows, facts)
+    if rows_of is None:
+        return tuple(_never(name) for name in binders)
+    levels: list[Level] = []
+    known = list(facts)
+    for name in binders:
+        needed = irredundant(rows_of[name], known)
+        # What is known can be empty where the rational shadow of the rows is not.
+        levels.append(_never(name) if NEVER in needed else _level(name, needed))
+        known += needed
+    return tuple(levels)
+
+
+def _never(name: str) -> Level:
+    return Level(name, (Bound(Affine.const(1), 1),), (Bound(Affine.const(0), 1),))
+
+
+def _eliminate(
+    binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
+) -> dict[str, list[Constraint]] | None:
+    """Rows by the innermost binder in them, those made for outer loops included; None if no point is left."""
+    rows_of: dict[str, list[Constraint]] = {}
+    current = list(rows)
+    for name in reversed(binders):
+        # Rows made for this loop can have it inside a floor, which leaves as a variable of its own.
+        for atom in dict.fromkeys(a for row in current for a in row.form.floors() if name in a.variables):
+            current = _project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
+        rows_of[name] = [row for row in current if row.form.coefficient(name)]
+        current = _project(name, current, facts)
+        if NEVER in current:
+            return None
+    return rows_of
+
+
+def _project(atom: str | Floor, rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:
+    """The rational shadow of the rows along a variable, pruned."""
+    sides = [side for row in rows for side in row.inequalities]
+    below = [(form, form.coefficient(atom)) for form in sides if form.coefficient(atom) > 0]
+    above = [(form, -form.coefficient(atom)) for form in sides if form.coefficient(atom) < 0]
+    if not below and not above:
+        return list(rows)
+    made = [Constraint(form) for form in sides if not form.coefficient(atom)]
+    if len(made) + len(below) * len(above) > LIMIT:
+        text = "; ".join(str(row) for row in rows)
+        raise EliminationLimit(f"eliminating `{atom}` makes more than {LIMIT} rows of: {text}")
+    for low, j in below:
+        for high, k in above:
+            common = gcd(j, k)
+            made.append(normalised(Constraint(low * (k // common) + high * (j // common))))
+    return irredundant(made, facts)
+
+
+def _solved_for_innermost(row: Constraint, binders: Sequence[str]) -> Constraint:
+    """The row with its innermost binder out of floors: `x // 2 >= i` is `x >= 2*i`."""
+    while True:
+        name = next((b for b in reversed(binders) if b in row.form.variables), None)
+        atoms = [(a, k) for a, k in row.form.terms if name in (a.variables if isinstance(a, Floor) else (a,))]
+        if name is None or atoms == [(name, row.form.coefficient(name))]:
+            return row
+        atom, k = atoms[0]
+        if len(atoms) > 1 or row.equality or not isinstance(atom, Floor):
+            raise ValueError(f"`{row}` does not bound `{name}`")
+        rest = row.form - Affine.atom(atom) * k
+        if k > 0:
+            row = Constraint(atom.numerator + rest.floordiv(k) * atom.denominator)
+        else:
+            row = Constraint(rest.floordiv(-k) * atom.denominator + (atom.denominator - 1) - atom.numerator)
+
+
+def _level(name: str, rows: Sequence[Constraint]) -> Level:
+    lower: list[Bound] = []
+    upper: list[Bound] = []
+    for row in rows:
+        for form in row.inequalities:
+            k = form.coefficient(name)
+            rest = form - Affine.var(name) * k
+            if k > 0:
+                lower.append(Bound(-rest, k))
+            else:
+                upper.append(Bound(rest, -k))
+    return Level(name, tuple(sorted(lower, key=_reading)), tuple(sorted(upper, key=_reading)))
+
+
+def _reading(bound: Bound) -> tuple[bool, bool, str]:
+    return not bound.form.is_constant, bound.divisor != 1, str(bound.form)

@@ -1,0 +1,84 @@
+"""Integer points of sets given by quasi-affine rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count
+
+from tadc.lattice.affine import Constraint
+from tadc.lattice.bounds import Level, open_bounds
+from tadc.lattice.solve import solve
+
+BUDGET = 200_000
+"""The most values of loop variables that a search tries."""
+
+
+class SearchLimit(Exception):
+    """A search for an integer point tries too many values; whether there is one stays open."""
+
+
+def find_point(constraints: Sequence[Constraint]) -> dict[str, int] | None:
+    """An integer point where all constraints hold, by name of every variable; None if there is none.
+
+    Exact for bounded sets. Variables in order of their first appearance are as small as
+    the ones before them allow, where the equalities have unit coefficients; a variable
+    without any bound is 0. Raises SearchLimit, and EliminationLimit of `loop_bounds`.
+    """
+    names = list(dict.fromkeys(name for row in constraints for name in sorted(row.form.variables)))
+    # Inner variables are eliminated first, so that the search runs over the outer ones.
+    solution = solve(names[::-1], constraints, (), _fresh_names(names))
+    if solution is None:
+        return None
+    rank = {name: i for i, name in enumerate(names)}
+    loops = sorted(solution.kernel, key=lambda name: rank.get(name, len(names)))
+    point = _Search(open_bounds(loops, solution.domain, ())).run()
+    if point is None:
+        return None
+    return {name: solution.substitution[name].evaluate(point) for name in names}
+
+
+def _fresh_names(taken: Iterable[str]) -> Callable[[str], str]:
+    names = set(taken)
+    numbers = count()
+
+    def fresh(prefix: str) -> str:
+        while (name := f"{prefix}{next(numbers)}") in names:
+            pass
+        return name
+
+    return fresh
+
+
+class _Search:
+    """Depth-first search over loops."""
+
+    def __init__(self, levels: Sequence[Level]) -> None:
+        self.levels = levels
+        self.budget = BUDGET
+        self.point: dict[str, int] = {}
+
+    def run(self, depth: int = 0) -> dict[str, int] | None:
+        """The first point in the order of the loops from this depth on."""
+        if depth == len(self.levels):
+            return self.point
+        level = self.levels[depth]
+        for value in self._values(level):
+            self.budget -= 1
+            if self.budget < 0:
+                raise SearchLimit(f"no integer point among the first {BUDGET} tried")
+            self.point[level.name] = value
+            if (found := self.run(depth + 1)) is not None:
+                return found
+        return None
+
+    def _values(self, level: Level) -> Iterable[int]:
+        point = self.point
+        lower = max((-(-bound.form.evaluate(point) // bound.divisor) for bound in level.lower), default=None)
+        upper = min((bound.form.evaluate(point) // bound.divisor for bound in level.upper), default=None)
+        if lower is not None and upper is not None:
+            return range(lower, upper + 1)
+        if lower is not None:
+            return count(lower)
+        if upper is not None:
+            return count(upper, -1)
+        return ((n + 1) // 2 * (1 if n % 2 else -1) for n in count())

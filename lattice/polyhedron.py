@@ -1,0 +1,119 @@
+"""What rows imply: exact proofs over the rationals, sharpened by what integers allow.
+
+Atoms stand for free integer variables; a floor atom also brings its definition
+`c*q <= e <= c*q + c - 1`. A form is at least 0 on integers where it is above -1 on
+rationals, and every row is divided by the gcd of its coefficients, rounding its constant
+down. What is proven here is true; what is not proven may still be true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import gcd
+
+from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.simplex import Linear
+from tadc.lattice.system import System, floor_facts
+
+__all__ = ["NEVER", "floor_facts", "implied", "irredundant", "is_empty", "normalised"]
+
+NEVER = Constraint(Affine.const(-1))
+"""The row that no point satisfies."""
+
+
+def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
+    """Whether it is proven that `form >= 0` at every integer point where the facts hold."""
+    if not form.terms and form.constant >= 0:
+        return True
+    return _implied(form, tuple(facts))
+
+
+@lru_cache(maxsize=1 << 14)
+def _implied(form: Affine, facts: tuple[Constraint, ...]) -> bool:
+    return _with_floors([form], facts).implies(form)
+
+
+def is_empty(rows: Sequence[Constraint]) -> bool:
+    """Whether it is proven that no integer point satisfies all rows."""
+    return _system(tuple(rows)).empty
+
+
+@lru_cache(maxsize=1 << 10)
+def _system(facts: tuple[Constraint, ...]) -> System:
+    return System(facts)
+
+
+def _with_floors(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> System:
+    """The system of the facts and of the floors in the forms."""
+    system = _system(facts)
+    missing = {atom for form in forms for atom in form.floors() if atom not in system.atoms}
+    if not missing:
+        return system
+    return _system((*facts, *floor_facts(form for form in forms if not missing.isdisjoint(form.floors()))))
+
+
+def normalised(row: Constraint) -> Constraint:
+    """The same row over the integers with coefficients without a common factor.
+
+    A constant row stays; an equality that no integers satisfy becomes `NEVER`.
+    """
+    common = gcd(*(k for _, k in row.form.terms))
+    if common <= 1:
+        return row
+    if row.equality and row.form.constant % common:
+        return NEVER
+    terms = tuple((atom, k // common) for atom, k in row.form.terms)
+    return Constraint(Affine(terms, row.form.constant // common), row.equality)
+
+
+def irredundant(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:
+    """The rows without those that the others and the facts imply, normalised, in their order.
+
+    Where either of two rows could go, the one that is harder to read goes. Rows that are
+    proven to contradict each other or the facts give `[NEVER]`.
+    """
+    kept = list(dict.fromkeys(normalised(row) for row in rows))
+    equalities = _needed_equalities([row for row in kept if row.equality], facts)
+    inequalities = [row.form for row in kept if not row.equality]
+    needed = _needed_inequalities(inequalities, (*facts, *equalities))
+    if needed is None:
+        return [NEVER]
+    return [row for row in kept if (row in equalities if row.equality else row.form in needed)]
+
+
+def _needed_equalities(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:
+    needed = list(rows)
+    for row in sorted(rows, key=lambda row: _reading(row.form), reverse=True):
+        others = (*facts, *(other for other in needed if other is not row))
+        if all(implied(side, others) for side in row.inequalities):
+            needed.remove(row)
+    return needed
+
+
+def _needed_inequalities(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> set[Affine] | None:
+    """The forms that do not follow from the others and the facts; None if they contradict them."""
+    system = _with_floors(forms, facts)
+    loose: dict[str | Floor, int] = {}
+    sharpest: dict[tuple[tuple[int, int], ...], tuple[Affine, Linear]] = {}
+    # Of forms that are the same under the equalities, the one that is easiest to read stays.
+    for form in sorted(forms, key=_reading):
+        normal = system.normal(form, loose)
+        if normal is None or system.states(normal):
+            continue
+        key = tuple(sorted(normal[0].items()))
+        if key not in sharpest or normal[1] < sharpest[key][1][1]:
+            sharpest[key] = form, normal
+    found = list(sharpest.values())
+    if system.contradiction or any(not normal[0] for _, normal in found):
+        return None
+    tableau, _ = system.tableau([normal for _, normal in found])
+    if not tableau.feasible:
+        return None
+    order = sorted(range(len(found)), key=lambda i: _reading(found[i][0]), reverse=True)
+    return {found[i][0] for i in order if not tableau.drop_if_redundant(i)}
+
+
+def _reading(form: Affine) -> tuple[int, int, str]:
+    """How hard a form is to read."""
+    return len(form.terms), sum(abs(k) for _, k in form.terms), str(form)

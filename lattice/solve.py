@@ -1,0 +1,236 @@
+"""Integer solutions of quasi-affine systems: guards, a parametrisation and its domain.
+
+The equalities leave in three steps: unknowns with a unit coefficient are eliminated, so
+that the loops that remain are the caller's own; rows are divided by the gcd of their
+coefficients under a guard on the parameters; the Smith normal form solves what is left,
+x = I b + K z with LLL on the kernel K (eqs. 40 to 46 of Urban and van der Smagt 2017; the
+integer condition that eq. 46 drops is kept as a guard).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.congruence import Quotients
+from tadc.lattice.polyhedron import NEVER, implied, irredundant, is_empty, normalised
+from tadc.lattice.reduction import dot, lll, nearest_plane
+from tadc.lattice.smith import smith
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The integer points of a system, as a function of its parameters.
+
+    Where the guards hold, `substitution` maps the integer points of `domain` one to one
+    onto the solutions; elsewhere there is no solution.
+    """
+
+    guards: tuple[Constraint, ...]
+    """Conditions on parameters alone, none implied by the facts or by the others."""
+    substitution: dict[str, Affine]
+    """Each unknown as a form of parameters and kernel variables."""
+    floors: dict[Floor, Affine]
+    """The same for each floor atom of the input that depends on unknowns."""
+    kernel: tuple[str, ...]
+    """Loop variables, outermost first; an unknown that was not eliminated is its own."""
+    domain: tuple[Constraint, ...]
+    """Irredundant rows `>= 0` on kernel variables and parameters."""
+    exact: tuple[tuple[Affine, int], ...]
+    """Pairs (e, c) where c divides e wherever the guards hold; `e.floordiv(c)` is one floor atom."""
+
+
+def solve(
+    unknowns: Sequence[str],
+    constraints: Sequence[Constraint],
+    facts: Sequence[Constraint],
+    fresh: Callable[[str], str],
+) -> Solution | None:
+    """Solve constraints for the unknowns, given facts about the parameters.
+
+    Unknowns come outermost first: where there is a choice the outer one is eliminated and
+    the inner one stays a loop. `fresh(prefix)` gives a name that nothing else has.
+    None is a proof that no parameter value that the facts allow has a solution.
+    """
+    work = _Solver(unknowns, facts, fresh)
+    for row in constraints:
+        work.add(row)
+    try:
+        work.solve_equalities()
+        while work.prune():
+            work.solve_equalities()
+        return work.solution(unknowns)
+    except _NoSolution:
+        return None
+
+
+class _NoSolution(Exception):
+    pass
+
+
+class _Solver:
+    """A system on its way from rows to a parametrisation."""
+
+    def __init__(
+        self, unknowns: Sequence[str], facts: Sequence[Constraint], fresh: Callable[[str], str]
+    ) -> None:
+        self.facts = tuple(facts)
+        self.fresh = fresh
+        self.unknowns = list(unknowns)
+        self.asked = frozenset(unknowns)
+        self.equalities: list[Affine] = []
+        self.inequalities: list[Affine] = []
+        self.values: dict[str, Affine] = {}
+        self.floors: dict[Floor, str] = {}
+        self.quotients = Quotients()
+        self.guards: list[Constraint] = []
+
+    def add(self, row: Constraint) -> None:
+        """Take a constraint in, its floors of unknowns replaced by unknowns."""
+        form = self._without_floors(row.form)
+        (self.equalities if row.equality else self.inequalities).append(form)
+
+    def _without_floors(self, form: Affine) -> Affine:
+        # Top-level atoms are replaced whole: an unknown for an inner one would stay
+        # caught inside the outer floor.
+        return form.replace(self._unknown_for)
+
+    def _unknown_for(self, atom: str | Floor) -> Affine | None:
+        if isinstance(atom, str):
+            return None
+        if not atom.variables & self.asked:
+            return Affine.atom(atom)
+        if atom not in self.floors:
+            quotient = self.fresh("q")
+            self.floors[atom] = quotient
+            rest = self._without_floors(atom.numerator) - Affine.var(quotient) * atom.denominator
+            self.unknowns.append(quotient)
+            self.inequalities += [rest, atom.denominator - 1 - rest]
+        return Affine.var(self.floors[atom])
+
+    def solve_equalities(self) -> None:
+        """Turn all equalities into values of unknowns and guards."""
+        while self.equalities:
+            self.equalities = [row for row in map(self._divided, self.equalities) if row is not None]
+            if self.equalities and not self._eliminate_unit():
+                self._eliminate_by_smith()
+
+    def _split(self, form: Affine) -> tuple[Affine, Affine]:
+        """The part on unknowns, and the part on parameters with the constant."""
+        mine = set(self.unknowns)
+        inside = tuple(term for term in form.terms if term[0] in mine)
+        outside = tuple(term for term in form.terms if term[0] not in mine)
+        return Affine(inside, 0), Affine(outside, form.constant)
+
+    def _divided(self, row: Affine) -> Affine | None:
+        """The row with coprime coefficients on unknowns; None once it is a guard alone."""
+        inside, outside = self._split(row)
+        if not inside.terms:
+            self._guard(Constraint(outside, equality=True))
+            return None
+        common = gcd(*(k for _, k in inside.terms))
+        if common == 1:
+            return row
+        inside = Affine(tuple((atom, k // common) for atom, k in inside.terms), 0)
+        return inside - self._quotient(-outside, common)
+
+    def _quotient(self, form: Affine, divisor: int) -> Affine:
+        """The form of parameters divided by a number; a guard says that the number divides it."""
+        result = self.quotients.divide(form, divisor)
+        if result is None:
+            raise _NoSolution
+        value, guard = result
+        if guard is not None:
+            self._guard(guard)
+        return value
+
+    def _guard(self, guard: Constraint) -> None:
+        guard = normalised(guard)
+        if guard == NEVER or (not guard.form.terms and not guard.holds({})):
+            raise _NoSolution
+        if guard.form.terms and guard not in self.guards:
+            if guard.equality and guard.form.terms[0][1] < 0:
+                guard = Constraint(-guard.form, equality=True)
+            self.guards.append(guard)
+
+    def _eliminate_unit(self) -> bool:
+        """Solve one row for an unknown with coefficient 1 or -1, if there is one."""
+        position = {name: i for i, name in enumerate(self.unknowns)}
+        best: tuple[int, int, int] | None = None
+        for index, row in enumerate(self.equalities):
+            for atom, k in row.terms:
+                if abs(k) == 1 and isinstance(atom, str) and atom in position:
+                    candidate = (position[atom], len(row.terms), index)
+                    best = candidate if best is None else min(best, candidate)
+        if best is None:
+            return False
+        name, row = self.unknowns[best[0]], self.equalities.pop(best[2])
+        k = row.coefficient(name)
+        self._substitute({name: (row - Affine.var(name) * k) * -k})
+        self.unknowns.remove(name)
+        return True
+
+    def _substitute(self, values: Mapping[str, Affine]) -> None:
+        self.equalities = [row.substitute(values) for row in self.equalities]
+        self.inequalities = [row.substitute(values) for row in self.inequalities]
+        self.values = {name: form.substitute(values) for name, form in self.values.items()} | dict(values)
+
+    def _eliminate_by_smith(self) -> None:
+        names = [name for name in self.unknowns if any(row.coefficient(name) for row in self.equalities)]
+        form = smith([[row.coefficient(name) for name in names] for row in self.equalities])
+        right_side = [-self._split(row)[1] for row in self.equalities]
+        moved = [sum((b * k for b, k in zip(right_side, row, strict=True)), ZERO) for row in form.left]
+        for rest in moved[form.rank :]:
+            self._guard(Constraint(rest, equality=True))
+        kernel = sorted(lll(form.kernel), key=lambda vector: dot(vector, vector), reverse=True)
+        kernel = [vector if next(x for x in vector if x) > 0 else [-x for x in vector] for vector in kernel]
+        loops = [self.fresh("z") for _ in kernel]
+        columns = [(Affine.var(z), vector) for z, vector in zip(loops, kernel, strict=True)]
+        for j in range(form.rank):
+            quotient = self._quotient(moved[j], form.diagonal[j][j])
+            columns.append((quotient, nearest_plane([row[j] for row in form.right], kernel)))
+        values = {
+            name: sum((factor * vector[i] for factor, vector in columns), ZERO)
+            for i, name in enumerate(names)
+        }
+        self.equalities = []
+        self._substitute(values)
+        self.unknowns = [name for name in self.unknowns if name not in values] + loops
+
+    def prune(self) -> bool:
+        """Drop redundant inequalities; make equalities of those that can only be tight."""
+        context = (*self.facts, *self.guards)
+        rows = irredundant([Constraint(self.quotients.simplify(row)) for row in self.inequalities], context)
+        if NEVER in rows or is_empty((*rows, *context)):
+            raise _NoSolution
+        self.inequalities = []
+        known = (*rows, *context)
+        for row in rows:
+            if self.equalities or not implied(-row.form, known):
+                self.inequalities.append(row.form)
+            else:
+                self.equalities.append(row.form)
+        return bool(self.equalities)
+
+    def solution(self, unknowns: Sequence[str]) -> Solution:
+        """What has been found."""
+        domain: list[Constraint] = []
+        for form in self.inequalities:
+            if self._split(form)[0].terms:
+                domain.append(Constraint(form))
+            else:
+                self._guard(Constraint(self.quotients.cleared(form)))
+
+        def value(name: str) -> Affine:
+            return self.quotients.simplify(self.values.get(name, Affine.var(name)))
+
+        return Solution(
+            guards=tuple(irredundant(self.guards, self.facts)),
+            substitution={name: value(name) for name in unknowns},
+            floors={atom: value(name) for atom, name in self.floors.items()},
+            kernel=tuple(self.unknowns),
+            domain=tuple(domain),
+            exact=tuple(self.quotients.exact),
+        )

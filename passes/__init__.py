@@ -1,0 +1,1 @@
+"""Passes over the `tad` dialect: differentiation, delta cancellation, simplification, lowering."""

@@ -1,0 +1,138 @@
+"""Kronecker deltas out of sums: equalities in a domain become guards, forms and loop bounds.
+
+    sum{a in D, M a = b} g(a)   becomes   if {guards(b)} then (sum{z in D'(b)} g(I b + K z)) else (0)
+
+with I, K and the guards from the Smith normal form of M, and D' from D by substitution
+(Urban and van der Smagt 2017, section 4). Guards inside a sum's body join its domain first, so
+all equalities are solved as one system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, operands
+from tadc.lattice.affine import Affine, Floor, box
+from tadc.lattice.solve import Solution, solve
+from tadc.passes.algebra import Algebra, is_const
+
+
+def cancel_program(program: Program) -> Program:
+    """The program with no equality left in the domain of a sum."""
+    definitions = tuple(_cancel_definition(program, d) for d in program.definitions)
+    return replace(program, definitions=definitions)
+
+
+def _cancel_definition(program: Program, definition: Definition) -> Definition:
+    facts = box(definition.indices, definition.shape)
+    body = Canceller(program.terms).visit(definition.body, facts)
+    return replace(definition, body=body)
+
+
+@dataclass
+class Canceller:
+    """One walk over a body; `facts` are the rows known to hold where a term is evaluated."""
+
+    terms: Terms
+    memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+        self.holds: dict[int, bool] = {}
+
+    def has_work(self, term: Term) -> bool:
+        """Whether a sum stands at or below a term: nothing else changes."""
+        stack = [term]
+        while stack:
+            node = stack[-1]
+            todo = [t for t in operands(node) if t.number not in self.holds]
+            if todo and node.number not in self.holds:
+                stack += todo
+                continue
+            stack.pop()
+            self.holds[node.number] = isinstance(node, Reduce) or any(
+                self.holds[t.number] for t in operands(node)
+            )
+        return self.holds[term.number]
+
+    def visit(self, term: Term, facts: Domain) -> Term:
+        """The term without deltas, where the facts hold."""
+        if not self.has_work(term):
+            return term
+        key = (term.number, facts)
+        if key not in self.memo:
+            self.memo[key] = self.rewrite(term, facts)
+        return self.memo[key]
+
+    def rewrite(self, term: Term, facts: Domain) -> Term:
+        match term:
+            case Reduce():
+                return self.reduce(term, facts)
+            case Guard():
+                then = self.visit(term.then, facts + term.conditions)
+                return self.algebra.guard(term.conditions, then, self.visit(term.otherwise, facts))
+            case _:
+                return self.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
+
+    def reduce(self, term: Reduce, facts: Domain) -> Term:
+        binders, domain, body = self.terms.open(term)
+        body = self.visit(body, facts + domain)
+        rows = list(domain)
+        while isinstance(body, Guard) and is_const(body.otherwise, 0):
+            rows += body.conditions
+            body = body.then
+        if len(rows) == len(domain) and not any(c.equality for c in rows):
+            return self.terms.reduce(binders, rows, body, hints=term.hints, span=term.span)
+        solution = solve(binders, rows, facts, self.terms.fresh)
+        if solution is None:
+            return self.algebra.zero
+        spoken = dict(zip(binders, term.hints, strict=True))
+        hints = [spoken.get(z, "") for z in solution.kernel]
+        body = substitute_solution(self.terms, body, solution)
+        inner = self.algebra.sum(solution.kernel, solution.domain, body, hints)
+        return self.algebra.guard(solution.guards, inner, self.algebra.zero)
+
+
+def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:
+    """The body over kernel variables: unknowns and floors of unknowns replaced.
+
+    Then, where the guards say that c divides e, multiples of `c * (e // c)` read as e.
+    """
+    names = frozenset(solution.substitution)
+
+    def solved(atom: str | Floor) -> Affine | None:
+        if isinstance(atom, str):
+            return solution.substitution.get(atom)
+        return solution.floors.get(atom)
+
+    body = terms.rewrite_forms(body, names, lambda form: form.replace(solved))
+    exact = exact_quotients(solution)
+    if not exact:
+        return body
+    variables = frozenset().union(*(floor.variables for floor in exact))
+    return terms.rewrite_forms(body, variables, lambda form: exact_form(form, exact))
+
+
+def exact_quotients(solution: Solution) -> dict[Floor, int]:
+    """The floors `e // c` that are exact under the guards."""
+    found: dict[Floor, int] = {}
+    for form, divisor in solution.exact:
+        quotient = form.floordiv(divisor)
+        if len(quotient.terms) == 1 and not quotient.constant:
+            atom, k = quotient.terms[0]
+            if isinstance(atom, Floor) and k == 1:
+                found[atom] = divisor
+    return found
+
+
+def exact_form(form: Affine, exact: Mapping[Floor, int]) -> Affine:
+    """`k * (e // c)` as `(k / c) * e` where c divides both."""
+    for atom, k in form.terms:
+        if isinstance(atom, Floor) and atom in exact and k % exact[atom] == 0:
+            rest = form - Affine.atom(atom) * k
+            return exact_form(rest + atom.numerator * (k // exact[atom]), exact)
+    return form
+
+

@@ -1,0 +1,103 @@
+"""Our passes, each a dataclass with its name and what it guarantees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.dialect.index_maps import IndexOverflow
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
+from tadc.dialect.writer import write_program
+from tadc.frontend.program import Program
+from tadc.passes.cancel import cancel_program
+from tadc.passes.gpu import Launch, lower_to_gpu
+from tadc.passes.loops import lower_to_loops
+from tadc.passes.registry import Pass, option, register
+from tadc.passes.reverse import reverse_program
+from tadc.passes.simplify import simplify_program
+
+
+def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
+    """Replace every program of a module by what `rewrite` makes of it."""
+    for function in tad_functions(module):
+        program = rewrite(read_program(function))
+        name = ir.StringAttr(function.attributes["sym_name"]).value
+        try:
+            write_program(program, module, name + suffix, before=function)
+        except IndexOverflow as overflow:
+            raise UnsupportedIR(str(overflow), function.location) from None
+        function.erase()
+
+
+@register("tad-reverse-diff", "each function becomes its vector-Jacobian product, in gather form with deltas")
+@dataclass
+class ReverseDiff(Pass):
+    """Reverse-mode differentiation of every function."""
+
+    wrt: list[str] = option("arguments to differentiate by (all)")
+    keep_values: bool = option("return the outputs as well, before the gradients", False)
+    unit_cotangent: bool = option("the cotangent of the one, scalar output is 1", False)
+
+    def run(self, module: Any) -> None:
+        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
+        location = module.location
+
+        def rewrite(program: Program) -> Program:
+            names = [a.name for a in program.arguments]
+            for name in self.wrt:
+                if name not in names:
+                    raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
+            if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
+                raise UnsupportedIR("unit-cotangent needs one scalar output", location)
+            return reverse_program(
+                program, self.wrt or names, keep_values=self.keep_values, unit_cotangent=self.unit_cotangent
+            )
+
+        rewrite_functions(module, rewrite, "_vjp")
+
+
+@register("tad-cancel-deltas", "no equality is left in the domain of a sum")
+@dataclass
+class CancelDeltas(Pass):
+    """Delta cancellation by Smith normal form."""
+
+    def run(self, module: Any) -> None:
+        """Solve the equalities of every sum."""
+        rewrite_functions(module, cancel_program)
+
+
+@register("tad-simplify", "no guard, row or factor is left that says nothing")
+@dataclass
+class Simplify(Pass):
+    """Exact simplification of guards, domains and trivial arithmetic."""
+
+    def run(self, module: Any) -> None:
+        """Simplify every function."""
+        rewrite_functions(module, simplify_program)
+
+
+@register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
+@dataclass
+class ToLoops(Pass):
+    """Lowering for the CPU."""
+
+    def run(self, module: Any) -> None:
+        """Lower every function."""
+        for function in tad_functions(module):
+            lower_to_loops(module, function)
+
+
+@register("tad-to-gpu", "one gpu kernel a tensor and one thread an element, no tad operation left")
+@dataclass
+class ToGpu(Pass):
+    """Lowering for the GPU."""
+
+    def __post_init__(self) -> None:
+        self.launches: list[Launch] = []
+
+    def run(self, module: Any) -> None:
+        """Lower every function."""
+        for function in tad_functions(module):
+            self.launches += lower_to_gpu(module, function)

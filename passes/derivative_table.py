@@ -1,0 +1,126 @@
+"""The derivative rules, one line each: cotangents of the operands from that of the result.
+
+A rule takes the algebra `a`, the cotangent `g`, the result `y` and the operands. Conventions at
+points without a derivative are those of the language: `abs'(0) = 0`, `sign' = floor' = ceil' = 0`,
+ties of max and min split evenly, `relu'(0) = 0`, and a zero cotangent times an infinite partial is 0
+(`masked`, left out where the partial is seen to be finite).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tadc.frontend.terms import Apply, Const, Term, integer_exponent
+from tadc.passes.algebra import Algebra, is_positive
+
+Rule = Callable[..., tuple[Term, ...]]
+
+
+def _quotient(a: Algebra, g: Term, divisor: Term, *, finite: bool) -> Term:
+    return a.masked(g, finite, a.div(g, divisor))
+
+
+def _over_root(a: Algebra, g: Term, radicand: Term) -> Term:
+    """`g / sqrt(radicand)`, infinite where the radicand is 0."""
+    return _quotient(a, g, a.apply("sqrt", radicand), finite=is_positive(radicand))
+
+
+def _square(a: Algebra, x: Term) -> Term:
+    return a.power(x, 2)
+
+
+def _share(a: Algebra, g: Term, wins: str, x: Term, y: Term) -> Term:
+    """What of `g` goes to x in max(x, y) (`wins` is >) or min(x, y) (<)."""
+    half = a.mul(a.const(0.5), g)
+    return a.select(wins, x, y, g, a.select("=", x, y, half, a.zero))
+
+
+def _div(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+    finite = is_positive(v) or isinstance(v, Const)
+    return (
+        a.masked(g, finite, a.div(g, v)),
+        a.masked(g, finite, a.neg(a.div(a.mul(g, y), v))),
+    )
+
+
+def _pow(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+    n = integer_exponent(y)
+    if n is not None:
+        finite = n >= 1 or is_positive(u)
+        return (a.masked(g, finite, a.mul(g, a.mul(a.const(n), a.power(u, n - 1)))), a.zero)
+    lowered = a.apply("pow", u, a.sub(v, a.one))
+    du = a.mul(g, a.mul(v, lowered))
+    if isinstance(v, Const):
+        return (a.masked(g, is_positive(u) or v.value >= 1, du), a.zero)
+    # 0**v is constant near v > 0, and u**0 near v = 0: no infinite logarithm, no 0 * inf.
+    dv = a.select("=", y, a.zero, a.zero, a.mul(g, a.mul(y, a.apply("log", u))))
+    du = a.select("=", v, a.zero, a.zero, du)
+    return (a.masked(g, is_positive(u), du), a.mul(g, a.mul(y, a.apply("log", u))) if is_positive(u) else dv)
+
+
+def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+    norm = a.add(_square(a, u), _square(a, v))
+    return (
+        a.masked(g, False, a.div(a.mul(g, v), norm)),
+        a.masked(g, False, a.neg(a.div(a.mul(g, u), norm))),
+    )
+
+
+RULES: dict[str, Rule] = {
+    "add": lambda a, g, y, u, v: (g, g),
+    "sub": lambda a, g, y, u, v: (g, a.neg(g)),
+    "mul": lambda a, g, y, u, v: (a.mul(g, v), a.mul(g, u)),
+    "div": _div,
+    "mod": lambda a, g, y, u, v: (g, a.neg(a.mul(g, a.apply("floor", a.div(u, v))))),
+    "neg": lambda a, g, y, u: (a.neg(g),),
+    "pow": _pow,
+    "max": lambda a, g, y, u, v: (_share(a, g, ">", u, v), _share(a, g, ">", v, u)),
+    "min": lambda a, g, y, u, v: (_share(a, g, "<", u, v), _share(a, g, "<", v, u)),
+    "exp": lambda a, g, y, u: (a.mul(g, y),),
+    "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
+    "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
+    "log": lambda a, g, y, u: (_quotient(a, g, u, finite=is_positive(u)),),
+    "log2": lambda a, g, y, u: (
+        _quotient(a, g, a.mul(a.const(math.log(2)), u), finite=is_positive(u)),
+    ),
+    "log10": lambda a, g, y, u: (
+        _quotient(a, g, a.mul(a.const(math.log(10)), u), finite=is_positive(u)),
+    ),
+    "log1p": lambda a, g, y, u: (
+        _quotient(a, g, a.add(a.one, u), finite=is_positive(a.add(a.one, u))),
+    ),
+    "sqrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(2), y), finite=is_positive(u)),),
+    "cbrt": lambda a, g, y, u: (
+        _quotient(a, g, a.mul(a.const(3), _square(a, y)), finite=is_positive(u)),
+    ),
+    "sin": lambda a, g, y, u: (a.mul(g, a.apply("cos", u)),),
+    "cos": lambda a, g, y, u: (a.neg(a.mul(g, a.apply("sin", u))),),
+    "tan": lambda a, g, y, u: (a.mul(g, a.add(a.one, _square(a, y))),),
+    "asin": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(a.one, u), a.add(a.one, u))),),
+    "acos": lambda a, g, y, u: (a.neg(_over_root(a, g, a.mul(a.sub(a.one, u), a.add(a.one, u)))),),
+    "atan": lambda a, g, y, u: (a.div(g, a.add(a.one, _square(a, u))),),
+    "atan2": _atan2,
+    "sinh": lambda a, g, y, u: (a.mul(g, a.apply("cosh", u)),),
+    "cosh": lambda a, g, y, u: (a.mul(g, a.apply("sinh", u)),),
+    "tanh": lambda a, g, y, u: (a.mul(g, a.sub(a.one, _square(a, y))),),
+    "asinh": lambda a, g, y, u: (_over_root(a, g, a.add(a.one, _square(a, u))),),
+    "acosh": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(u, a.one), a.add(u, a.one))),),
+    "atanh": lambda a, g, y, u: (_quotient(a, g, a.sub(a.one, _square(a, u)), finite=False),),
+    "erf": lambda a, g, y, u: (
+        a.mul(g, a.mul(a.const(2 / math.sqrt(math.pi)), a.apply("exp", a.neg(_square(a, u))))),
+    ),
+    "abs": lambda a, g, y, u: (a.mul(g, a.apply("sign", u)),),
+    "sign": lambda a, g, y, u: (a.zero,),
+    "floor": lambda a, g, y, u: (a.zero,),
+    "ceil": lambda a, g, y, u: (a.zero,),
+    "sigmoid": lambda a, g, y, u: (a.mul(g, a.mul(y, a.sub(a.one, y))),),
+    "relu": lambda a, g, y, u: (a.select(">", u, a.zero, g, a.zero),),
+}
+
+
+def cotangents(a: Algebra, g: Term, y: Apply) -> tuple[Term, ...]:
+    """The cotangents of the operands of `y`, given its own."""
+    rule: Any = RULES[y.function]
+    return rule(a, g, y, *y.operands)

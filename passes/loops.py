@@ -1,0 +1,107 @@
+"""`tad` functions to loops over memrefs, for the CPU.
+
+Every tensor becomes a buffer that the caller owns: the arguments, then the results, then the
+tensors in between, in the order of the text; all are row-major and none overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import UnsupportedIR
+from tadc.lattice.affine import Affine
+from tadc.passes.lower_body import BodyLowering, box_rows
+
+
+def memref_of(tensor: Any) -> Any:
+    """The row-major buffer type of a tensor type."""
+    return ir.MemRefType.get(list(tensor.shape), tensor.element_type)
+
+
+def maps_of(function: Any) -> list[Any]:
+    """The `tad.map`s of a function in order; anything else there has no lowering."""
+    operations = [op.operation for op in function.regions[0].blocks[0].operations]
+    maps = [op for op in operations if op.name == "tad.map"]
+    for op in operations[:-1]:
+        if op.name != "tad.map" and not op.name.startswith(("arith.constant", "math.")):
+            raise UnsupportedIR(f"'{op.name}' has no lowering", op.location)
+    return maps
+
+
+def buffers_of(function: Any) -> list[Any]:
+    """The tensors of a function in the order of its buffers."""
+    block = function.regions[0].blocks[0]
+    results = list(list(block.operations)[-1].operation.operands)
+    if len(set(results)) < len(results):
+        raise UnsupportedIR("a tensor is returned twice", function.location)
+    made = [op.results[0] for op in maps_of(function)]
+    for value in results:
+        if value not in made:
+            raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
+    return [*block.arguments, *results, *(v for v in made if v not in results)]
+
+
+def lower_to_loops(module: Any, function: Any) -> None:
+    """Replace a `tad` function by one over buffers, without results."""
+    context = module.context
+    tensors = buffers_of(function)
+    with context, ir.Location.unknown(context):
+        types = [memref_of(v.type) for v in tensors]
+        unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
+        attributes = {
+            "sym_name": function.attributes["sym_name"],
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "arg_attrs": ir.ArrayAttr.get([unique] * len(types)),
+        }
+        made = ir.Operation.create(
+            "func.func", attributes=attributes, regions=1, loc=function.location,
+            ip=ir.InsertionPoint(function),
+        )  # fmt: skip
+        block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in tensors])
+        lowering = BodyLowering(context, dict(zip(tensors, block.arguments, strict=True)))
+        point = ir.InsertionPoint(block)
+        scalars_above(function, lowering, point)
+        for op in maps_of(function):
+            _lower_map(op, lowering, point)
+        lowering.create("func.return", [], [], point)
+    function.erase()
+
+
+def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
+    """Constants that canonicalisation moved out of bodies."""
+    for op in function.regions[0].blocks[0].operations:
+        if op.operation.name == "arith.constant":
+            lowering.copy(op.operation, point)
+
+
+def _lower_map(op: Any, lowering: BodyLowering, point: Any) -> None:
+    """Nested loops over the box of a map, a store in the innermost."""
+    lowering.location = op.location
+    shape = list(op.results[0].type.shape)
+    zero, one = (lowering.constant(lowering.index_type, n, point) for n in (0, 1))
+    indices: list[Any] = []
+    ends: list[Any] = []
+    for size, argument in zip(shape, op.regions[0].blocks[0].arguments, strict=True):
+        stop = lowering.constant(lowering.index_type, size, point)
+        loop = lowering.create("scf.for", [], [zero, stop, one], point, regions=1)
+        block = ir.Block.create_at_start(loop.regions[0], [lowering.index_type], [argument.location])
+        point = ir.InsertionPoint(block)
+        indices.append(block.arguments[0])
+        ends.append(point)
+    store_element(op, [lowering.variable(i) for i in indices], indices, lowering, point)
+    lowering.location = op.location
+    for end in ends:
+        lowering.create("scf.yield", [], [], end)
+
+
+def store_element(
+    op: Any, forms: Sequence[Affine], indices: Sequence[Any], lowering: BodyLowering, point: Any
+) -> None:
+    """Evaluate a map's body at indices and store what it yields."""
+    block = op.regions[0].blocks[0]
+    lowering.forms.update(zip(block.arguments, forms, strict=True))
+    facts = box_rows(forms, op.results[0].type.shape)
+    value = lowering.region(block, facts, point)
+    lowering.create("memref.store", [], [value, lowering.memrefs[op.results[0]], *indices], point)

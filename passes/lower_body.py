@@ -1,0 +1,276 @@
+"""Bodies of `tad` regions to scf, memref and affine: shared by the loop and GPU lowerings.
+
+An index is known by a form over loop variables, so that every subscript is one
+`affine.apply`, and by the rows that hold where it stands, so that loop bounds carry nothing
+that the loops around them imply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.dialect.index_maps import map_attribute, parse_map, parse_set
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import EliminationLimit, Level, Unbounded, loop_bounds
+from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
+
+
+@dataclass
+class BodyLowering:
+    """One walk over a region; `memrefs` maps tensors to buffers, `values` scalars to scalars."""
+
+    context: Any
+    memrefs: dict[Any, Any]
+    values: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
+    variables: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def __post_init__(self) -> None:
+        self.index_type = ir.IndexType.get(self.context)
+        self.location = ir.Location.unknown(self.context)
+
+    # -- building ------------------------------------------------------------------------------
+
+    def create(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        point: Any,
+        attributes: dict[str, Any] | None = None,
+        regions: int = 0,
+    ) -> Any:
+        """Make an operation at a point, at the current location."""
+        return ir.Operation.create(
+            name, results=list(results), operands=list(operands), attributes=attributes or {},
+            regions=regions, loc=self.location, ip=point,
+        )  # fmt: skip
+
+    def constant(self, type: Any, value: int | float, point: Any) -> Any:
+        """A constant of a float or the index type."""
+        if type == self.index_type:
+            attribute = ir.IntegerAttr.get(type, int(value))
+        else:
+            attribute = ir.FloatAttr.get(type, float(value), loc=self.location)
+        # Constants take no name of a tensor or an index.
+        return ir.Operation.create(
+            "arith.constant", results=[type], attributes={"value": attribute},
+            loc=unnamed(self.location), ip=point,
+        ).results[0]  # fmt: skip
+
+    def variable(self, value: Any) -> Affine:
+        """Name an index value; the form that stands for it."""
+        name = f"v{len(self.variables)}"
+        self.variables[name] = value
+        return Affine.var(name)
+
+    def affine(self, forms: Sequence[Affine], point: Any, operation: str = "affine.apply") -> Any:
+        """The value of a form, or the least or greatest of several."""
+        distinct = list(dict.fromkeys(forms))
+        if len(distinct) == 1:
+            form = distinct[0]
+            if form.is_constant:
+                return self.constant(self.index_type, form.constant, point)
+            atom = form.terms[0][0]
+            if isinstance(atom, str) and form == Affine.var(atom):
+                return self.variables[atom]
+            operation = "affine.apply"
+        names = sorted({n for form in distinct for n in form.variables}, key=lambda n: int(n[1:]))
+        attributes = {"map": map_attribute(distinct, names, self.context)}
+        operands = [self.variables[n] for n in names]
+        return self.create(operation, [self.index_type], operands, point, attributes).results[0]
+
+    # -- regions -------------------------------------------------------------------------------
+
+    def region(self, block: Any, facts: Domain, point: Any) -> Any:
+        """Lower a region's operations at a point; the value that it yields."""
+        operations = [op.operation for op in block.operations]
+        for operation in operations[:-1]:
+            self.location = operation.location
+            self.operation(operation, facts, point)
+        return self.values[operations[-1].operands[0]]
+
+    def operation(self, op: Any, facts: Domain, point: Any) -> None:
+        """Lower one operation of a region."""
+        name = op.name
+        if name == "tad.index":
+            self.forms[op.results[0]] = self.subscripts(op, op.operands)[0]
+        elif name == "tad.sum":
+            self.values[op.results[0]] = self.sum(op, facts, point)
+        elif name == "tad.guard":
+            self.values[op.results[0]] = self.guard(op, facts, point)
+        elif name == "tad.read":
+            indices = [self.affine([f], point) for f in self.subscripts(op, list(op.operands)[1:])]
+            operands = [self.memrefs[op.operands[0]], *indices]
+            self.values[op.results[0]] = self.create(
+                "memref.load", [op.results[0].type], operands, point
+            ).results[0]
+        elif name == "tad.value_of":
+            self.values[op.results[0]] = self.value_of(op, point)
+        elif name == "math.fpowi":
+            self.values[op.results[0]] = self.power(op, point)
+        elif name in ("tad.apply", "arith.maximumf", "arith.minimumf"):
+            function = ir.StringAttr(op.attributes["fn"]).value if name == "tad.apply" else name
+            operands = [self.value(v) for v in op.operands]
+            self.values[op.results[0]] = EXPANSIONS[function](self, point, *operands)
+        elif name.startswith(("arith.", "math.")):
+            self.copy(op, point)
+        else:
+            raise UnsupportedIR(f"'{name}' has no lowering", op.location)
+
+    def value(self, value: Any) -> Any:
+        """The lowered value of a scalar."""
+        found = self.values.get(value)
+        if found is None:
+            raise UnsupportedIR("a region may use indices and scalars only", value.location)
+        return found
+
+    def copy(self, op: Any, point: Any) -> None:
+        """An upstream scalar operation stays, over lowered operands."""
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        results = [r.type for r in op.results]
+        made = self.create(op.name, results, [self.value(v) for v in op.operands], point, attributes)
+        self.values.update(zip(op.results, made.results, strict=True))
+
+    def subscripts(self, op: Any, indices: Any) -> list[Affine]:
+        """The forms of an op's map over its index operands."""
+        mapping = {f"d{i}": self.forms[v] for i, v in enumerate(indices)}
+        return [form.substitute(mapping) for form in parse_map(str(op.attributes["at"])).forms]
+
+    def value_of(self, op: Any, point: Any) -> Any:
+        type, whole = op.results[0].type, ir.IntegerType.get_signless(64, self.context)
+        index = self.affine([self.forms[op.operands[0]]], point)
+        cast = self.create("arith.index_cast", [whole], [index], point).results[0]
+        return self.create("arith.sitofp", [type], [cast], point).results[0]
+
+    def power(self, op: Any, point: Any) -> Any:
+        exponent = op.operands[1].owner
+        exponent = getattr(exponent, "operation", exponent)
+        if exponent.name != "arith.constant":
+            raise UnsupportedIR("the exponent of an integer power must be a constant", op.location)
+        n = ir.IntegerAttr(exponent.attributes["value"]).value
+        return integer_power(self, point, self.value(op.operands[0]), n)
+
+    # -- guards --------------------------------------------------------------------------------
+
+    def guard(self, op: Any, facts: Domain, point: Any) -> Any:
+        found = parse_set(str(op.attributes["where"]))
+        mapping = {f"d{i}": self.forms[v] for i, v in enumerate(op.operands)}
+        rows = tuple(c.substitute(mapping) for c in found.constraints)
+        condition = self.holds(rows, point)
+
+        def fill(number: int, inside: Domain) -> Callable[[Any], list[Any]]:
+            return lambda at: [self.region(op.regions[number].blocks[0], inside, at)]
+
+        return self.choose(condition, [op.results[0].type], fill(0, facts + rows), fill(1, facts), point)[0]
+
+    def choose(
+        self,
+        condition: Any,
+        types: Sequence[Any],
+        then: Callable[[Any], list[Any]],
+        otherwise: Callable[[Any], list[Any]] | None,
+        point: Any,
+    ) -> list[Any]:
+        """An `scf.if` whose regions are filled by functions of their insertion point."""
+        made = self.create("scf.if", types, [condition], point, regions=2)
+        for region, fill in zip(made.regions, (then, otherwise), strict=True):
+            if fill is not None:
+                inside = ir.InsertionPoint(ir.Block.create_at_start(region, []))
+                self.create("scf.yield", [], fill(inside), inside)
+        return list(made.results)
+
+    def holds(self, rows: Domain, point: Any) -> Any:
+        """Whether all rows hold, as an i1."""
+        truth = ir.IntegerType.get_signless(1, self.context)
+        zero = self.constant(self.index_type, 0, point)
+        result: Any = None
+        for row in rows:
+            predicate = ir.IntegerAttr.get(
+                ir.IntegerType.get_signless(64, self.context), 0 if row.equality else 5
+            )
+            operands = [self.affine([row.form], point), zero]
+            test = self.create("arith.cmpi", [truth], operands, point, {"predicate": predicate}).results[0]
+            if result is None:
+                result = test
+            else:
+                result = self.create("arith.andi", [truth], [result, test], point).results[0]
+        if result is None:
+            value = {"value": ir.IntegerAttr.get(truth, 1)}
+            result = self.create("arith.constant", [truth], [], point, value).results[0]
+        return result
+
+    # -- sums ----------------------------------------------------------------------------------
+
+    def sum(self, op: Any, facts: Domain, point: Any) -> Any:
+        found = parse_set(str(op.attributes["domain"]))
+        names = [f"d{i}" for i in range(found.dims)]
+        mapping = {f"s{i}": self.forms[v] for i, v in enumerate(op.operands)}
+        rows = [c.substitute(mapping) for c in found.constraints]
+        try:
+            levels = loop_bounds(names, rows, facts)
+        except Unbounded:
+            raise UnsupportedIR("'tad.sum' over an unbounded domain", op.location) from None
+        except EliminationLimit as limit:
+            raise UnsupportedIR(f"the bounds of 'tad.sum' are too many: {limit}", op.location) from None
+        type = op.results[0].type
+        block = op.regions[0].blocks[0]
+
+        def innermost(values: list[Any], bound: dict[str, Affine], at: Any) -> list[Any]:
+            for argument, name in zip(block.arguments, names, strict=True):
+                self.forms[argument] = bound[name]
+            inside = facts + tuple(c.substitute(bound) for c in rows)
+            element = self.region(block, inside, at)
+            return [self.create("arith.addf", [type], [values[0], element], at).results[0]]
+
+        places = dict(zip(names, (a.location for a in block.arguments), strict=True))
+        zero = self.constant(type, 0.0, point)
+        return self.nest(levels, {}, [zero], innermost, point, places)[0]
+
+    def nest(
+        self,
+        levels: Sequence[Level],
+        bound: dict[str, Affine],
+        carried: list[Any],
+        innermost: Callable[[list[Any], dict[str, Affine], Any], list[Any]],
+        point: Any,
+        places: Mapping[str, Any],
+    ) -> list[Any]:
+        """Loops over levels, outermost first, that carry values; what they carry at the end."""
+        if not levels:
+            return innermost(carried, bound, point)
+        level = levels[0]
+        lower = [b.ceil().substitute(bound) for b in level.lower]
+        upper = [b.floor().substitute(bound) + 1 for b in level.upper]
+        start = self.affine(lower, point, "affine.max")
+        stop = self.affine(upper, point, "affine.min")
+        step = self.constant(self.index_type, 1, point)
+        types = [v.type for v in carried]
+        loop = self.create("scf.for", types, [start, stop, step, *carried], point, regions=1)
+        locations = [places[level.name]] + [unnamed(self.location)] * len(carried)
+        block = ir.Block.create_at_start(loop.regions[0], [self.index_type, *types], locations)
+        inside = ir.InsertionPoint(block)
+        index, *values = block.arguments
+        inner = {**bound, level.name: self.variable(index)}
+        results = self.nest(levels[1:], inner, values, innermost, inside, places)
+        self.create("scf.yield", [], results, inside)
+        return list(loop.results)
+
+
+def box_rows(forms: Sequence[Affine], shape: Sequence[int]) -> Domain:
+    """`0 <= form <= size - 1` for each dimension."""
+    rows: list[Constraint] = []
+    for form, size in zip(forms, shape, strict=True):
+        rows += [Constraint(form), Constraint(size - 1 - form)]
+    return tuple(rows)
+
+
+def unnamed(location: Any) -> Any:
+    """A location without the name that it carries."""
+    location = location.maybe_downcast() if hasattr(location, "maybe_downcast") else location
+    return unnamed(location.child_loc) if isinstance(location, ir.NameLoc) else location

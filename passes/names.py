@@ -1,0 +1,79 @@
+"""Names of what differentiation adds: cotangents, gradients and their indices."""
+
+from __future__ import annotations
+
+from tadc.frontend.functions import ALIASES, FUNCTIONS
+from tadc.frontend.program import Program
+from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
+from tadc.lattice.affine import Affine
+
+RESERVED = {"pi", "size", "out", "let", "sum", "prod", "logsumexp", "if", "then", "else", "and", "select"}
+
+
+class Names:
+    """The names in use; tensors and indices share one space, so both are taken."""
+
+    def __init__(self, program: Program) -> None:
+        self.tensors = {t.name for t in (*program.arguments, *program.definitions)}
+        self.taken = self.tensors | RESERVED | set(FUNCTIONS) | set(ALIASES) | {"f32", "f64"}
+        for definition in program.definitions:
+            self.taken.update(definition.indices)
+            for term in reachable([definition.body]):
+                if isinstance(term, Reduce):
+                    self.taken.update(term.hints)
+
+    def free(self, wish: str) -> str:
+        """Claim the first free of `wish`, `wish_1`, `wish_2`, …"""
+        name, number = wish, 0
+        while name in self.taken:
+            number += 1
+            name = f"{wish}_{number}"
+        self.taken.add(name)
+        return name
+
+
+def gradient_indices(program: Program, names: Names) -> dict[str, tuple[str, ...]]:
+    """The index names of each tensor's cotangent.
+
+    A dimension keeps the user's name where that index alone reads it, else it is
+    `<tensor>_<dimension>`.
+    """
+    readers: dict[str, list[set[str | None]]] = {
+        name: [set() for _ in shape] for name, shape in program.shapes().items()
+    }
+    for definition in program.definitions:
+        _collect(definition.body, {i: i for i in definition.indices}, readers, set())
+    result: dict[str, tuple[str, ...]] = {}
+    for tensor in readers:
+        chosen: list[str] = []
+        for dimension, found in enumerate(readers[tensor]):
+            name = next(iter(found)) if len(found) == 1 else None
+            fits = name and name not in chosen and name not in names.tensors
+            chosen.append(name if name and fits else names.free(f"{tensor}_{dimension}"))
+        result[tensor] = tuple(chosen)
+    return result
+
+
+def _collect(
+    term: Term, spoken: dict[str, str], readers: dict[str, list[set[str | None]]], seen: set[tuple[int, str]]
+) -> None:
+    """Note for every read which index alone stands at which dimension, None for anything else."""
+    stack = [(term, spoken)]
+    while stack:
+        node, names = stack.pop()
+        key = (node.number, repr(sorted(names.items())))
+        if key in seen:
+            continue
+        seen.add(key)
+        if isinstance(node, Reduce):
+            names = names | dict(zip(node.binders, node.hints, strict=True))
+        if isinstance(node, Read):
+            for dimension, form in enumerate(node.indices):
+                readers[node.tensor][dimension].add(_alone(form, names))
+        stack += [(t, names) for t in operands(node)]
+
+
+def _alone(form: Affine, names: dict[str, str]) -> str | None:
+    lone = len(form.terms) == 1 and form.constant == 0 and form.terms[0][1] == 1
+    atom = form.terms[0][0] if lone else None
+    return names.get(atom) or None if isinstance(atom, str) else None

@@ -1,0 +1,170 @@
+"""Passes by name, and pipelines that mix ours with MLIR's.
+
+    @register("tad-simplify", "guards and rows that say nothing are gone")
+    @dataclass
+    class Simplify(Pass): ...
+
+A pipeline is a text, `tad-reverse-diff{wrt=a,d},tad-cancel-deltas,canonicalize,cse`. It is cut at its
+top-level commas; each piece goes to ONE PassManager, ours as a callable, MLIR's as text, so that
+verification, IR printing and timing treat both alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from tadc.dialect.mlir import passmanager
+from tadc.dialect.reader import UnsupportedIR
+
+REGISTRY: dict[str, type[Pass]] = {}
+
+
+class PipelineError(ValueError):
+    """A pipeline text that cannot be built; `position` is the offset in the text."""
+
+    def __init__(self, text: str, position: int, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.text, self.position, self.message, self.help = text, position, message, help
+
+
+def option(help: str, default: Any = dataclasses.MISSING) -> Any:
+    """An option of a pass; a list of names without a default."""
+    if default is dataclasses.MISSING:
+        return field(default_factory=list[str], metadata={"help": help})
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass
+class Pass:
+    """A pass over a module: a dataclass whose fields are its options."""
+
+    argument: ClassVar[str] = ""
+    description: ClassVar[str] = ""
+
+    def run(self, module: Any) -> None:
+        """Transform the module in place; raises UnsupportedIR with the place of what stops it."""
+        raise NotImplementedError
+
+    def __call__(self, operation: Any, external: Any) -> None:
+        """Run under MLIR's pass manager."""
+        try:
+            self.run(operation)
+        except UnsupportedIR as problem:
+            problem.location.emit_error(f"{self.argument}: {problem.message}")
+            external.signal_pass_failure()
+
+    def text(self) -> str:
+        """How a pipeline spells this pass."""
+        parts: list[str] = []
+        for spec in dataclasses.fields(self):
+            value = getattr(self, spec.name)
+            default = [] if spec.default is dataclasses.MISSING else spec.default
+            if value != default:
+                shown = ",".join(value) if isinstance(value, list) else str(value)
+                shown = shown.lower() if isinstance(value, bool) else shown
+                parts.append(f"{spec.name.replace('_', '-')}={shown}")
+        return self.argument + ("{" + " ".join(parts) + "}" if parts else "")
+
+
+def register(argument: str, description: str) -> Callable[[type[Pass]], type[Pass]]:
+    """Enter a pass under its name; `description` is one sentence of what it guarantees."""
+
+    def enter(cls: type[Pass]) -> type[Pass]:
+        cls.argument, cls.description = argument, description
+        REGISTRY[argument] = cls
+        return cls
+
+    return enter
+
+
+def split_pipeline(text: str) -> list[tuple[int, str]]:
+    """The pieces between top-level commas, with their offsets; a `builtin.module(…)` around is taken off."""
+    whole = re.match(r"\s*builtin\.module\s*\((.*)\)\s*\Z", text, re.S)
+    base, body = (whole.start(1), whole.group(1)) if whole else (0, text)
+    pieces: list[tuple[int, str]] = []
+    depth = start = 0
+    for position, char in enumerate(body + ","):
+        if char in "({[":
+            depth += 1
+        elif char in ")}]":
+            depth -= 1
+        if depth < 0:
+            raise PipelineError(text, base + position, f"unbalanced `{char}`")
+        if char == "," and (not depth or position == len(body)):
+            pieces.append((base + start, body[start:position]))
+            start = position + 1
+    if depth:
+        raise PipelineError(text, base + len(body), "unbalanced bracket")
+    return [(at + len(p) - len(p.lstrip()), p.strip()) for at, p in pieces if p.strip()]
+
+
+_ELEMENT = re.compile(r"([A-Za-z0-9_.-]+)\s*(?:\{(.*)\})?\Z", re.S)
+_OPTION = re.compile(r"\s*([A-Za-z0-9_-]+)=(\S*)")
+
+
+def make_pass(name: str, options: str, position: int, text: str) -> Pass:
+    """Build a registered pass from its options `key=value key=value`."""
+    cls = REGISTRY[name]
+    hints = typing.get_type_hints(cls)
+    known = {spec.name.replace("_", "-"): spec.name for spec in dataclasses.fields(cls)}
+    values: dict[str, Any] = {}
+    at = 0
+    while options[at:].strip():
+        match = _OPTION.match(options, at)
+        if match is None:
+            raise PipelineError(text, position, f"`{name}`: cannot read the options `{options[at:]}`")
+        key, value = match.groups()
+        if key not in known:
+            has = ", ".join(known) or "none"
+            raise PipelineError(text, position, f"`{name}` has no option `{key}`", f"its options: {has}")
+        try:
+            values[known[key]] = _parse_value(hints[known[key]], value)
+        except ValueError as problem:
+            raise PipelineError(text, position, f"`{name}`, option `{key}`: {problem}") from None
+        at = match.end()
+    return cls(**values)
+
+
+def _parse_value(hint: Any, text: str) -> Any:
+    if typing.get_origin(hint) is list:
+        return [item for item in text.split(",") if item]
+    if hint is bool:
+        if text not in ("true", "false"):
+            raise ValueError(f"expected true or false, got `{text}`")
+        return text == "true"
+    return hint(text)
+
+
+def build_pipeline(text: str, context: Any, extra: Iterable[Pass] = ()) -> Any:
+    """The pass manager of a pipeline; raises PipelineError."""
+    manager = passmanager.PassManager("builtin.module", context)
+    for position, element in split_pipeline(text):
+        match = _ELEMENT.match(element)
+        if match and match.group(1) in REGISTRY:
+            add_pass(manager, make_pass(match.group(1), match.group(2) or "", position, text))
+            continue
+        name = element.split("(")[0].split("{")[0].strip()
+        try:
+            manager.add(element)
+        except ValueError as problem:
+            near = get_close_matches(name, REGISTRY, 1)
+            help = f"did you mean `{near[0]}`?" if near else ""
+            nested = next((n for n in REGISTRY if n in element), None)
+            if nested:
+                help = f"`{nested}` runs on the module and cannot be nested"
+            reason = str(problem).strip().splitlines()[0].split("error: ")[-1]
+            raise PipelineError(text, position, f"no such pass: {reason}", help) from None
+    for item in extra:
+        add_pass(manager, item)
+    return manager
+
+
+def add_pass(manager: Any, item: Pass) -> None:
+    """Append one of our passes to a pass manager."""
+    manager.add(item, name=type(item).__name__, argument=item.text(), description=item.description)

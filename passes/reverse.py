@@ -1,0 +1,278 @@
+"""Reverse-mode differentiation of typed programs in gather form.
+
+For a read `x[M a]` under indices a in a domain D with cotangent g(a), the cotangent of x
+gathers (Urban and van der Smagt 2017, eq. 14):
+
+    dx[b] = sum{a in D, M a = b} g(a)
+
+The equality is the Kronecker delta; `tad-cancel-deltas` solves it. Every term's cotangent is
+accumulated once per scope, so that the cost is linear in the program, and every definition's
+cotangent is a tensor of its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Select, Term, operands, reachable
+from tadc.lattice.affine import Affine, Constraint, box, equals_zero
+from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.derivative_table import cotangents
+from tadc.passes.names import Names, gradient_indices
+
+
+def reverse_program(
+    program: Program, wrt: Sequence[str], *, keep_values: bool = False, unit_cotangent: bool = False
+) -> Program:
+    """Gradients with respect to the arguments `wrt`, in that order.
+
+    The result takes the program's arguments and, unless `unit_cotangent`, a cotangent for
+    each output (`Argument.cotangent_of` says whose it is, `Definition.gradient_of` the same of a
+    gradient); `keep_values` returns the outputs as well, first.
+    """
+    return _Reverse(program, tuple(wrt), keep_values, unit_cotangent).run()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a term is evaluated: indices, a domain, and guards not taken."""
+
+    indices: tuple[str, ...]
+    hints: tuple[str, ...]
+    domain: Domain
+    outside: tuple[Domain, ...] = ()
+
+    def under(self, rows: Domain) -> Scope:
+        """The part of the scope where all rows hold."""
+        return replace(self, domain=self.domain + rows)
+
+
+@dataclass
+class _Reverse:
+    program: Program
+    wrt: tuple[str, ...]
+    keep_values: bool
+    unit_cotangent: bool
+    contributions: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
+    adjoints: list[Definition] = field(default_factory=list[Definition])
+
+    def run(self) -> Program:
+        program = self.program
+        self.algebra = Algebra(program.terms)
+        self.types, self.shapes = program.types(), program.shapes()
+        self.names = Names(program)
+        self.indices = gradient_indices(program, self.names)
+        self.active = self.active_tensors()
+        outputs = [d.name for d in program.outputs]
+        self.cotangent_of = {} if self.unit_cotangent else {o: self.names.free("d" + o) for o in outputs}
+        gradient_of = {a: self.names.free("d" + a) for a in self.wrt}
+        for definition in reversed(program.definitions):
+            if definition.name in self.active:
+                self.definition(definition)
+        gradients = [self.gradient(name, gradient_of[name]) for name in self.wrt]
+        arguments = [replace(a, cotangent_of="") for a in program.arguments] + [
+            Argument(self.cotangent_of[d.name], d.type, d.shape, cotangent_of=d.name)
+            for d in program.outputs
+            if self.cotangent_of
+        ]
+        definitions = tuple(self.needed([*self.adjoints, *gradients]))
+        return Program(tuple(arguments), definitions, program.terms, program.source)
+
+    def active_tensors(self) -> set[str]:
+        """The tensors that depend on an argument of `wrt`."""
+        active = set(self.wrt)
+        for definition in self.program.definitions:
+            if not active.isdisjoint(tensors_read([definition.body])):
+                active.add(definition.name)
+        return active
+
+    def needed(self, derived: list[Definition]) -> list[Definition]:
+        """All definitions that are returned or read, the program's own first."""
+        own = [
+            replace(d, is_output=d.is_output and self.keep_values, gradient_of="")
+            for d in self.program.definitions
+        ]
+        kept: list[Definition] = []
+        wanted: set[str] = set()
+        for definition in reversed([*own, *derived]):
+            if definition.is_output or definition.name in wanted:
+                kept.append(definition)
+                wanted |= tensors_read([definition.body])
+        return kept[::-1]
+
+    # -- one tensor ----------------------------------------------------------------------------
+
+    def total(self, name: str, incoming: Term) -> Term:
+        total = incoming
+        for term in self.contributions.pop(name, []):
+            total = self.algebra.add(total, term)
+        return total
+
+    def gradient(self, name: str, gradient: str) -> Definition:
+        body = self.total(name, self.algebra.zero)
+        return Definition(
+            gradient, self.types[name], self.shapes[name], self.indices[name], body, gradient_of=name
+        )
+
+    def definition(self, definition: Definition) -> None:
+        """Push the cotangent of a definition into what its body reads."""
+        algebra, terms, name = self.algebra, self.program.terms, definition.name
+        fresh = [terms.fresh("i") for _ in definition.indices]
+        mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
+        incoming = algebra.zero
+        if definition.is_output:
+            forms = [Affine.var(i) for i in self.indices[name]]
+            if self.unit_cotangent:
+                incoming = algebra.one
+            else:
+                incoming = terms.read(self.cotangent_of[name], forms, definition.type)
+        total = self.total(name, incoming)
+        if is_const(total, 0):
+            return
+        if total is incoming:
+            cotangent = terms.substitute(total, dict(zip(self.indices[name], mapping.values(), strict=True)))
+        else:
+            adjoint = self.names.free("d" + name)
+            # A cotangent on its way stays as wide as what it is made of.
+            kind = "f64" if "f64" in (total.type, definition.type) else definition.type
+            self.adjoints.append(
+                Definition(adjoint, kind, definition.shape, self.indices[name], total, is_output=False)
+            )
+            cotangent = terms.read(adjoint, list(mapping.values()), kind)
+        scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
+        self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
+
+    # -- one body --------------------------------------------------------------------------------
+
+    def sweep(self, root: Term, cotangent: Term, scope: Scope) -> None:
+        """Accumulate cotangents from the root down, each term once per scope.
+
+        Terms are visited by decreasing number within a scope and scopes inward, so all that
+        flows into a term has arrived when it is passed on.
+        """
+        self.scopes: list[Scope] = [scope]
+        self.opened: dict[tuple[object, ...], int] = {}
+        self.bodies: dict[tuple[int, int], Term] = {}
+        self.pending: dict[tuple[int, int], Term] = {}
+        self.queue: list[tuple[int, int, int]] = []
+        self.nodes: dict[int, Term] = {}
+        self.depends: dict[int, bool] = {}
+        self.heights: dict[int, int] = {}
+        self.push(0, root, cotangent)
+        while self.queue:
+            _, number, place = heapq.heappop(self.queue)
+            cotangent = self.pending.pop((place, number))
+            self.visit(place, self.nodes[number], cotangent)
+
+    def push(self, place: int, term: Term, cotangent: Term) -> None:
+        if is_const(cotangent, 0) or not self.is_active(term):
+            return
+        key = (place, term.number)
+        if key in self.pending:
+            self.pending[key] = self.algebra.add(self.pending[key], cotangent)
+            return
+        self.pending[key] = cotangent
+        self.nodes[term.number] = term
+        heapq.heappush(self.queue, (-self.height(term), term.number, place))
+
+    def height(self, term: Term) -> int:
+        """The longest way down from a term: what is higher is never below it, opened or not."""
+        stack = [term]
+        while stack:
+            node = stack[-1]
+            below = operands(node)
+            todo = [t for t in below if t.number not in self.heights]
+            if todo and node.number not in self.heights:
+                stack += todo
+                continue
+            stack.pop()
+            self.heights[node.number] = 1 + max((self.heights[t.number] for t in below), default=0)
+        return self.heights[term.number]
+
+    def is_active(self, term: Term) -> bool:
+        """Whether a term reads an active tensor."""
+        stack = [term]
+        while stack:
+            node = stack[-1]
+            below = operands(node)
+            todo = [t for t in below if t.number not in self.depends]
+            if todo and node.number not in self.depends:
+                stack += todo
+                continue
+            stack.pop()
+            reads = isinstance(node, Read) and node.tensor in self.active
+            self.depends[node.number] = reads or any(self.depends[t.number] for t in below)
+        return self.depends[term.number]
+
+    def inner(self, key: tuple[object, ...], make: Scope) -> int:
+        """The number of a scope, the same for the same key."""
+        if key not in self.opened:
+            self.opened[key] = len(self.scopes)
+            self.scopes.append(make)
+        return self.opened[key]
+
+    def visit(self, place: int, term: Term, cotangent: Term) -> None:
+        match term:
+            case Read():
+                self.contribute(term, self.scopes[place], cotangent)
+            case Apply():
+                for operand, part in zip(
+                    term.operands, cotangents(self.algebra, cotangent, term), strict=True
+                ):
+                    self.push(place, operand, part)
+            case Select():
+                algebra, zero = self.algebra, self.algebra.zero
+                chosen = algebra.select(term.relation, term.lhs, term.rhs, cotangent, zero)
+                other = algebra.select(term.relation, term.lhs, term.rhs, zero, cotangent)
+                self.push(place, term.then, chosen)
+                self.push(place, term.otherwise, other)
+            case Guard():
+                self.guard(place, term, cotangent)
+            case Reduce():
+                self.reduce(place, term, cotangent)
+            case _:
+                pass
+
+    def reduce(self, place: int, term: Reduce, cotangent: Term) -> None:
+        """The body of a sum gets the sum's cotangent, in a scope with the sum's indices."""
+        key = (place, "sum", term.binders, term.domain)
+        scope = self.scopes[place]
+        if key not in self.opened:
+            fresh = tuple(self.program.terms.fresh("s") for _ in term.binders)
+            mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
+            rows = tuple(c.substitute(mapping) for c in term.domain)
+            inner = Scope(scope.indices + fresh, scope.hints + term.hints, scope.domain + rows, scope.outside)
+            self.inner(key, inner)
+        inside = self.opened[key]
+        fresh = self.scopes[inside].indices[len(scope.indices) :]
+        mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
+        self.push(inside, self.program.terms.substitute(term.body, mapping), cotangent)
+
+    def guard(self, place: int, term: Guard, cotangent: Term) -> None:
+        """Conditions join the domain; so does the negation of a single inequality."""
+        scope, rows = self.scopes[place], term.conditions
+        self.push(self.inner((place, "then", rows), scope.under(rows)), term.then, cotangent)
+        if len(rows) == 1 and not rows[0].equality:
+            negated = (Constraint(-rows[0].form - 1),)
+            inside = self.inner((place, "else", rows), scope.under(negated))
+        else:
+            inside = self.inner((place, "else", rows), replace(scope, outside=(*scope.outside, rows)))
+        self.push(inside, term.otherwise, cotangent)
+
+    def contribute(self, read: Read, scope: Scope, cotangent: Term) -> None:
+        """Gather the cotangent of a read: the sum over all indices that read the element."""
+        algebra = self.algebra
+        target = [Affine.var(i) for i in self.indices[read.tensor]]
+        delta = tuple(equals_zero(form - b) for form, b in zip(read.indices, target, strict=True))
+        for rows in scope.outside:
+            cotangent = algebra.guard(rows, algebra.zero, cotangent)
+        term = algebra.sum(scope.indices, delta + scope.domain, cotangent, scope.hints)
+        self.contributions.setdefault(read.tensor, []).append(term)
+
+
+def tensors_read(roots: Iterable[Term]) -> set[str]:
+    """The names of all tensors that terms read."""
+    return {term.tensor for term in reachable(roots) if isinstance(term, Read)}

@@ -1,0 +1,110 @@
+"""What a person would write: guards that always or never hold, rows that say nothing, `1 * x`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Reduce, Select, Term, Terms, operands
+from tadc.lattice.affine import Constraint, box
+from tadc.lattice.polyhedron import implied, irredundant, is_empty
+from tadc.passes.algebra import Algebra, is_const
+
+
+def simplify_program(program: Program) -> Program:
+    """The same program in fewer words; every read stays as guarded as it was."""
+    return replace(program, definitions=tuple(_simplify(program, d) for d in program.definitions))
+
+
+def _simplify(program: Program, definition: Definition) -> Definition:
+    facts = box(definition.indices, definition.shape)
+    return replace(definition, body=Simplifier(program.terms).visit(definition.body, facts))
+
+
+@dataclass
+class Simplifier:
+    """One walk over a body; `facts` are the rows known to hold where a term is evaluated."""
+
+    terms: Terms
+    memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+
+    def visit(self, term: Term, facts: Domain) -> Term:
+        """The simplified term, where the facts hold; iterative, for terms may be deep."""
+        stack = [(term, False)]
+        while stack:
+            node, ready = stack.pop()
+            key = (node.number, facts)
+            if key in self.memo:
+                continue
+            if not ready and isinstance(node, Apply | Select):
+                stack.append((node, True))
+                stack += [(t, False) for t in operands(node)]
+                continue
+            self.memo[key] = self.rewrite(node, facts)
+        return self.memo[term.number, facts]
+
+    def rewrite(self, term: Term, facts: Domain) -> Term:
+        match term:
+            case Apply():
+                return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands])
+            case Select():
+                below = [self.memo[t.number, facts] for t in operands(term)]
+                if below[2] is below[3]:
+                    return below[2]
+                return self.terms.rebuild(term, below)
+            case Guard():
+                return self.guard(term, facts)
+            case Reduce():
+                return self.reduce(term, facts)
+            case IndexValue() if term.form.is_constant:
+                return self.terms.const(term.form.constant, term.span)
+            case _:
+                return term
+
+    def arithmetic(self, term: Apply, below: list[Term]) -> Term:
+        """Neutral elements and double signs only: nothing that could change a rounding."""
+        match term.function, below:
+            case "add", [x, zero] if is_const(zero, 0):
+                return x
+            case "add", [zero, x] if is_const(zero, 0):
+                return x
+            case "sub", [x, zero] if is_const(zero, 0):
+                return x
+            case "mul", [one, x] if is_const(one, 1):
+                return x
+            case ("mul" | "div"), [x, one] if is_const(one, 1):
+                return x
+            case "pow", [x, Const(value=int(n))] if n == 1:
+                return x
+            case "neg", [Apply(function="neg", operands=(x,))]:
+                return x
+            case "neg", [Const() as c]:
+                return self.terms.const(-c.value, term.span)
+            case _:
+                return self.terms.rebuild(term, below)
+
+    def guard(self, term: Guard, facts: Domain) -> Term:
+        rows = [c for c in term.conditions if not all(implied(form, facts) for form in c.inequalities)]
+        if not rows:
+            return self.visit(term.then, facts)
+        if is_empty((*facts, *rows)):
+            return self.visit(term.otherwise, facts)
+        rows = irredundant(rows, facts)
+        then = self.visit(term.then, facts + tuple(rows))
+        negated: Domain = ()
+        if len(rows) == 1 and not rows[0].equality:
+            negated = (Constraint(-rows[0].form - 1),)
+        return self.algebra.guard(rows, then, self.visit(term.otherwise, facts + negated))
+
+    def reduce(self, term: Reduce, facts: Domain) -> Term:
+        binders, domain, body = self.terms.open(term)
+        if is_empty((*facts, *domain)):
+            return self.algebra.zero
+        rows = tuple(irredundant(domain, facts))
+        body = self.visit(body, facts + rows)
+        if is_const(body, 0) and term.kind == "sum":
+            return self.algebra.zero
+        return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)

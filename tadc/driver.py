@@ -1,0 +1,122 @@
+"""The stages of the compiler, in one tuple that a person reads top to bottom.
+
+`--emit`, `--dump-dir`, `--time`, the documentation and the tests all derive from `STAGES`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tadc import stages as st
+from tadc.frontend.source import Source
+from tadc.stages import Compilation, Options
+
+CLEAN_UP = "tad-simplify,canonicalize,cse"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A step: `run` makes it, `show` gives its text (or bytes), `when` says if it is taken."""
+
+    name: str
+    run: Callable[[Compilation], None]
+    show: Callable[[Compilation], str | bytes]
+    suffix: str
+    about: str
+    when: Callable[[Options], bool] = lambda options: True
+
+
+def _cpu(options: Options) -> bool:
+    return not options.is_cuda
+
+
+def _cuda(options: Options) -> bool:
+    return options.is_cuda
+
+
+def _derivative(options: Options) -> bool:
+    return options.differentiates
+
+
+def _nothing(state: Compilation) -> None:
+    """A stage that only shows what another made."""
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
+    Stage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
+    Stage("tad", st.build_module, st.show_module, ".mlir", "the tad dialect"),
+    Stage("diff", st.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
+    Stage(
+        "cancel", st.pipeline_stage("tad-cancel-deltas"), st.show_module, ".mlir", "deltas cancelled"
+    ),
+    Stage("opt", st.pipeline_stage(CLEAN_UP), st.show_module, ".mlir", "simplified"),
+    Stage(
+        "loops", st.pipeline_stage("tad-to-loops,canonicalize,cse"), st.show_module, ".mlir",
+        "scf loops over buffers", _cpu,
+    ),
+    Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
+    Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),
+    Stage("nvvm", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the nvvm dialect", _cuda),
+    Stage("llvm", st.translate, lambda state: state.llvm_ir, ".ll", "LLVM IR"),
+    Stage("asm", _nothing, st.show_assembly, ".s", "assembly of this machine", _cpu),
+    Stage("ptx", st.emit_ptx, lambda state: state.ptx, ".ptx", "PTX", _cuda),
+    Stage("cubin", _nothing, st.show_cubin, ".cubin", "machine code of the GPU (needs ptxas)", _cuda),
+)  # fmt: skip
+
+STAGE_NAMES = tuple(stage.name for stage in STAGES)
+
+
+def planned(options: Options, first: str = "ast", last: str | None = None) -> list[Stage]:
+    """The stages that these options take, from `first` to `last`.
+
+    Raises ValueError where `last` is not among them.
+    """
+    taken = [s for s in STAGES[STAGE_NAMES.index(first) :] if s.when(options)]
+    if last is None:
+        return taken
+    names = [s.name for s in taken]
+    if last not in names:
+        raise ValueError(f"stage `{last}` is not taken here; the stages are {', '.join(names)}")
+    return taken[: names.index(last) + 1]
+
+
+def compile_until(
+    state: Compilation,
+    last: str,
+    *,
+    first: str = "ast",
+    after: Callable[[Stage, Compilation, float], None] | None = None,
+) -> Stage:
+    """Run the stages from `first` to `last`; `after` sees each with its seconds.
+
+    Raises CompileError for a program or a module that is wrong, ValueError for stages that
+    the options do not take.
+    """
+    taken = planned(state.options, first, last)
+    for stage in taken:
+        begin = time.perf_counter()
+        stage.run(state)
+        if after:
+            after(stage, state, time.perf_counter() - begin)
+    return taken[-1]
+
+
+def from_text(text: str, name: str = "<string>", options: Options | None = None) -> Compilation:
+    """A compilation that starts at a source text."""
+    return Compilation(options or Options(), Source(text, name))
+
+
+def stage_of_module(module: object) -> str:
+    """The first stage that is still to be done for a module read from a file."""
+    names = {op.operation.name for op in module.body.operations}  # type: ignore[attr-defined]
+    if "gpu.module" in names:
+        return "llvm" if "llvm.func" in str(module) else "nvvm"
+    if "llvm.func" in names:
+        return "llvm"
+    text = str(module)
+    if '"tad.' in text:
+        return "diff"
+    return "llvm-dialect" if "memref" in text else "diff"

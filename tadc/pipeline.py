@@ -1,0 +1,64 @@
+"""Running passes on a module, with MLIR's complaints as diagnostics of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import tadc.passes.catalogue  # registers our passes
+from tadc.dialect.mlir import ir, passmanager
+from tadc.dialect.reader import place_of
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Source, Span
+from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline
+
+
+def run_passes(
+    module: Any, pipeline: str, source: Source | None = None, *, print_after_all: bool = False
+) -> None:
+    """Run a textual pipeline of our passes and MLIR's on a module of any context.
+
+    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605).
+    """
+    try:
+        manager = build_pipeline(pipeline, module.context)
+    except PipelineError as problem:
+        text = Source(problem.text, "<pipeline>")
+        span = Span(problem.position, problem.position + 1)
+        helps = [problem.help] if problem.help else []
+        raise CompileError(
+            [Diagnostic("TAD0604", problem.message, Label(span), helps=helps, source=text)]
+        ) from None
+    if print_after_all:
+        manager.enable_ir_printing(print_before_all=False, print_after_all=True)
+    _run(manager, module, source)
+
+
+def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None = None) -> None:
+    """Run passes that keep results of their own."""
+    manager = passmanager.PassManager("builtin.module", module.context)
+    for item in passes:
+        add_pass(manager, item)
+    _run(manager, module, source)
+
+
+def _run(manager: Any, module: Any, source: Source | None) -> None:
+    operation = module.operation
+    try:
+        manager.run(operation)
+    except ir.MLIRError as error:
+        found = [_diagnostic(d, source) for d in error.error_diagnostics]
+        raise CompileError(found or [Diagnostic("TAD0605", str(error), source=source)]) from None
+
+
+def _diagnostic(problem: Any, source: Source | None) -> Diagnostic:
+    place = place_of(problem.location)
+    made = Diagnostic("TAD0605", problem.message, source=source)
+    if place is not None and source is not None and place.file == source.name:
+        made.primary = Label(source.span_at(place))
+    elif place is not None:
+        made.notes.append(f"at {place.file}:{place.line}:{place.column}")
+    return made
+
+
+__all__ = ["run_pass_objects", "run_passes", "tadc"]

@@ -1,0 +1,192 @@
+"""The state of one compilation, and what each stage does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.source import Source
+
+if TYPE_CHECKING:
+    from tadc.backend.target import Target
+    from tadc.frontend.program import Program
+    from tadc.frontend.syntax import Module
+    from tadc.passes.gpu import Launch
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to compile a program to.
+
+    `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, or `grad` and
+    `value-and-grad` (of one scalar output, its cotangent is 1). `wrt` names the arguments to
+    differentiate by, None all of them.
+    """
+
+    mode: str = "value"
+    wrt: tuple[str, ...] | None = None
+    target: Target | None = None
+    level: int = 3
+
+    @property
+    def differentiates(self) -> bool:
+        """Whether there is a derivative to take."""
+        return self.mode != "value"
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the target is a GPU."""
+        return self.target is not None and self.target.is_cuda
+
+
+@dataclass
+class Compilation:
+    """A program on its way down; each stage fills in what it makes."""
+
+    options: Options
+    source: Source | None = None
+    tree: Module | None = None
+    program: Program | None = None
+    module: Any = None
+    launches: list[Launch] = field(default_factory=list["Launch"])
+    llvm_ir: str = ""
+    ptx: str = ""
+
+    def use(self, **changes: Any) -> Compilation:
+        """Set fields; the compilation itself."""
+        for name, value in changes.items():
+            setattr(self, name, value)
+        return self
+
+
+def parse_text(state: Compilation) -> None:
+    """Text to syntax tree."""
+    from tadc.frontend.parser import parse
+
+    assert state.source is not None
+    state.tree = parse(state.source)
+
+
+def check_tree(state: Compilation) -> None:
+    """Syntax tree to typed program."""
+    from tadc.frontend.checker import check
+
+    assert state.tree is not None
+    assert state.source is not None
+    state.program = check(state.tree, state.source)
+
+
+def build_module(state: Compilation) -> None:
+    """Typed program to the `tad` dialect, in a context of its own."""
+    from tadc.dialect.index_maps import IndexOverflow
+    from tadc.dialect.mlir import ir
+    from tadc.dialect.writer import write_program
+
+    assert state.program is not None
+    context = ir.Context()
+    state.module = ir.Module.create(ir.Location.unknown(context))
+    try:
+        write_program(state.program, state.module)
+    except IndexOverflow as overflow:
+        raise CompileError([Diagnostic("TAD0603", str(overflow), source=state.source)]) from None
+
+
+def run_pipeline(state: Compilation, pipeline: str) -> None:
+    """Run a pipeline on the module; what stops it becomes diagnostics."""
+    from tadc.pipeline import run_passes
+
+    run_passes(state.module, pipeline, state.source)
+
+
+def differentiate(state: Compilation) -> None:
+    """The derivative, deltas still in its sums."""
+    options = state.options
+    settings = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
+    if options.mode.startswith("value-and"):
+        settings.append("keep-values=true")
+    if options.mode.endswith("grad"):
+        settings.append("unit-cotangent=true")
+    braces = "{" + " ".join(settings) + "}" if settings else ""
+    run_pipeline(state, f"tad-reverse-diff{braces}")
+
+
+def pipeline_stage(pipeline: str) -> Callable[[Compilation], None]:
+    """A stage that runs a fixed pipeline."""
+    return lambda state: run_pipeline(state, pipeline)
+
+
+def lower_to_gpu(state: Compilation) -> None:
+    """The `tad` dialect to the gpu dialect; notes how to launch the kernels."""
+    from tadc.passes.catalogue import ToGpu
+    from tadc.pipeline import run_pass_objects
+
+    to_gpu = ToGpu()
+    run_pass_objects(state.module, [to_gpu], state.source)
+    state.launches = to_gpu.launches
+
+
+def lower_to_llvm_dialect(state: Compilation) -> None:
+    """Loops, or a gpu module, to the llvm (and nvvm) dialect."""
+    from tadc.backend.pipelines import lower_to_llvm_dialect as lower
+    from tadc.backend.target import CPU
+
+    lower(state.module, state.options.target or CPU)
+
+
+def translate(state: Compilation) -> None:
+    """The llvm dialect to LLVM IR, the scalar functions that it calls included."""
+    from tadc.backend import pipelines
+    from tadc.backend.llvm_ir import complete
+
+    text = pipelines.translate(state.module)
+    state.llvm_ir = text if state.options.is_cuda else complete(text)
+
+
+def emit_ptx(state: Compilation) -> None:
+    """LLVM IR to PTX."""
+    from tadc.backend.ptx import emit_ptx as emit
+
+    assert state.options.target is not None
+    assert state.options.target.sm is not None
+    state.ptx = emit(state.llvm_ir, state.options.target.sm)
+
+
+def show_tree(state: Compilation) -> str:
+    """The syntax tree, indented."""
+    from tadc.frontend.dump import dump
+
+    assert state.tree is not None
+    return dump(state.tree)
+
+
+def show_program(state: Compilation) -> str:
+    """The typed program, as a program."""
+    from tadc.frontend.printer import print_program
+
+    assert state.program is not None
+    return print_program(state.program)
+
+
+def show_module(state: Compilation) -> str:
+    """The module in readable form."""
+    from tadc.dialect.text import to_text
+
+    return to_text(state.module.operation)
+
+
+def show_assembly(state: Compilation) -> str:
+    """Assembly of the host."""
+    from tadc.backend.object_code import assembly
+
+    return assembly(state.llvm_ir, state.options.level)
+
+
+def show_cubin(state: Compilation) -> bytes:
+    """The machine code of a GPU."""
+    from tadc.backend.ptx import assemble
+
+    assert state.options.target is not None
+    assert state.options.target.sm is not None
+    return assemble(state.ptx, state.options.target.sm)
