@@ -1,10 +1,10 @@
 """Errors of the back end, as diagnostics.
 
-    TAD0601  an operation has no translation to LLVM IR
-    TAD0602  a scalar function has no device version
-    TAD0603  ptxas rejects a module
-    TAD0604  ptxas is not installed
-    TAD0605  unknown target
+TAD0601  an operation has no translation to LLVM IR
+TAD0602  a scalar function has no device version
+TAD0603  ptxas rejects a module
+TAD0604  ptxas is not installed
+TAD0605  unknown target
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ class BackendError(CompileError):
     """A module that the back end cannot turn into code."""
 
 
-def backend_error(code: str, message: str, notes: Sequence[str] = (), helps: Sequence[str] = ()) -> BackendError:
+def backend_error(
+    code: str, message: str, notes: Sequence[str] = (), helps: Sequence[str] = ()
+) -> BackendError:
     """A `BackendError` with one diagnostic without a place in the program."""
     return BackendError([Diagnostic(code, message, notes=list(notes), helps=list(helps))])

@@ -260,7 +260,11 @@ def log1p(f: Function, c: Constants) -> Value:
     k = exponent.convert("sitofp", c.type)
     half, tail = _series(f, c, m)
     # 1 / (1 + m) = 1 - m + m**2 is enough: `lost` is below half a unit of u.
-    correction = lost * ((f.constant(exponent.type, c.bias) - exponent) << c.mantissa).as_float * f.fma(m, m - 1.0, 1.0)
+    correction = (
+        lost
+        * ((f.constant(exponent.type, c.bias) - exponent) << c.mantissa).as_float
+        * f.fma(m, m - 1.0, 1.0)
+    )
     correction = f.select(f.x.compare("ogt", 2.0 ** (c.mantissa + 2)), 0.0, correction)
     rest = half - (tail + f.fma(k, c.ln2[1], correction)) - m
     result = f.fma(k, c.ln2[0], -rest)

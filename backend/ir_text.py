@@ -128,12 +128,12 @@ class Value:
 
 @dataclass
 class Function:
-    """A function of one or two arguments of one type, under construction."""
+    """A function of up to three arguments of one type, under construction."""
 
     name: str
     type: Type
     arity: int = 1
-    attributes: str = "alwaysinline"
+    attributes: str = "alwaysinline nounwind willreturn memory(none)"
     lines: list[str] = field(default_factory=list[str])
     count: int = 0
 
@@ -143,9 +143,9 @@ class Function:
         return Value(self, "%x", self.type)
 
     @property
-    def y(self) -> Value:
-        """The second argument."""
-        return Value(self, "%y", self.type)
+    def arguments(self) -> tuple[Value, ...]:
+        """All arguments: x, y, z."""
+        return tuple(Value(self, f"%{name}", self.type) for name in "xyz"[: self.arity])
 
     def emit(self, type: Type, text: str) -> Value:
         """Append an instruction."""
@@ -191,8 +191,8 @@ class Function:
 
     def define(self, result: Value) -> str:
         """The text of the function: it returns `result`."""
-        arguments = ", ".join(f"{self.type} %{n}" for n in "xy"[: self.arity])
-        head = f"define internal {self.type} @{self.name}({arguments}) {self.attributes} nounwind memory(none) {{"
+        arguments = ", ".join(f"{a.type} {a.name}" for a in self.arguments)
+        head = f"define internal {self.type} @{self.name}({arguments}) {self.attributes} {{"
         return "\n".join([head, *self.lines, f"  ret {result.type} {result.name}", "}", ""])
 
 

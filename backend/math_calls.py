@@ -1,4 +1,4 @@
-"""Scalar functions of the `math` dialect on the CPU: our own functions, or LLVM intrinsics.
+"""Functions of the `math` dialect on the CPU: calls of our own functions, or LLVM intrinsics.
 
 What neither table holds is left for upstream's convert-math-to-libm.
 """
@@ -9,7 +9,7 @@ from tadc.backend.scalar_functions import DEFINED, symbol
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
 
-#: `math` ops that every CPU has instructions for, by the LLVM intrinsic's op.
+#: `math` ops that CPUs have instructions for, by the LLVM intrinsic's op.
 INTRINSICS = {
     "math.sqrt": "llvm.intr.sqrt",
     "math.absf": "llvm.intr.fabs",
@@ -23,9 +23,25 @@ INTRINSICS = {
 
 
 def replace_math_ops(module: ir.Module) -> None:
-    """Replace `math` ops on f32 and f64, in place: by calls of `tadc_exp_f64` and the like
-    where `scalar_functions` defines them, by intrinsics where LLVM has them.
-    """  # noqa: D205
+    """Replace what either table holds, in place: by an intrinsic, or a call of `tadc_exp_f64` and the like."""
+    declared: set[str] = set()
+    for op in _math_ops(module):
+        kind, function = str(op.result.type), op.name.removeprefix("math.")
+        if op.name in INTRINSICS:
+            with ir.InsertionPoint(op), op.location:
+                new = ir.Operation.create(INTRINSICS[op.name], [op.result.type], list(op.operands))
+            _replace(op, new)
+        elif kind in ("f32", "f64") and function in DEFINED:
+            name = symbol(function, kind)
+            if name not in declared:
+                _declare(module, name, op.result.type, len(op.operands))
+                declared.add(name)
+            with ir.InsertionPoint(op), op.location:
+                call = mlir.func.CallOp([op.result.type], name, list(op.operands))
+            _replace(op, call.operation)
+
+
+def _math_ops(module: ir.Module) -> list[ir.Operation]:
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -34,20 +50,7 @@ def replace_math_ops(module: ir.Module) -> None:
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    declared: set[str] = set()
-    for op in found:
-        if op.name in INTRINSICS:
-            _replace(op, ir.Operation.create(INTRINSICS[op.name], [op.result.type], list(op.operands), loc=op.location, ip=ir.InsertionPoint(op)))
-            continue
-        kind, function = str(op.result.type), op.name.removeprefix("math.")
-        if kind in ("f32", "f64") and function in DEFINED:
-            name = symbol(function, kind)
-            if name not in declared:
-                _declare(module, name, op.result.type, len(op.operands))
-                declared.add(name)
-            with ir.InsertionPoint(op), op.location:
-                call = mlir.func.CallOp([op.result.type], name, list(op.operands))
-            _replace(op, call.operation)
+    return found
 
 
 def _declare(module: ir.Module, name: str, kind: ir.Type, operands: int) -> None:

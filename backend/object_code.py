@@ -6,22 +6,27 @@ import re
 import threading
 from typing import Any
 
+from tadc.backend.llvm_ir import complete, defer, undefer
+from tadc.backend.scalar_functions import DEFINITIONS, VECTOR_DEFINITIONS, VECTOR_VARIANTS
 from tadc.backend.target import binding, host_features, host_machine
 
 #: llvmlite keeps one LLVM context for the process, which only one thread may use at a time.
 LLVM_LOCK = threading.RLock()
 
+#: What the optimiser sees from the start: functions without a branch.
+_EARLY = {name: text for name, text in DEFINITIONS.items() if name not in VECTOR_VARIANTS}
+
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 
 
 def optimised(text: str, level: int = 3) -> str:
-    """The text after LLVM's optimiser at -O`level` for the host."""
+    """The text after LLVM's optimiser at -O`level` for the host. Scalar functions are defined as needed."""
     with LLVM_LOCK:
         return str(_optimise(text, host_machine(level), level))
 
 
 def assembly(text: str, level: int = 3) -> str:
-    """Assembly for the host."""
+    """Assembly for the host, of text as for `optimised`."""
     with LLVM_LOCK:
         machine = host_machine(level)
         return machine.emit_assembly(_optimise(text, machine, level))
@@ -35,6 +40,15 @@ def object_code(text: str, level: int = 3) -> bytes:
 
 
 def _optimise(text: str, machine: Any, level: int) -> Any:
+    deferred = defer(text) if level >= 2 else None
+    if deferred is None:
+        return _run(complete(text), machine, level)
+    vectorised = _run(complete(deferred, _EARLY), machine, level)
+    # Inlining is what is left to do; -O1 does it without a second round of unrolling.
+    return _run(undefer(str(vectorised), DEFINITIONS | VECTOR_DEFINITIONS), machine, 1)
+ 
+
+def _run(text: str, machine: Any, level: int) -> Any:
     llvm = binding()
     module = llvm.parse_assembly(_with_host_attributes(text))
     module.triple = llvm.get_process_triple()

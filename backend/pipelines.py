@@ -26,7 +26,7 @@ GPU_PIPELINE = (
     "builtin.module(canonicalize,cse,lower-affine,convert-vector-to-scf,convert-scf-to-cf,canonicalize,cse,"
     "gpu.module(expand-strided-metadata,lower-affine,"
     "convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1 index-bitwidth=64 has-redux=0},"
-    "convert-vector-to-llvm,convert-nvvm-to-llvm,convert-ub-to-llvm,canonicalize,cse,"
+    "convert-math-to-llvm,convert-vector-to-llvm,convert-nvvm-to-llvm,convert-ub-to-llvm,canonicalize,cse,"
     "reconcile-unrealized-casts))"
 )
 
@@ -62,7 +62,9 @@ def translate(module: ir.Module) -> str:
     """
     kernels = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     if len(kernels) > 1:
-        raise backend_error("TAD0601", f"a module holds {len(kernels)} gpu modules; one is translated at a time")
+        raise backend_error(
+            "TAD0601", f"a module holds {len(kernels)} gpu modules; one is translated at a time"
+        )
     root: ir.Operation = kernels[0] if kernels else module.operation
     for op in _operations(root):
         if not _has_translation(op.name):

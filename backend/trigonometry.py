@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
 
+#: Attributes of what a branch takes only for huge arguments.
+COLD = "noinline cold optsize nounwind willreturn memory(none)"
+
 I64, I128 = Type(False, 64), Type(False, 128)
 
 
@@ -83,6 +86,9 @@ def _table() -> list[int]:
     return [0, *((inverse >> (bits - 64 * (i + 1))) & (2**64 - 1) for i in range(20))]
 
 
+FUNCTIONS = ("sin", "cos")
+
+
 def symbol(function: str, type: Type, part: str = "") -> str:
     """`tadc_sin_f64`, `tadc_sin_v8f64`, `tadc_sin_f64_huge`."""
     return f"tadc_{function}_{type.suffix}{part}"
@@ -140,9 +146,9 @@ def define_huge(function: str, bits: int, lanes: int = 1) -> str:
     Over a vector the second argument holds the results of the lanes that are not beyond.
     """
     type = Type(True, bits, lanes)
-    f = Function(symbol(function, type, "_huge"), type, 1 if lanes == 1 else 2, "noinline cold")
     if lanes > 1:
-        return f.define(_lane_by_lane(f, function))
+        return _lane_by_lane(function, type)
+    f = Function(symbol(function, type, "_huge"), type, attributes=COLD)
     if bits == 32:
         wide = f.call(symbol(function, F64), F64, f.x.convert("fpext", F64))
         return f.define(wide.convert("fptrunc", F32))
@@ -151,17 +157,32 @@ def define_huge(function: str, bits: int, lanes: int = 1) -> str:
     return f"@{f.name}.bits = private unnamed_addr constant [21 x i64] [{table}]\n{text}"
 
 
-def _lane_by_lane(f: Function, function: str) -> Value:
-    c = SINGLE if f.type.bits == 32 else DOUBLE
-    result = f.y
-    for lane in range(f.type.lanes):
-        x = f.emit(c.type, f"extractelement {f.type} %x, i32 {lane}")
-        huge = f.fabs(x).compare("ogt", c.fast_limit)
-        exact = f.call(symbol(function, c.type, "_huge"), c.type, f.select(huge, x, c.fast_limit))
-        other = f.emit(c.type, f"extractelement {f.type} %y, i32 {lane}")
-        chosen = f.select(huge, exact, other)
-        result = f.emit(f.type, f"insertelement {f.type} {result.name}, {c.type} {chosen.name}, i32 {lane}")
-    return result
+def _lane_by_lane(function: str, type: Type) -> str:
+    c = SINGLE if type.bits == 32 else DOUBLE
+    scalar, callee = c.type, symbol(function, c.type, "_huge")
+    lines = [
+        f"define internal {type} @{symbol(function, type, '_huge')}({type} %x, {type} %y) {COLD} {{",
+        "  br label %lane",
+        "lane:",
+        "  %i = phi i32 [ 0, %0 ], [ %next, %lane ]",
+        f"  %result = phi {type} [ %y, %0 ], [ %filled, %lane ]",
+        f"  %xi = extractelement {type} %x, i32 %i",
+        f"  %yi = extractelement {type} %y, i32 %i",
+        f"  %a = call {scalar} @llvm.fabs.{c.type.suffix}({scalar} %xi)",
+        f"  %is_huge = fcmp ogt {scalar} %a, {scalar.constant(c.fast_limit)}",
+        f"  %argument = select i1 %is_huge, {scalar} %xi, {scalar} {scalar.constant(c.fast_limit)}",
+        f"  %exact = call {scalar} @{callee}({scalar} %argument)",
+        f"  %chosen = select i1 %is_huge, {scalar} %exact, {scalar} %yi",
+        f"  %filled = insertelement {type} %result, {scalar} %chosen, i32 %i",
+        "  %next = add i32 %i, 1",
+        f"  %more = icmp ult i32 %next, {type.lanes}",
+        "  br i1 %more, label %lane, label %done",
+        "done:",
+        f"  ret {type} %filled",
+        "}",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def _payne_hanek(f: Function, function: str) -> Value:
@@ -197,6 +218,8 @@ def _window_product(f: Function, m: Value, word: Value, shift: Value) -> Value:
         index = word + i
         f.lines.append(f"  {address} = getelementptr i64, ptr @{f.name}.bits, i64 {index.name}")
         words.append(f.emit(I64, f"load i64, ptr {address}, align 8"))
-    window = [f.call("llvm.fshl.i64", I64, words[i], words[i + 1], shift).convert("zext", I128) for i in range(3)]
+    window = [
+        f.call("llvm.fshl.i64", I64, words[i], words[i + 1], shift).convert("zext", I128) for i in range(3)
+    ]
     high, middle, low = (m * part for part in window)
     return (high << 64) + middle + low.logical_shift(64)

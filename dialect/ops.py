@@ -158,7 +158,7 @@ class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
     indices: Sequence[ext.Operand[ir.IndexType]]
     at: ir.AffineMapAttr
 
-    def verify_invariants(self) -> bool:
+    def verify_region_invariants(self) -> bool:
         found, kind = parse_map(str(self.at)), self.tensor.type
         given = len(self.operation.operands) - 1
         if (found.dims, found.symbols) != (given, 0):
@@ -177,7 +177,7 @@ class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
     indices: Sequence[ext.Operand[ir.IndexType]]
     at: ir.AffineMapAttr
 
-    def verify_invariants(self) -> bool:
+    def verify_region_invariants(self) -> bool:
         found, given = parse_map(str(self.at)), len(self.operation.operands)
         if (found.dims, found.symbols, len(found.forms)) != (given, 0, 1):
             return error(self, f"map must take the {given} indices given and yield one index")
@@ -190,7 +190,7 @@ class ValueOfOp(Tad.Operation, name="value_of", traits=[ext.Pure]):
     value: ext.Result[Any]
     position: ext.Operand[ir.IndexType]
 
-    def verify_invariants(self) -> bool:
+    def verify_region_invariants(self) -> bool:
         return check_float(self, self.value.type)
 
 
@@ -201,7 +201,7 @@ class ApplyOp(Tad.Operation, name="apply", traits=[ext.Pure]):
     operands_: Sequence[ext.Operand[Any]]
     fn: ir.StringAttr
 
-    def verify_invariants(self) -> bool:
+    def verify_region_invariants(self) -> bool:
         if self.fn.value not in SCALAR_FUNCTIONS:
             return error(self, f"unknown function '{self.fn.value}'; has: {', '.join(SCALAR_FUNCTIONS)}")
         given, wanted = len(self.operation.operands), SCALAR_FUNCTIONS[self.fn.value]
@@ -218,7 +218,7 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
 
     value: ext.Operand[Any]
 
-    def verify_invariants(self) -> bool:
+    def verify_region_invariants(self) -> bool:
         parent = self.operation.parent
         if parent is None or parent.name not in REGION_OPS:
             return error(self, f"expects a parent of {', '.join(REGION_OPS)}")

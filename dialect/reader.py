@@ -16,7 +16,7 @@ from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.mlir import ir
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.source import Place
-from tadc.frontend.terms import Term, Terms
+from tadc.frontend.terms import Const, Term, Terms
 from tadc.lattice.affine import Affine
 
 
@@ -195,6 +195,8 @@ class _Reader:
             self.values[result] = self.power(operation, place)
         elif name in scalar_ops.FUNCTION_OF:
             below = [self.term(v) for v in operation.operands]
+            if name == "arith.mulf" and isinstance(below[1], Const):
+                below.reverse()  # canonicalisation puts literals last, people put factors first
             self.values[result] = self.terms.apply(scalar_ops.FUNCTION_OF[name], below, place)
         else:
             raise UnsupportedIR(f"'{name}' has no place in a tensor program", operation.location)
@@ -278,13 +280,13 @@ def _plain(value: float) -> int | float:
 
 def name_of(location: Any) -> str:
     """The name that a location carries, or nothing."""
-    location = location.maybe_downcast() if hasattr(location, "maybe_downcast") else location
     return location.name_str if isinstance(location, ir.NameLoc) else ""
 
 
 def place_of(location: Any) -> Place | None:
     """The first file position in a location."""
-    location = location.maybe_downcast() if hasattr(location, "maybe_downcast") else location
+    if type(location) is ir.Location:  # as diagnostics give it
+        location = ir.Location.from_attr(location.attr, location.context)
     if isinstance(location, ir.FileLineColLoc):
         return Place(str(location.filename), location.start_line, location.start_col)
     if isinstance(location, ir.NameLoc):

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,6 +43,7 @@ _BUFFER = "-"  # what MLIR calls a text that it parses from memory
 _UNREADABLE = ("TAD0601", "cannot read the IR")
 _INVALID = ("TAD0602", "the IR is not valid")
 _ARGUMENT = re.compile(r"%(?!arg\d+\b)([A-Za-z$._-][\w$.-]*)", re.A)
+_NOISE = ("see current operation", "Available dialects")
 _VERIFIER = re.compile(r"'[\w.]+' op ")
 
 
@@ -102,7 +103,7 @@ def verify(module: Any, source: Source | None = None) -> None:
 
 
 @contextmanager
-def _errors_raised(context: ir.Context) -> Iterator[None]:
+def _errors_raised(context: ir.Context) -> Generator[None]:
     """Errors come with the exception, also where a caller's context has them handled."""
     before = context.emit_error_diagnostics
     context.emit_error_diagnostics = False
@@ -184,12 +185,27 @@ def _headline(diagnostic: Any) -> tuple[str, str]:
 
 def _diagnostic(diagnostic: Any, headline: tuple[str, str], places: _Places | None) -> Diagnostic:
     """MLIR's diagnostic as ours, shown in the source where it lies there."""
-    code, message = headline
-    notes = [n.message for n in diagnostic.notes if not n.message.startswith("see current operation")]
+    code, title = headline
+    made = Diagnostic(code, title)
+    text = _first_line(diagnostic.message)
     offset = places.offset(diagnostic.location) if places else None
     if places and offset is not None:
-        label = Label(places.span(offset), diagnostic.message)
-        return Diagnostic(code, message, label, notes=notes, source=places.source)
-    if place := place_of(diagnostic.location):
-        notes.insert(0, f"at {place.file}:{place.line}:{place.column}")
-    return Diagnostic(code, f"{message}: {diagnostic.message}", notes=notes)
+        made.primary, made.source = Label(places.span(offset), text), places.source
+    else:
+        made.message += f": {text}"
+        if place := place_of(diagnostic.location):
+            made.notes.append(f"at {place.file}:{place.line}:{place.column}")
+    for note in diagnostic.notes:
+        offset = places.offset(note.location) if places else None
+        if note.message.startswith(_NOISE):
+            continue
+        if places and offset is not None and made.primary and made.primary.span.start != offset:
+            made.secondary.append(Label(places.span(offset), _first_line(note.message)))
+        else:
+            made.notes.append(_first_line(note.message))
+    return made
+
+
+def _first_line(message: str) -> str:
+    """Without the operation that MLIR prints after some of its messages."""
+    return message.split("\n", 1)[0].strip().removesuffix(", has")

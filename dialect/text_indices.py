@@ -7,6 +7,7 @@ was: in `L <= R` the terms of `L` come first, negated, then those of `R`; in `L 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from tadc.dialect.text_tokens import Token, Tokens
 
 #: Operators that bind tighter than a sum.
 PRODUCTS = ("*", "floordiv", "ceildiv", "mod")
+_NUMBER = re.compile(r"-?\d+\Z")
 _RELATIONS = ("<=", "<", ">=", ">", "==")
 
 Sum = list[tuple[str, str]]  # (sign, term) in order
@@ -129,10 +131,17 @@ class Cursor:
         return terms
 
     def product(self, space: Space) -> str:
-        """`a * 2`, `a floordiv 2`, …"""
+        """`a * 2`, `a floordiv 2`, …; raises TextError where it is not affine."""
         text = self.factor(space)
         while self.token.text in PRODUCTS:
-            text += f" {self.take().text} {self.factor(space)}"
+            operator = self.take()
+            right = self.factor(space)
+            if operator.text == "*":
+                if not (_NUMBER.match(text) or _NUMBER.match(right)):
+                    raise TextError("an index can be multiplied by a number only", operator)
+            elif not right.isdigit() or not int(right):
+                raise TextError(f"`{operator.text}` needs a positive number on its right", operator)
+            text += f" {operator.text} {right}"
         return text
 
     def factor(self, space: Space) -> str:

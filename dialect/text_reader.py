@@ -64,8 +64,9 @@ class _Reader(Cursor):
         return self.out
 
     def is_op(self) -> bool:
-        """Not the key of an attribute."""
-        return self.tokens[self.at + 1].text not in ("=", ",", "}")
+        """Not the key of an attribute, as in `{tad.read, tad.sum = 1}`."""
+        before, after = self.tokens[max(self.at - 1, 0)].text, self.tokens[self.at + 1].text
+        return before not in ("{", ",") or after not in ("=", ",", "}")
 
     def op(self) -> None:
         tokens, at = self.tokens, self.at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 #: Calls that `deep_recursion` makes room for. Since Python 3.11 a call from Python to
@@ -17,7 +17,7 @@ _limit_outside = 0
 
 
 @contextmanager
-def deep_recursion() -> Iterator[None]:
+def deep_recursion() -> Generator[None]:
     """Allow `FRAMES` more nested calls inside the block; blocks nest, threads may overlap.
 
     The recursion limit belongs to the interpreter, not to a thread, so the last block

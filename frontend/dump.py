@@ -6,7 +6,6 @@ from tadc.frontend import syntax
 from tadc.frontend.syntax import Node
 from tadc.frontend.tree import walk
 
-
 #: Deeper nodes are indented no further but say how deep they are, so that a long chain of
 #: operators does not take quadratic space.
 _INDENTED = 60

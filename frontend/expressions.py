@@ -144,7 +144,7 @@ class ExpressionParser(Cursor):
             count = f"{wanted} argument{'s' if wanted > 1 else ''}"
             message = f"`{token.text}` takes {count}, not {len(arguments)}"
             form = f"{token.text}({', '.join('xy'[:wanted])})"
-            self.report("TAD0210", message, span, f"{len(arguments)} given here", helps=[f"write `{form}`"])
+            self.report("TAD0110", message, span, f"{len(arguments)} given here", helps=[f"write `{form}`"])
         return syntax.Call(span, function, token.span, arguments)
 
     def _unknown_call(self, token: Token) -> Expr:
@@ -190,10 +190,10 @@ class ExpressionParser(Cursor):
     def _check_bounded(self, specs: list[syntax.IndexSpec], bounds: Span, kind: str) -> None:
         if len(specs) > 1:
             helps = [f"nest them: `{kind}{{{specs[0].name}}}_0^2 ({kind}{{{specs[1].name}}}_0^4 (…))`"]
-            self.report("TAD0311", "bounds belong to one index", specs[1].span, "a second index", helps=helps)
+            self.report("TAD0111", "bounds belong to one index", specs[1].span, "a second index", helps=helps)
         elif specs[0].size is not None:
             secondary = [Label(specs[0].span, "its size is stated here")]
-            self.report("TAD0311", "the range is stated twice", bounds, "and its bounds here", secondary)
+            self.report("TAD0111", "the range is stated twice", bounds, "and its bounds here", secondary)
 
     def _bound(self, several: str) -> tuple[Expr, ...]:
         """An integer, a name, `(e)`, or `(max [e; e])`, after `_` or `^`."""
@@ -217,7 +217,7 @@ class ExpressionParser(Cursor):
     def _bound_integer(self) -> syntax.Number:
         token = self.expect("number", "an integer")
         if isinstance(token.value, float):
-            self.report("TAD0311", "a bound is an integer", token.span, "not an integer")
+            self.report("TAD0111", "a bound is an integer", token.span, "not an integer")
             return syntax.Number(token.span, 0)
         return syntax.Number(token.span, token.value)
 
@@ -233,7 +233,7 @@ class ExpressionParser(Cursor):
             side = "lower" if wanted == "max" else "upper"
             message = f"`{word.text}` in a{'n' if side == 'upper' else ''} {side} bound"
             helps = [f"several {side} bounds are joined by `{wanted} [e; e]`"]
-            self.report("TAD0311", message, word.span, f"expected `{wanted}`", helps=helps)
+            self.report("TAD0111", message, word.span, f"expected `{wanted}`", helps=helps)
         return self.index_list()
 
     # -- choices ---------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class IndexReader:
             case "/":
                 raise Rejected(self._division(node, lhs, rhs))
             case _:
-                raise Rejected(self._nonlinear(node.span, "a power"))
+                raise Rejected(self._power(node, lhs, rhs))
 
     def divisor(self, node: syntax.Binary, form: Affine) -> int:
         """The right side of `//` or `%`. Raises Rejected unless it is a positive integer."""
@@ -129,6 +129,12 @@ class IndexReader:
             )
         helps = [f"`//` rounds down: `{grouped(node.lhs, self.text)} // {below}`"] if rhs.is_constant else []
         return self._fraction(node.span, f"`{whole}` is not always an integer", helps)
+
+    def _power(self, node: syntax.Binary, base: Affine, exponent: Affine) -> Diagnostic:
+        helps: list[str] = []
+        if base.is_constant and exponent.is_constant and 0 <= exponent.constant < 63:
+            helps = [f"write its value: `{base.constant**exponent.constant}`"]
+        return self._nonlinear(node.span, "a power", helps)
 
     def _call(self, expr: syntax.Call) -> Diagnostic:
         inner = expr.arguments[0]

@@ -48,7 +48,7 @@ def check_access(access: Access) -> Diagnostic | None:
                 return _out_of_range(access, point, past)
     except TooManyCases:
         return error(
-            "TAD0312",
+            "TAD0313",
             f"cannot prove that `{access.tensor.name}` is read in range",
             access.span,
             "the guards around it leave too many cases",
@@ -80,12 +80,13 @@ def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
 
 def _point_text(access: Access, point: Point) -> str:
     """The coordinates that matter, by the names that the read sees."""
-    clauses = [fact.form for clause in access.context.clauses for fact in clause]
     _, names = joined(access.form, access.context)
-    for form in clauses:
-        if not names.isdisjoint(form.variables):
-            names |= form.variables
-    shown = [index for index in access.scope.indices.values() if index.key in names]
+    for clause in access.context.clauses:
+        for fact in clause:
+            if not names.isdisjoint(fact.form.variables):
+                names |= fact.form.variables
+    # A constant index fails wherever it is read: any point shows it.
+    shown = [index for index in access.scope.indices.values() if not names or index.key in names]
     return ", ".join(f"{index.name} = {point[index.key]}" for index in shown)
 
 

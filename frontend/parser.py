@@ -94,7 +94,7 @@ class _Parser(ExpressionParser):
             self.unexpected("an element type, `f32` or `f64`")
         helps = did_you_mean(token.text, ELEMENT_TYPES) or ["the element types are `f32` and `f64`"]
         message = f"unknown element type `{token.text}`"
-        self.report("TAD0403", message, token.span, "no element type", helps=helps)
+        self.report("TAD0109", message, token.span, "no element type", helps=helps)
         self.advance()
         return ELEMENT_TYPES[1], token.span
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.affine import Floor as FloorAtom
+from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.bounds import Bound
 
 #: How tightly a printed expression holds together; a looser one needs parentheses.
@@ -101,15 +100,31 @@ def _operand(form: Affine) -> str:
 def _parts(form: Affine) -> tuple[list[_Part], int]:
     remainders: list[_Part] = []
     rest = form
-    for atom, k in form.terms:
-        if isinstance(atom, str) or k % atom.denominator:
-            continue
-        factor = -k // atom.denominator
-        if all(_holds(rest.coefficient(a), factor * c) for a, c in atom.numerator.terms):
-            rest -= (atom.numerator - Affine.atom(atom) * atom.denominator) * factor
-            remainders.append(_Part(factor, f"{_operand(atom.numerator)} % {atom.denominator}", False))
+    atoms = [atom for atom, _ in form.terms if isinstance(atom, Floor)]
+    # An atom inside another one's numerator may be part of that one's remainder.
+    for atom in sorted(atoms, key=lambda a: -len(list(a.numerator.floors()))):
+        found = _remainder(rest, atom)
+        if found:
+            factor, inner, divisor = found
+            rest -= (inner - Affine.atom(atom) * divisor) * factor
+            remainders.append(_Part(factor, f"{_operand(inner)} % {divisor}", False))
     parts = [_Part(k, a if isinstance(a, str) else _quotient(a), isinstance(a, str)) for a, k in rest.terms]
     return parts + remainders, rest.constant
+
+
+def _remainder(form: Affine, atom: Floor) -> tuple[int, Affine, int] | None:
+    """Find `factor*(inner % divisor)` in a form, `atom` being the quotient; None if there is none."""
+    k, whole = form.coefficient(atom), atom.denominator
+    # A floor of a floor is one floor: the quotient of `(i // 2) % 3` is `i // 6`.
+    nested = [a.denominator for a, _ in form.terms if isinstance(a, Floor) and whole % a.denominator == 0]
+    for part in dict.fromkeys([1, *nested]):
+        divisor = whole // part
+        if divisor == 1 or k % divisor:
+            continue
+        inner, factor = atom.numerator.floordiv(part), -k // divisor
+        if all(_holds(form.coefficient(a), factor * c) for a, c in inner.terms):
+            return factor, inner, divisor
+    return None
 
 
 def _holds(whole: int, part: int) -> bool:
@@ -117,7 +132,7 @@ def _holds(whole: int, part: int) -> bool:
     return whole * part > 0 and abs(whole) >= abs(part)
 
 
-def _quotient(atom: FloorAtom) -> str:
+def _quotient(atom: Floor) -> str:
     return f"{_operand(atom.numerator)} // {atom.denominator}"
 
 
@@ -125,13 +140,15 @@ def _sum_text(parts: Sequence[_Part], constant: int, times: str = "*") -> str:
     # Positive terms first, so that `3 - i` and not `-i + 3` is read.
     positive = [_product(p, times) for p in parts if p.factor > 0]
     negative = [p._replace(factor=-p.factor) for p in parts if p.factor < 0]
-    if constant > 0 or not parts:
-        positive.append(str(constant))
+    if not positive and (constant > 0 or not negative):
+        positive, constant = [str(constant)], 0
     text = " + ".join(positive)
     for part in negative:
         # A sign binds tighter than `//` and `%`, a minus between terms does not.
         text += f" - {_product(part, times)}" if text else f"-{_product(part, times, signed=True)}"
-    return f"{text} - {-constant}" if constant < 0 and parts else text
+    if constant:
+        text += f" + {constant}" if constant > 0 else f" - {-constant}"
+    return text
 
 
 def _product(part: _Part, times: str, signed: bool = False) -> str:

@@ -70,7 +70,8 @@ def _eliminate(
         return loop_bounds(binders, rows, facts), []
     except (ValueError, EliminationLimit):
         plain = [row for row in rows if not any(atom.variables & own for atom in row.form.floors())]
-    left = [row for row in rows if row not in plain]
+    known = [*facts, *plain]
+    left = [row for row in rows if row not in plain and not implied(row.form, known)]
     if left:
         try:
             return loop_bounds(binders, plain, facts), left

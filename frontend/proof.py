@@ -14,7 +14,9 @@ from tadc.lattice.polyhedron import implied
 Point = dict[str, int]
 
 #: The most systems one proof may solve: guards with alternatives multiply.
-_LIMIT = 500
+_LIMIT = 200
+#: The most facts a proof takes into account.
+_MAX_FACTS = 500
 
 
 class TooManyCases(Exception):
@@ -22,9 +24,11 @@ class TooManyCases(Exception):
 
 
 def is_proven(form: Affine, context: Context) -> bool:
-    """Whether `form >= 0` is quickly proven at every point of the context."""
+    """Whether `form >= 0` is quickly proven at every point of the context. Raises TooManyCases."""
     if context.is_vacuous or form in context.proven or interval_of(form, context.intervals)[0] >= 0:
         return True
+    if len(context.facts) > _MAX_FACTS:
+        raise TooManyCases
     facts, names = joined(form, context)
     proven = bool(facts or not form.is_linear) and implied(form, [*facts, *_box(names, context)])
     if proven:

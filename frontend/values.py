@@ -21,18 +21,16 @@ from tadc.frontend.source import Span
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
 
-#: The most operations that may hang below each other, as in `a + b + …`; later stages
-#: recurse over terms.
-MAX_DEPTH = 8_000
+#: The most conditions of one `if`; each `!=` makes a guard of its own below the others.
+MAX_CONDITIONS = 100
 
 
 @dataclass(frozen=True)
 class Value:
-    """A term; `form` if it is an index expression; `depth` is the longest path down."""
+    """A term, and its form if it is an index expression."""
 
     term: Term
     form: Affine | None = None
-    depth: int = 1
 
 
 class ValueReader:
@@ -126,16 +124,7 @@ class ValueReader:
         known = [value for value in operands if value is not None]
         if len(known) < len(operands):
             return None
-        depth = self._depth(known, span)
-        return Value(self.terms.apply(function, [value.term for value in known], span), None, depth)
-
-    def _depth(self, below: Sequence[Value], span: Span) -> int:
-        depth = 1 + max(value.depth for value in below)
-        if depth > MAX_DEPTH:
-            label = f"more than {MAX_DEPTH} operations, each on the result of the one before"
-            helps = ["name parts of it with `let`"]
-            raise Rejected(error("TAD0314", "expression is too long", span, label, helps=helps))
-        return depth
+        return Value(self.terms.apply(function, [value.term for value in known], span))
 
     def _minus(self, expr: syntax.Unary, setting: Setting) -> Value | None:
         operand = expr.operand
@@ -148,7 +137,7 @@ class ValueReader:
         negative = self._apply("neg", [value], expr.span)
         if negative is None or value is None or value.form is None:
             return negative
-        return Value(negative.term, -value.form, negative.depth)
+        return Value(negative.term, -value.form)
 
     def _binary(self, node: syntax.Binary, left: Value, right: Value, setting: Setting) -> Value | None:
         lhs, rhs = left.form, right.form
@@ -156,7 +145,7 @@ class ValueReader:
             return self._quotient(node, lhs, rhs, setting)
         value = self._apply(OPERATORS[node.operator], [left, right], node.span)
         form = _combined(node.operator, lhs, rhs) if lhs is not None and rhs is not None else None
-        return Value(value.term, form, value.depth) if value and form is not None and fits(form) else value
+        return Value(value.term, form) if value and form is not None and fits(form) else value
 
     def _quotient(
         self, node: syntax.Binary, lhs: Affine | None, rhs: Affine | None, setting: Setting
@@ -168,7 +157,7 @@ class ValueReader:
             bad = node.lhs if lhs is None else node.rhs
             message = "`//` divides index expressions only"
             helps = [f"for values write `floor({top} / {below})`"] if len(top + below) < LONG else []
-            raise Rejected(error("TAD0311", message, bad.span, "not a linear index expression", helps=helps))
+            raise Rejected(error("TAD0312", message, bad.span, "not a linear index expression", helps=helps))
         what = "index expression"
         divisor = IndexReader(self.names, setting.scope, self.reporter.text, what).divisor(node, rhs)
         form = lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
@@ -184,7 +173,7 @@ class ValueReader:
         if node.kind != "sum":
             span = Span(node.span.start, node.span.start + len(node.kind))
             self.reporter.add(
-                error("TAD0313", f"`{node.kind}{{…}}` is not supported yet", span, "only `sum` is")
+                error("TAD0314", f"`{node.kind}{{…}}` is not supported yet", span, "only `sum` is")
             )
         legal = check_binders(node.indices, self.names, self.reporter, owner="")
         indices, context = dict(setting.scope.indices), setting.context
@@ -203,8 +192,7 @@ class ValueReader:
         if body is None or not legal or node.kind != "sum":
             return None
         hints = [spec.name for spec in node.indices]
-        depth = self._depth([body], node.span)
-        return Value(self.terms.reduce(keys, domain, body.term, hints=hints, span=node.span), None, depth)
+        return Value(self.terms.reduce(keys, domain, body.term, hints=hints, span=node.span))
 
     def _range(
         self, node: syntax.Reduce, position: int, key: str, outside: Setting, context: Context
@@ -238,6 +226,9 @@ class ValueReader:
             return None
 
     def _if(self, node: syntax.If, setting: Setting) -> Value | None:
+        if len(node.conditions) > MAX_CONDITIONS:
+            label = f"more than {MAX_CONDITIONS}"
+            raise Rejected(error("TAD0315", "an `if` with too many conditions", node.span, label))
         found = [self.reads.condition(relation, setting) for relation in node.conditions]
         conditions = [condition for condition in found if condition is not None]
         known = len(conditions) == len(found)
@@ -249,8 +240,7 @@ class ValueReader:
         otherwise = self.read(node.otherwise, Setting(setting.scope, else_context))
         if then is None or otherwise is None or not known:
             return None
-        depth = self._depth([then, otherwise], node.span) + len(conditions)
-        return Value(guard(self.terms, conditions, then.term, otherwise.term, node.span), None, depth)
+        return Value(guard(self.terms, conditions, then.term, otherwise.term, node.span))
 
     def _select(self, node: syntax.Select, setting: Setting) -> Value | None:
         """Read a choice by value; both branches are evaluated, so nothing is assumed in them."""
@@ -261,7 +251,7 @@ class ValueReader:
             return None
         lhs, rhs, then, otherwise = (value.term for value in known)
         term = self.terms.select(relation.operator, lhs, rhs, then, otherwise, node.span)
-        return Value(term, None, self._depth(known, node.span))
+        return Value(term)
 
 
 def _combined(operator: str, lhs: Affine, rhs: Affine) -> Affine | None:

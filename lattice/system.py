@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import gcd
+from threading import Lock
 
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.simplex import Linear, Tableau
@@ -36,6 +37,7 @@ class System:
         """Take the rows in."""
         self.atoms: dict[str | Floor, int] = {}
         self.contradiction = False
+        self._lock = Lock()
         self._solved: dict[int, Linear] = {}
         self._equalities: list[Linear] = []
         self._least: dict[_Key, int] = {}
@@ -192,6 +194,12 @@ class System:
             return True
         if any(v not in place for v in row[0]):
             return False
+        # Systems are shared by a process-wide cache, and a question moves the tableau.
+        with self._lock:
+            return self._minimum_allows(row)
+
+    def _minimum_allows(self, row: Linear) -> bool:
+        tableau, place = self._program
         if tableau.bounded(_placed(row, place)):
             return True
         if tableau.ray is not None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, at_least_zero
-from tadc.passes.loops import buffers_of, maps_of, memref_of, scalars_above, store_element
-from tadc.passes.lower_body import BodyLowering
+from tadc.passes.loops import buffers_of, maps_of, memref_of, scalars_above, store_element, symbol_of
+from tadc.passes.lower_body import BodyLowering, unnamed
 
 BLOCK_SIZE = 256
 
@@ -30,8 +30,8 @@ class Launch:
 def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
     """Replace a `tad` function by a `gpu.module` of its name."""
     context = module.context
-    tensors = buffers_of(function)
-    name = ir.StringAttr(function.attributes["sym_name"]).value
+    tensors = buffers_of(function).tensors
+    name = symbol_of(function)
     launches: list[Launch] = []
     with context, ir.Location.unknown(context):
         module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
@@ -41,11 +41,13 @@ def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
         )  # fmt: skip
         block = ir.Block.create_at_start(kernels.regions[0], [])
         for number, op in enumerate(maps_of(function)):
-            used = [v for v in tensors if v == op.results[0] or _reads(op, v)]
+            stored = [n for n, v in enumerate(tensors) if v == op.results[0]]
+            read = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n]]
             kernel = f"{name}_{number}"
-            _lower_kernel(function, op, used, kernel, ir.InsertionPoint(block))
+            used = [*read, *stored]
+            _lower_kernel(function, op, [tensors[n] for n in used], kernel, ir.InsertionPoint(block))
             threads = math.prod(op.results[0].type.shape)
-            launches.append(Launch(kernel, threads, tuple(tensors.index(v) for v in used)))
+            launches.append(Launch(kernel, threads, tuple(used)))
     function.erase()
     return launches
 
@@ -73,10 +75,17 @@ def _lower_kernel(function: Any, op: Any, used: list[Any], name: str, point: Any
         "known_block_size": ir.DenseI32ArrayAttr.get([BLOCK_SIZE, 1, 1]),
     }
     made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=op.location, ip=point)
-    block = ir.Block.create_at_start(made.regions[0], types, [op.location] * len(types))
-    lowering = BodyLowering(context, dict(zip(used, block.arguments, strict=True)))
+    block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in used])
+    first: dict[Any, Any] = {}
+    copies: list[Any] = []
+    for tensor, buffer in zip(used, block.arguments, strict=True):
+        if tensor in first:
+            copies.append(buffer)
+        else:
+            first[tensor] = buffer
+    lowering = BodyLowering(context, first, {op.results[0]: copies})
     inside = ir.InsertionPoint(block)
-    lowering.location = op.location
+    lowering.location = unnamed(op.location)
     scalars_above(function, lowering, inside)
     dimension = {"dimension": ir.Attribute.parse("#gpu<dim x>")}
     thread, group = (

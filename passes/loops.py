@@ -7,12 +7,13 @@ tensors in between, in the order of the text; all are row-major and none overlap
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.lattice.affine import Affine
-from tadc.passes.lower_body import BodyLowering, box_rows
+from tadc.passes.lower_body import BodyLowering, box_rows, unnamed
 
 
 def memref_of(tensor: Any) -> Any:
@@ -30,28 +31,56 @@ def maps_of(function: Any) -> list[Any]:
     return maps
 
 
-def buffers_of(function: Any) -> list[Any]:
-    """The tensors of a function in the order of its buffers."""
+@dataclass(frozen=True)
+class Buffers:
+    """The tensors of a function by role; a tensor that is returned twice is two results."""
+
+    arguments: list[Any]
+    results: list[Any]
+    temporaries: list[Any]
+
+    @property
+    def tensors(self) -> list[Any]:
+        """All, in the order of the lowered function's arguments."""
+        return [*self.arguments, *self.results, *self.temporaries]
+
+    def by_tensor(self, values: Sequence[Any]) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
+        """The buffer to read each tensor from, and further buffers to store it to."""
+        first: dict[Any, Any] = {}
+        more: dict[Any, list[Any]] = {}
+        for tensor, value in zip(self.tensors, values, strict=True):
+            if tensor in first:
+                more.setdefault(tensor, []).append(value)
+            else:
+                first[tensor] = value
+        return first, more
+
+
+def buffers_of(function: Any) -> Buffers:
+    """The tensors of a function by role."""
     block = function.regions[0].blocks[0]
     results = list(list(block.operations)[-1].operation.operands)
-    if len(set(results)) < len(results):
-        raise UnsupportedIR("a tensor is returned twice", function.location)
     made = [op.results[0] for op in maps_of(function)]
     for value in results:
         if value not in made:
             raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
-    return [*block.arguments, *results, *(v for v in made if v not in results)]
+    return Buffers(list(block.arguments), results, [v for v in made if v not in results])
+
+
+def symbol_of(function: Any) -> str:
+    """The symbol of the lowered function: no tensor's name can hide one of libc's."""
+    return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
 
 
 def lower_to_loops(module: Any, function: Any) -> None:
     """Replace a `tad` function by one over buffers, without results."""
     context = module.context
-    tensors = buffers_of(function)
+    buffers = buffers_of(function)
     with context, ir.Location.unknown(context):
-        types = [memref_of(v.type) for v in tensors]
+        types = [memref_of(v.type) for v in buffers.tensors]
         unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
         attributes = {
-            "sym_name": function.attributes["sym_name"],
+            "sym_name": ir.StringAttr.get(symbol_of(function)),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
             "arg_attrs": ir.ArrayAttr.get([unique] * len(types)),
         }
@@ -59,8 +88,10 @@ def lower_to_loops(module: Any, function: Any) -> None:
             "func.func", attributes=attributes, regions=1, loc=function.location,
             ip=ir.InsertionPoint(function),
         )  # fmt: skip
-        block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in tensors])
-        lowering = BodyLowering(context, dict(zip(tensors, block.arguments, strict=True)))
+        places = [v.location for v in buffers.tensors]
+        block = ir.Block.create_at_start(made.regions[0], types, places)
+        first, more = buffers.by_tensor(list(block.arguments))
+        lowering = BodyLowering(context, first, more)
         point = ir.InsertionPoint(block)
         scalars_above(function, lowering, point)
         for op in maps_of(function):
@@ -73,12 +104,13 @@ def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
     """Constants that canonicalisation moved out of bodies."""
     for op in function.regions[0].blocks[0].operations:
         if op.operation.name == "arith.constant":
+            lowering.location = unnamed(op.operation.location)
             lowering.copy(op.operation, point)
 
 
 def _lower_map(op: Any, lowering: BodyLowering, point: Any) -> None:
     """Nested loops over the box of a map, a store in the innermost."""
-    lowering.location = op.location
+    lowering.location = unnamed(op.location)
     shape = list(op.results[0].type.shape)
     zero, one = (lowering.constant(lowering.index_type, n, point) for n in (0, 1))
     indices: list[Any] = []
@@ -91,7 +123,7 @@ def _lower_map(op: Any, lowering: BodyLowering, point: Any) -> None:
         indices.append(block.arguments[0])
         ends.append(point)
     store_element(op, [lowering.variable(i) for i in indices], indices, lowering, point)
-    lowering.location = op.location
+    lowering.location = unnamed(op.location)
     for end in ends:
         lowering.create("scf.yield", [], [], end)
 
@@ -104,4 +136,6 @@ def store_element(
     lowering.forms.update(zip(block.arguments, forms, strict=True))
     facts = box_rows(forms, op.results[0].type.shape)
     value = lowering.region(block, facts, point)
-    lowering.create("memref.store", [], [value, lowering.memrefs[op.results[0]], *indices], point)
+    tensor = op.results[0]
+    for buffer in (lowering.memrefs[tensor], *lowering.copies.get(tensor, ())):
+        lowering.create("memref.store", [], [value, buffer, *indices], point)

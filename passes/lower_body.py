@@ -22,10 +22,14 @@ from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 
 @dataclass
 class BodyLowering:
-    """One walk over a region; `memrefs` maps tensors to buffers, `values` scalars to scalars."""
+    """One walk over a region; `memrefs` maps tensors to buffers, `values` scalars to scalars.
+
+    `copies` are further buffers that a tensor is stored to.
+    """
 
     context: Any
     memrefs: dict[Any, Any]
+    copies: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
     values: dict[Any, Any] = field(default_factory=dict[Any, Any])
     forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     variables: dict[str, Any] = field(default_factory=dict[str, Any])

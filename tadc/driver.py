@@ -53,10 +53,7 @@ STAGES: tuple[Stage, ...] = (
         "cancel", st.pipeline_stage("tad-cancel-deltas"), st.show_module, ".mlir", "deltas cancelled"
     ),
     Stage("opt", st.pipeline_stage(CLEAN_UP), st.show_module, ".mlir", "simplified"),
-    Stage(
-        "loops", st.pipeline_stage("tad-to-loops,canonicalize,cse"), st.show_module, ".mlir",
-        "scf loops over buffers", _cpu,
-    ),
+    Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _cpu),
     Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),
     Stage("nvvm", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the nvvm dialect", _cuda),

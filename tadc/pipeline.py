@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import tadc.passes.catalogue  # registers our passes
@@ -13,9 +15,7 @@ from tadc.frontend.source import Source, Span
 from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline
 
 
-def run_passes(
-    module: Any, pipeline: str, source: Source | None = None, *, print_after_all: bool = False
-) -> None:
+def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None:
     """Run a textual pipeline of our passes and MLIR's on a module of any context.
 
     Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605).
@@ -29,9 +29,22 @@ def run_passes(
         raise CompileError(
             [Diagnostic("TAD0604", problem.message, Label(span), helps=helps, source=text)]
         ) from None
-    if print_after_all:
+    if _printing.get():
         manager.enable_ir_printing(print_before_all=False, print_after_all=True)
     _run(manager, module, source)
+
+
+_printing: ContextVar[bool] = ContextVar("printing", default=False)
+
+
+@contextmanager
+def printing_after_all(on: bool = True) -> Iterator[None]:
+    """All pipelines in this block print the IR after every pass, to stderr."""
+    token = _printing.set(on)
+    try:
+        yield
+    finally:
+        _printing.reset(token)
 
 
 def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None = None) -> None:

@@ -50,6 +50,8 @@ class Compilation:
     tree: Module | None = None
     program: Program | None = None
     module: Any = None
+    symbol: str = ""
+    temporaries: list[tuple[str, tuple[int, ...]]] = field(default_factory=list[tuple[str, tuple[int, ...]]])
     launches: list[Launch] = field(default_factory=list["Launch"])
     llvm_ir: str = ""
     ptx: str = ""
@@ -117,6 +119,19 @@ def pipeline_stage(pipeline: str) -> Callable[[Compilation], None]:
     return lambda state: run_pipeline(state, pipeline)
 
 
+def lower_to_loops(state: Compilation) -> None:
+    """The `tad` dialect to loops; notes the function's symbol and its temporaries."""
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.loops import buffers_of, symbol_of
+
+    for function in tad_functions(state.module.operation):
+        state.symbol = symbol_of(function)
+        state.temporaries = [
+            (str(v.type.element_type), tuple(v.type.shape)) for v in buffers_of(function).temporaries
+        ]
+    run_pipeline(state, "tad-to-loops,canonicalize,cse")
+
+
 def lower_to_gpu(state: Compilation) -> None:
     """The `tad` dialect to the gpu dialect; notes how to launch the kernels."""
     from tadc.passes.catalogue import ToGpu
@@ -125,6 +140,7 @@ def lower_to_gpu(state: Compilation) -> None:
     to_gpu = ToGpu()
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
+    run_pipeline(state, "canonicalize,cse")
 
 
 def lower_to_llvm_dialect(state: Compilation) -> None:

@@ -1,12 +1,11 @@
 """The grammar, spans, syntax errors and how reading goes on after them."""
 
-import re
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tadc.frontend import syntax
+from tadc.frontend.codes import CODES
 from tadc.frontend.cursor import MAX_ERRORS
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.dump import dump
@@ -154,7 +153,8 @@ def test_empty_programs() -> None:
 
 def test_every_span_reads_back_as_its_node() -> None:
     text = PAPER + (
-        "g[i: 3] = if {i % 2 = 0 and i < 2} then (exp sin x[i]) else ((x[i] + 1) * select(x[i] > 0, -x[i], 2)**pi)\n"
+        "g[i: 3] = if {i % 2 = 0 and i < 2} then (exp sin x[i])"
+        " else ((x[i] + 1) * select(x[i] > 0, -x[i], 2)**pi)\n"
         "h[i: 3] = sum{k}_(max [0; i - 2])^(min [4; i]) (k) - max(i, 2)"
     )
     source = Source(text)
@@ -226,17 +226,17 @@ def test_dump_shows_the_tree() -> None:
         ("f[sum] = 2", "TAD0106", "sum", "cannot name an index"),
         ("f = sum{f32} (1)", "TAD0106", "f32", "cannot name an index"),
         ("f = out + 1", "TAD0106", "out", "cannot stand in an expression"),
-        ("x: i32[3]", "TAD0403", "i32", "did you mean `f32`?"),
+        ("x: i32[3]", "TAD0109", "i32", "did you mean `f32`?"),
         ("size N = 2.5", "TAD0103", "2.5", "a size is an integer"),
         ("f = exq(x)", "TAD0201", "exq", "did you mean `exp`?"),
         ("f = exq x", "TAD0201", "exq", "did you mean `exp`?"),
         ("f = x(i)", "TAD0201", "x", "write `x[…]`"),
-        ("f = atan2(x)", "TAD0210", "atan2(x)", "takes 2 arguments, not 1"),
-        ("f = sin(x, y)", "TAD0210", "sin(x, y)", "takes 1 argument, not 2"),
-        ("f = sum{i, j}_0^4 (i)", "TAD0311", "j", "nest them"),
-        ("f = sum{k: 5}_0^4 (k)", "TAD0311", "_0^4", "stated twice"),
-        ("f = sum{k}_0^4.5 (k)", "TAD0311", "4.5", "a bound is an integer"),
-        ("f = sum{k}_(min [0; i])^4 (k)", "TAD0311", "min", "expected `max`"),
+        ("f = atan2(x)", "TAD0110", "atan2(x)", "takes 2 arguments, not 1"),
+        ("f = sin(x, y)", "TAD0110", "sin(x, y)", "takes 1 argument, not 2"),
+        ("f = sum{i, j}_0^4 (i)", "TAD0111", "j", "nest them"),
+        ("f = sum{k: 5}_0^4 (k)", "TAD0111", "_0^4", "stated twice"),
+        ("f = sum{k}_0^4.5 (k)", "TAD0111", "4.5", "a bound is an integer"),
+        ("f = sum{k}_(min [0; i])^4 (k)", "TAD0111", "min", "expected `max`"),
         ("f = 3x", "TAD0103", "3x", "no number"),
         ("f = a == b", "TAD0104", "==", "unknown operator"),
     ],
@@ -264,7 +264,7 @@ def test_an_error_inside_brackets_goes_on_behind_them() -> None:
 
 def test_errors_come_in_the_order_of_the_text() -> None:
     found = errors("f = exq(a) + 3x\ng = )\nh = \N{MINUS SIGN}1 + sin(1, 2)")
-    assert [e.code for e in found] == ["TAD0201", "TAD0103", "TAD0108", "TAD0104", "TAD0210"]
+    assert [e.code for e in found] == ["TAD0201", "TAD0103", "TAD0108", "TAD0104", "TAD0110"]
 
 
 def test_the_number_of_errors_is_limited() -> None:
@@ -300,8 +300,9 @@ def test_long_hostile_inputs_end_soon() -> None:
 
 
 _WORDS = [
-    *"()[]{},;:=+-*/%^_<>", "**", "//", "\n", "<=", "!=", "==", "#", "\t", "f", "x", "i", "3", "2.5", "1e", "\u00e9",
-    "let ", "size ", "sum{k}", "sum", "if {", " then (", " else (", "select(", " and ", "exp ", "max", "f64", "pi ",
+    *"()[]{},;:=+-*/%^_<>", "**", "//", "\n", "<=", "!=", "==", "#", "\t", "f", "x", "i", "3", "2.5", "1e",
+    "let ", "size ", "sum{k}", "sum", "if {", " then (", " else (", "select(", " and ", "exp ", "max", "f64",
+    "pi ", "\u00e9",
 ]  # fmt: skip
 
 
@@ -313,7 +314,7 @@ def test_any_text_is_read_or_rejected_with_a_place(words: list[str]) -> None:
         module = parse(source)
     except CompileError as error:
         for diagnostic in error.diagnostics:
-            assert re.match(r"TAD0[1-4]\d\d", diagnostic.code)
+            assert diagnostic.code in CODES
             assert diagnostic.primary
             assert 0 <= diagnostic.primary.span.start <= diagnostic.primary.span.end <= len(source.text)
             assert render(diagnostic)

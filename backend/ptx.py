@@ -1,0 +1,141 @@
+"""LLVM IR text of a gpu module to PTX, and PTX to a cubin."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tadc.backend.errors import backend_error
+from tadc.backend.llvm_ir import complete
+from tadc.backend.object_code import LLVM_LOCK, run_pipeline
+from tadc.backend.scalar_functions import DEVICE_DEFINITIONS, DEVICE_INTRINSIC_DEFINITIONS
+from tadc.backend.target import CUDA_TRIPLE, DEFAULT_SM, binding, cuda_machine
+
+#: The PyPI package with libdevice and ptxas.
+PACKAGE = "nvidia-cuda-nvcc-cu12"
+
+_DEVICE_FUNCTION = re.compile(r"^declare [^\n]*@(__nv_\w+)\(", re.M)
+_FLAGS = re.compile(r"^!llvm\.module\.flags = !\{(.*)\}$", re.M)
+
+
+def toolkit_file(path: str) -> Path | None:
+    """A file of the CUDA package, as `bin/ptxas`, or None where the package is not installed."""
+    try:
+        spec = find_spec("nvidia.cuda_nvcc")
+    except ModuleNotFoundError:
+        return None
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        found = Path(folder) / path
+        if found.is_file():
+            return found
+    return None
+
+
+def generate_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> str:
+    """PTX for compute capability `sm / 10` of the LLVM IR text of a gpu module.
+
+    Functions `__nv_*` come from libdevice where it is installed, else from our own. No
+    multiplication and addition are fused, no denormal is flushed.
+
+    Raises:
+        CompileError: TAD0602, a function is in neither; TAD0605, an unknown architecture.
+    """
+    with LLVM_LOCK:
+        machine = cuda_machine(sm, level)
+        library = toolkit_file("nvvm/libdevice/libdevice.10.bc") if use_libdevice else None
+        text = complete(text, DEVICE_INTRINSIC_DEFINITIONS)
+        needs = _DEVICE_FUNCTION.findall(text)
+        if needs and library is None:
+            text = complete(text, DEVICE_DEFINITIONS)
+            _reject_unknown(_DEVICE_FUNCTION.findall(text))
+        module = binding().parse_assembly(_without_flushing(text))
+        module.triple = CUDA_TRIPLE
+        module.data_layout = str(machine.target_data)
+        if needs and library is not None:
+            _link(module, library, needs)
+        run_pipeline(module, machine, level)
+        return machine.emit_assembly(module)
+
+
+def _reject_unknown(names: list[str]) -> None:
+    if names:
+        listed = ", ".join(f"`{name.removeprefix('__nv_')}`" for name in names)
+        raise backend_error(
+            "TAD0602",
+            f"no device code for {listed}",
+            ["the compiler's own device functions do not cover it; CUDA's libdevice does"],
+            [f"install it: pip install {PACKAGE}"],
+        )
+
+
+def _without_flushing(text: str) -> str:
+    """Set the flag that libdevice reads to choose code that keeps denormals."""
+    flag = '!{i32 4, !"nvvm-reflect-ftz", i32 0}'
+    if _FLAGS.search(text):
+        return _FLAGS.sub(r"!llvm.module.flags = !{\1, !9000}", text) + f"\n!9000 = {flag}\n"
+    return f"{text}\n!llvm.module.flags = !{{!9000}}\n!9000 = {flag}\n"
+
+
+def _link(module: Any, library: Path, needs: list[str]) -> None:
+    """Link what the module uses of libdevice, as internal functions."""
+    own = {function.name for function in module.functions if not function.is_declaration}
+    device = binding().parse_bitcode(_part_of_library(library, frozenset(needs), str(module.data_layout)))
+    module.link_in(device)
+    for function in module.functions:
+        if not function.is_declaration and function.name not in own:
+            function.linkage = "internal"
+    _reject_unknown([f.name for f in module.functions if f.is_declaration and f.name.startswith("__nv_")])
+
+
+@cache
+def _part_of_library(library: Path, names: frozenset[str], data_layout: str) -> bytes:
+    """Bitcode of these functions of libdevice and of what they use."""
+    llvm = binding()
+    device = llvm.parse_bitcode(library.read_bytes())
+    device.triple, device.data_layout = CUDA_TRIPLE, data_layout
+    for function in device.functions:
+        if not function.is_declaration and function.name not in names:
+            function.linkage = "internal"
+    machine = cuda_machine(DEFAULT_SM, 1)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(device, builder)
+    return device.as_bitcode()
+
+
+def assemble(ptx: str, sm: int) -> bytes:
+    """The cubin that ptxas makes of PTX.
+
+    Raises:
+        CompileError: TAD0603, ptxas rejects the text; TAD0604, there is no ptxas.
+    """
+    program = find_ptxas()
+    if program is None:
+        raise backend_error(
+            "TAD0604", "there is no ptxas to assemble PTX", [], [f"install it: pip install {PACKAGE}"]
+        )
+    with tempfile.TemporaryDirectory(prefix="tadc-") as folder:
+        source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        command = [str(program), f"-arch=sm_{sm}", str(source), "-o", str(result)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            words = (run.stdout + run.stderr).replace(str(source), "kernel.ptx").strip()
+            raise backend_error("TAD0603", f"ptxas rejects the PTX for sm_{sm}", words.splitlines())
+        return result.read_bytes()
+
+
+def find_ptxas() -> Path | None:
+    """Ptxas of the PyPI package, else of a CUDA installation on the path."""
+    packaged = toolkit_file("bin/ptxas")
+    if packaged is not None:
+        return packaged
+    found = shutil.which("ptxas")
+    return Path(found) if found else None

@@ -1,0 +1,7 @@
+"""`python -m tadc`."""
+
+import sys
+
+from tadc.cli import main
+
+sys.exit(main())

@@ -1,0 +1,162 @@
+"""The options of the command: names, help, and errors that say what exists."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tadc.driver import STAGE_NAMES, STAGES
+from tadc.frontend.suggest import did_you_mean
+
+SHORT_HELP = """\
+tadc: compile tensor expressions and their derivatives
+
+  tadc f.tad                              check, and print the program
+  tadc f.tad --wrt a,d                    print the gradients as programs
+  tadc f.tad --emit STAGE -o -            print a stage of the compiler
+  tadc f.tad --run a=a.npy -o out.npz     run it on arrays
+  tadc f.tad --wrt a --run a=a.npy df=df.npy -o out.npz
+  tadc f.tad --check-gradient             gradients against finite differences
+  tadc -e 'x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])'
+
+`tadc --help` explains all options.
+"""
+
+EPILOG = """\
+FILE is a program (.tad), IR of any stage (.mlir), or `-` for stdin.
+exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compiler, 130 interrupted
+"""
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood; the text says what exists."""
+
+
+@dataclass
+class Arguments:
+    """The command line, parsed."""
+
+    file: str | None
+    expression: str | None
+    wrt: str | None
+    values: bool
+    target: str
+    emit: str | None
+    output: str | None
+    run: list[str] | None
+    check_gradient: bool
+    passes: str | None
+    print_ir_after_all: bool
+    dump_dir: str | None
+    time: bool
+    opt_level: int
+    list: str | None
+
+    @property
+    def is_mlir(self) -> bool:
+        """Whether the input is IR."""
+        return bool(self.file and self.file.endswith(".mlir"))
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse whose errors are short and help on."""
+
+    def error(self, message: str) -> NoReturn:
+        lines = [f"error: {message}"]
+        wrong = re.match(r"argument (?:\S+/)?(\S+): invalid choice: '?([^' ]*)", message)
+        if wrong:
+            name, word = wrong.groups()
+            option = next((a for a in self._actions if name in a.option_strings), None)
+            pool = [str(c) for c in (option.choices or ())] if option else []
+            lines = [f"error: `{name}` cannot be `{word}`"]
+            lines += [f"  = help: {line}" for line in did_you_mean(word, pool)]
+            lines += [f"  = help: it can be {', '.join(pool)}"]
+        elif message.startswith("unrecognized arguments"):
+            word = message.split(": ", 1)[1].split()[0]
+            known = [o for a in self._actions for o in a.option_strings]
+            lines = [f"error: unknown option `{word}`"]
+            lines += [f"  = help: {line}" for line in did_you_mean(word.split("=")[0], known)]
+        raise UsageError("\n".join([*lines, "  = help: `tadc --help` explains all options"]))
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    p = _Parser(
+        prog="tadc",
+        add_help=False,
+        allow_abbrev=False,
+        epilog=EPILOG,
+        description="Compile tensor expressions and their derivatives.",
+        usage="tadc [FILE | -e TEXT] [options]",
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=98),
+    )
+    add = p.add_argument
+    add("file", nargs="?", metavar="FILE", help="program or IR")
+    add("-e", dest="expression", metavar="TEXT", help="a program on the command line")
+    add("--wrt", metavar="A,B", help="differentiate by these arguments (`*`: all)")
+    add("--values", action="store_true", help="with --wrt: the outputs as well as the gradients")
+    add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")
+    add("--target", default="cpu", metavar="T", help="cpu (default), cuda, or as in cuda:sm_90")
+    add("-o", dest="output", metavar="FILE", help="where to write; `-` is stdout")
+    add("--run", nargs="+", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
+    add("--check-gradient", action="store_true", help="random inputs against finite differences")
+    add("--passes", metavar="PIPELINE", help="run passes, ours and MLIR's: 'tad-simplify,canonicalize'")
+    add("--print-ir-after-all", action="store_true", help="the IR after every pass, to stderr")
+    add("--dump-dir", metavar="DIR", help="write every stage to a folder")
+    add("--time", action="store_true", help="the time of every stage, to stderr")
+    add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
+    add("--list", choices=("stages", "passes", "functions"), metavar="WHAT", help="stages, passes or functions")
+    add("-h", dest="short_help", action="store_true", help="a few examples")
+    add("--help", action="store_true", help="this text")
+    add("--version", action="store_true", help="the version")
+    return p
+
+
+def parse_arguments(argv: list[str]) -> Arguments | None:
+    """Read the command line; None where help or the version was all that was asked for.
+
+    Raises UsageError.
+    """
+    parser = make_parser()
+    found = vars(parser.parse_args(argv))
+    short, long, version = (found.pop(k) for k in ("short_help", "help", "version"))
+    if version:
+        from tadc import __version__
+
+        print(f"tadc {__version__}")
+        return None
+    if long or short or not argv:
+        sys.stdout.write(parser.format_help() if long else SHORT_HELP)
+        return None
+    arguments = Arguments(**found)
+    _consistent(arguments)
+    return arguments
+
+
+def _consistent(a: Arguments) -> None:
+    """Options that exclude or need each other."""
+    if a.list:
+        return
+    if (a.file is None) == (a.expression is None):
+        wrong = "both a FILE and -e TEXT" if a.file else "no program: give a FILE, `-` or -e TEXT"
+        raise UsageError(f"error: {wrong}\n  = help: `tadc -h` shows examples")
+    if a.emit and (a.run is not None or a.check_gradient):
+        raise UsageError("error: `--emit` does not go with `--run` or `--check-gradient`")
+    if a.values and not a.wrt:
+        raise UsageError("error: `--values` goes with `--wrt`")
+    if a.is_mlir and (a.check_gradient or a.run is not None):
+        raise UsageError("error: `--run` and `--check-gradient` take a program, not IR")
+    if a.emit:
+        cuda = a.target != "cpu"
+        for stage in STAGES:
+            only_cuda = stage.name in ("gpu", "nvvm", "ptx", "cubin")
+            only_cpu = stage.name in ("loops", "llvm-dialect", "asm")
+            if stage.name == a.emit and ((only_cuda and not cuda) or (only_cpu and cuda)):
+                wanted = "cuda (as in `--target cuda:sm_90`)" if only_cuda else "cpu"
+                raise UsageError(f"error: stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+
+
+__all__ = ["Arguments", "UsageError", "parse_arguments"]

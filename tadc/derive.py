@@ -1,0 +1,89 @@
+"""Derivatives of programs: written to IR, differentiated by passes, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tadc.driver import compile_until
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.program import Program
+from tadc.frontend.suggest import did_you_mean
+from tadc.stages import Compilation, Options
+
+
+def derive(program: Program, mode: str, wrt: str | Sequence[str] | None = None) -> Program:
+    """The derivative of a program, again a program.
+
+    Raises CompileError: TAD0401 for a name in `wrt` that is no argument, TAD0403 where a
+    gradient is asked of what is not one scalar.
+    """
+    names = resolve_wrt(program, wrt)
+    if mode.endswith("grad"):
+        require_scalar(program)
+    state = Compilation(Options(mode, names), program.source, program=program)
+    compile_until(state, "opt", first="tad")
+    return read_back(state)
+
+
+def read_back(state: Compilation) -> Program:
+    """The program that a compilation's module holds."""
+    from tadc.dialect.reader import read_program, tad_functions
+
+    (function,) = tad_functions(state.module.operation)
+    program = read_program(function)
+    program.source = state.source
+    return program
+
+
+def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The arguments to differentiate by; None is all of them."""
+    inputs = [a.name for a in program.arguments]
+    if wrt is None:
+        return tuple(inputs)
+    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    problems = [_unknown(name, program) for name in names if name not in inputs]
+    problems += [
+        Diagnostic("TAD0404", f"`{name}` is asked for twice", source=program.source)
+        for name in dict.fromkeys(n for n in names if names.count(n) > 1)
+    ]
+    if not names:
+        problems = [Diagnostic("TAD0401", "no argument to differentiate by", helps=[_has(program)])]
+    if problems:
+        raise CompileError(problems)
+    return names
+
+
+def _has(program: Program) -> str:
+    inputs = [a.name for a in program.arguments]
+    return f"its arguments: {', '.join(inputs)}" if inputs else "the program has no argument"
+
+
+def _unknown(name: str, program: Program) -> Diagnostic:
+    defined = [d.name for d in program.definitions]
+    if name in defined:
+        made = Diagnostic("TAD0401", f"cannot differentiate by `{name}`", source=program.source)
+        made.notes.append(f"`{name}` is defined by the program, not an argument")
+    else:
+        made = Diagnostic("TAD0401", f"no argument `{name}`", source=program.source)
+    near = did_you_mean(name, [a.name for a in program.arguments])
+    made.helps += near or [_has(program)]
+    return made
+
+
+def require_scalar(program: Program) -> None:
+    """Gradients without a cotangent need one scalar output."""
+    outputs = program.outputs
+    if [d.shape for d in outputs] == [()]:
+        return
+    shown = ", ".join(f"`{d.name}` of shape {list(d.shape)}" for d in outputs)
+    raise CompileError(
+        [
+            Diagnostic(
+                "TAD0403",
+                "a gradient is of one scalar output",
+                notes=[f"the outputs are {shown}"],
+                helps=["sum the outputs up to a scalar, or use `vjp` with a cotangent for each"],
+                source=program.source,
+            )
+        ]
+    )

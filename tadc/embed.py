@@ -1,0 +1,22 @@
+"""The dialect and the passes inside another compiler: its context, its module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tadc.dialect.ops import load_dialect
+from tadc.dialect.writer import write_program
+from tadc.pipeline import run_passes
+
+if TYPE_CHECKING:
+    from tadc.functions import Function
+
+__all__ = ["build", "load_dialect", "run_passes"]
+
+
+def build(f: Function, module: Any, name: str | None = None) -> Any:
+    """Add a function to a module of any context; returns the `func.func` operation.
+
+    `name` is its symbol, by default the name of the first output.
+    """
+    return write_program(f.program, module, name)

@@ -1,0 +1,72 @@
+"""Programs to kernels of this machine."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tadc.driver import compile_until
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.program import Program
+from tadc.stages import Compilation, Options
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.kernel import Kernel
+    from tadc.backend.target import Target
+
+
+class Compiled:
+    """A compiled function, called like the `Function` it was made from."""
+
+    def __init__(self, kernel: Kernel, outputs: tuple[str, ...]) -> None:
+        self.kernel = kernel
+        self._result: Any = namedtuple("Result", outputs, rename=True) if len(outputs) > 1 else None
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Evaluate; one output is the array itself, several are a named tuple in order.
+
+        Raises ArgumentError that lists all that is wrong with the arguments.
+        """
+        found = self.kernel(args, kwargs, out=out)
+        return self._result(*found) if self._result else found[0]
+
+
+def compile_program(program: Program, target: Target | None = None, level: int = 3) -> Compiled:
+    """Compile for this machine, value and derivatives alike.
+
+    Raises CompileError where the target cannot be run here.
+    """
+    if target is not None and target.is_cuda:
+        raise CompileError(
+            [
+                Diagnostic(
+                    "TAD0706",
+                    f"target `{target}` can be emitted, but not run",
+                    helps=["`as_text('ptx')` or `--emit ptx` gives its code; target `cpu` runs here"],
+                )
+            ]
+        )
+    state = Compilation(Options(target=target, level=level), program.source, program=program)
+    compile_until(state, "llvm", first="tad")
+    return Compiled(load_kernel(state, program), tuple(d.name for d in program.outputs))
+
+
+def load_kernel(state: Compilation, program: Program) -> Kernel:
+    """Object code and its place in this process."""
+    from tadc.backend.jit import load
+    from tadc.backend.object_code import object_code
+    from tadc.backend.runtime.arrays import Parameter
+    from tadc.backend.runtime.kernel import Kernel
+
+    library = load(object_code(state.llvm_ir, state.options.level), [state.symbol])
+    inputs = [Parameter(a.name, a.type, a.shape) for a in program.arguments]
+    outputs = [Parameter(d.name, d.type, d.shape) for d in program.outputs]
+    temporaries = [Parameter(f"temporary {n}", t, s) for n, (t, s) in enumerate(state.temporaries)]
+    return Kernel(library[state.symbol], state.symbol, inputs, outputs, temporaries, library)
+
+
+def evaluate(compiled: Compiled, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The results by name."""
+    found = compiled.kernel((), dict(arrays))
+    return dict(zip((p.name for p in compiled.kernel.outputs), found, strict=True))

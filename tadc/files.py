@@ -1,0 +1,73 @@
+"""Files of the command: read with a diagnostic, written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.suggest import did_you_mean
+
+
+def file_error(message: str, *helps: str) -> CompileError:
+    """The error about a file."""
+    return CompileError([Diagnostic("TAD0801", message, helps=list(helps))])
+
+
+def read_text(name: str) -> str:
+    """The text of a file; raises CompileError where it cannot be read."""
+    path = Path(name)
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise file_error(f"no file `{name}`", *did_you_mean(path.name, siblings)) from None
+    except UnicodeDecodeError:
+        raise file_error(f"`{name}` is not a text in UTF-8") from None
+    except OSError as problem:
+        raise file_error(f"cannot read `{name}`: {problem.strerror}") from None
+
+
+class Sink:
+    """Where a result goes: a file, or stdout for `-`."""
+
+    def __init__(self, name: str, *, make_folder: bool = False) -> None:
+        self.name = name
+        self.make_folder = make_folder
+
+    def write(self, content: str | bytes) -> None:
+        """Write text (its last line ended) or bytes; a file appears whole or not at all."""
+        if isinstance(content, str):
+            content = (content if content.endswith("\n") else content + "\n").encode()
+        if self.name == "-":
+            stream = getattr(sys.stdout, "buffer", None)
+            if stream is None:
+                sys.stdout.write(content.decode(errors="replace"))
+            else:
+                sys.stdout.flush()
+                stream.write(content)
+                stream.flush()
+            return
+        self._replace(content)
+
+    def _replace(self, content: bytes) -> None:
+        path = Path(self.name)
+        temporary = ""
+        try:
+            if self.make_folder:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(temporary).chmod(0o666 & ~mask)
+            Path(temporary).replace(path)
+        except OSError as problem:
+            if temporary:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+            raise file_error(f"cannot write `{self.name}`: {problem.strerror}") from None

@@ -1,0 +1,182 @@
+"""`Function`: a checked program that can be called, differentiated and lowered."""
+
+from __future__ import annotations
+
+import threading
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tadc.derive import derive
+from tadc.driver import compile_until
+from tadc.frontend.printer import print_program
+from tadc.frontend.source import Source
+from tadc.stages import Compilation, Options
+
+if TYPE_CHECKING:
+    from tadc.execute import Compiled
+    from tadc.frontend.program import Program
+
+
+class Function:
+    """A program of the language as a Python function on arrays.
+
+    `inputs` and `outputs` name its tensors in order. Calling it compiles it for this machine
+    once; it takes arrays by position or by name and returns one array, or a named tuple of
+    several in order. `str(f)` prints it as a program.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._lock = threading.Lock()
+        self._compiled: Compiled | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the arguments, in order."""
+        return tuple(a.name for a in self.program.arguments)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the results, in order."""
+        return tuple(d.name for d in self.program.outputs)
+
+    @property
+    def cotangents(self) -> dict[str, str]:
+        """Of a vjp: the argument that is the cotangent of each output, `{"f": "df"}`."""
+        return {a.cotangent_of: a.name for a in self.program.arguments if a.cotangent_of}
+
+    @property
+    def gradients(self) -> dict[str, str]:
+        """Of a derivative: the result that is the gradient of each argument, `{"a": "da"}`."""
+        return {d.gradient_of: d.name for d in self.program.outputs if d.gradient_of}
+
+    def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return print_program(self.program)
+
+    def __repr__(self) -> str:
+        return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Evaluate. `out` is an array, or a mapping or sequence of arrays, to write to.
+
+        Raises ArgumentError (a CompileError and a ValueError) that lists all that is wrong with
+        the arguments.
+        """
+        return self.compiled()(*args, out=out, **kwargs)
+
+    def compiled(self) -> Compiled:
+        """The kernel for this machine, compiled at the first use."""
+        if self._compiled is None:
+            from tadc.execute import compile_program
+
+            with self._lock:
+                if self._compiled is None:
+                    self._compiled = compile_program(self.program)
+        return self._compiled
+
+    def lower(self, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Lowered:
+        """The program on its way to a target, every stage to look at."""
+        _no_sizes(sizes)
+        return Lowered(self.program, target)
+
+
+class Lowered:
+    """A program in the `tad` dialect, ready to go on to a target.
+
+    `module` is the MLIR module after simplification; `as_text(stage)` shows any stage.
+    """
+
+    def __init__(self, program: Program, target: str = "cpu") -> None:
+        from tadc.backend.target import parse_target
+
+        self.program = program
+        self.options = Options(target=parse_target(target))
+        self._state = Compilation(self.options, program.source, program=program)
+        compile_until(self._state, "opt", first="tad")
+
+    @property
+    def module(self) -> Any:
+        """The module of the `tad` dialect, in a context of its own."""
+        return self._state.module
+
+    def as_text(self, stage: str = "opt") -> str:
+        """The text of a stage; raises ValueError for a stage that this target does not have."""
+        if stage in ("ast", "typed"):
+            state = Compilation(self.options, Source(print_program(self.program), "<program>"))
+            shown = compile_until(state, stage).show(state)
+        else:
+            state = Compilation(self.options, self.program.source, program=self.program)
+            shown = compile_until(state, stage, first="tad").show(state)
+        if isinstance(shown, bytes):
+            raise ValueError(f"stage `{stage}` is binary; write it with `tadc --emit {stage} -o FILE`")
+        return shown
+
+    def compile(self) -> Compiled:
+        """The kernel; raises CompileError for a target that this version cannot run."""
+        from tadc.execute import compile_program
+
+        return compile_program(self.program, self.options.target)
+
+
+def vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+    """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
+
+    Returns the gradients with respect to `wrt` (None: every input), each of the shape of its
+    argument. Raises CompileError for a name that is no input.
+    """
+    return Function(derive(f.program, "vjp", wrt))
+
+
+def value_and_vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+    """f's outputs and then the gradients of `vjp`, from one compiled unit."""
+    return Function(derive(f.program, "value-and-vjp", wrt))
+
+
+def grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+    """The gradients of a function with one scalar output; takes f's inputs alone."""
+    return Function(derive(f.program, "grad", wrt))
+
+
+def value_and_grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+    """The scalar output and its gradients, from one compiled unit."""
+    return Function(derive(f.program, "value-and-grad", wrt))
+
+
+def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Compiled:
+    """Compile ahead of the first call; the result is called like `f`."""
+    return f.lower(target, sizes).compile()
+
+
+def function(source: str, name: str = "<string>") -> Function:
+    """Parse and check a program; raises CompileError with all its errors."""
+    state = Compilation(Options(), Source(source, name))
+    compile_until(state, "typed")
+    assert state.program is not None
+    return Function(state.program)
+
+
+def _no_sizes(sizes: Mapping[str, int] | None) -> None:
+    from tadc.frontend.diagnostics import CompileError, Diagnostic
+
+    if sizes:
+        named = ", ".join(f"`{n}`" for n in sizes)
+        raise CompileError(
+            [
+                Diagnostic(
+                    "TAD0209",
+                    f"the program has no size symbol {named}",
+                    helps=["state sizes in the program: `size N = 4`"],
+                )
+            ]
+        )
+
+
+def named_result(names: Sequence[str]) -> Any:
+    """The named tuple type of several results."""
+    return namedtuple("Result", names, rename=True)

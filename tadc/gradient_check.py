@@ -1,0 +1,130 @@
+"""`--check-gradient`: compiled gradients against central differences of the compiled value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tadc.derive import derive
+from tadc.execute import Compiled, compile_program, evaluate
+from tadc.frontend.program import Program
+from tadc.stages import Compilation
+
+#: Elements of an argument that are moved, at most.
+SAMPLES = 64
+
+
+@dataclass(frozen=True)
+class Row:
+    """The check of one argument's gradient."""
+
+    argument: str
+    shape: tuple[int, ...]
+    checked: int
+    error: float
+    tolerance: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether all differences are within the tolerance."""
+        return self.error <= self.tolerance
+
+
+def check_gradient(state: Compilation, wrt: str | None) -> int:
+    """Print a table of errors; exit code 1 if one is too large."""
+    assert state.program is not None
+    names = None if wrt in (None, "*") else wrt.replace(" ", "").split(",")
+    rows = gradient_errors(state.program, names)
+    print(table(rows))
+    return 0 if all(row.passed for row in rows) else 1
+
+
+def gradient_errors(program: Program, wrt: list[str] | None = None, seed: int = 0) -> list[Row]:
+    """Compare the gradient of `sum(df * f)` at random inputs, element by element.
+
+    The error is the largest difference over 1 + the largest gradient. A central difference of
+    step h is wrong by h**2 and by the rounding of f over h, hence h = eps**(1/3).
+    """
+    value = compile_program(program)
+    derived = derive(program, "vjp", wrt)
+    gradient = compile_program(derived)
+    random = np.random.default_rng(seed)
+    arrays = _random_inputs(program, value, random)
+    types = {a.name: a.type for a in program.arguments}
+    cotangents = {
+        a.cotangent_of: random.uniform(-1, 1, a.shape).astype(_numpy(a.type))
+        for a in derived.arguments
+        if a.cotangent_of
+    }
+    named = {a.name: cotangents[a.cotangent_of] for a in derived.arguments if a.cotangent_of}
+    gradients = evaluate(gradient, arrays | named)
+    single = "f32" in types.values() or any(d.type == "f32" for d in program.definitions)
+    rows: list[Row] = []
+    for definition in derived.outputs:
+        argument = definition.gradient_of
+        found = np.asarray(gradients[definition.name], dtype=np.float64)
+        where = _sample(found.size, random)
+        expected = np.array([_difference(value, arrays, cotangents, argument, n, single) for n in where])
+        scale = 1 + float(np.max(np.abs(expected), initial=0.0))
+        error = float(np.max(np.abs(found.reshape(-1)[where] - expected), initial=0.0)) / scale
+        rows.append(Row(argument, definition.shape, len(where), error, 2e-2 if single else 1e-6))
+    return rows
+
+
+def _numpy(type: str) -> Any:
+    return np.float32 if type == "f32" else np.float64
+
+
+def _random_inputs(program: Program, value: Compiled, random: Any) -> dict[str, Any]:
+    """Inputs in (-1, 1), or in (0.1, 1) where the program has no value there."""
+    for low in (-1.0, 0.1):
+        arrays = {
+            a.name: random.uniform(low, 1, a.shape).astype(_numpy(a.type)) for a in program.arguments
+        }
+        if all(np.all(np.isfinite(v)) for v in evaluate(value, arrays).values()):
+            break
+    return arrays
+
+
+def _sample(size: int, random: Any) -> Any:
+    return np.arange(size) if size <= SAMPLES else np.sort(random.choice(size, SAMPLES, replace=False))
+
+
+def _difference(
+    value: Compiled, arrays: dict[str, Any], cotangents: dict[str, Any], argument: str, n: int, single: bool
+) -> float:
+    step = 5e-3 if single else 6e-6
+    total, moved = 0.0, [0.0, 0.0]
+    for sign in (1, -1):
+        changed = arrays[argument].copy()
+        flat = changed.reshape(-1)
+        flat[n] += sign * step
+        moved[sign < 0] = float(flat[n])
+        results = evaluate(value, arrays | {argument: changed})
+        total += sign * sum(
+            float(np.sum(cotangents[name] * np.asarray(result, dtype=np.float64)))
+            for name, result in results.items()
+        )
+    return total / (moved[0] - moved[1])
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as text."""
+    head = ("argument", "shape", "checked", "error", "tolerance", "")
+    lines = [head] + [
+        (
+            row.argument,
+            "x".join(map(str, row.shape)) or "scalar",
+            str(row.checked),
+            f"{row.error:.1e}",
+            f"{row.tolerance:.0e}",
+            "ok" if row.passed else "WRONG",
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

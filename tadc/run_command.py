@@ -1,0 +1,99 @@
+"""`--run`: arrays from files, results to a file."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tadc.cli_options import Arguments
+from tadc.derive import read_back
+from tadc.driver import compile_until
+from tadc.execute import compile_program, evaluate
+from tadc.files import Sink, file_error
+from tadc.frontend.suggest import did_you_mean
+from tadc.stages import Compilation
+
+
+def run(arguments: Arguments, state: Compilation) -> int:
+    """Compile the program or its derivative, run it, write what comes out."""
+    program = state.program
+    assert program is not None
+    if state.options.differentiates:
+        compile_until(state, "opt", first="tad")
+        program = read_back(state)
+    if arguments.output and arguments.output != "-":
+        _writable(arguments.output, len(program.outputs))
+    arrays = read_arrays(arguments.run or [])
+    results = evaluate(compile_program(program, state.options.target, arguments.opt_level), arrays)
+    write_arrays(results, arguments.output)
+    return 0
+
+
+def _writable(name: str, outputs: int) -> None:
+    """What can be known of the output file before the work is done."""
+    if not name.endswith((".npz", ".npy")):
+        raise file_error(f"cannot tell the format of `{name}`", "let its name end in .npz, or .npy for one array")
+    if name.endswith(".npy") and outputs != 1:
+        raise file_error(f"`{name}` can hold one array, but there are {outputs}", "let its name end in .npz")
+    if not Path(name).parent.is_dir():
+        raise file_error(f"no folder `{Path(name).parent}`")
+
+
+def read_arrays(given: list[str]) -> dict[str, Any]:
+    """Read `name=file.npy`, `name=file.npz`, `name=file.npz:entry` and `name=3.5`."""
+    arrays: dict[str, Any] = {}
+    for item in given:
+        name, equals, where = item.partition("=")
+        if not equals or not name or not where:
+            raise file_error(f"`{item}` is not of the form NAME=FILE", "write `--run x=x.npy`")
+        if name in arrays:
+            raise file_error(f"`{name}` is given twice")
+        arrays[name] = _number(where) if _number(where) is not None else _load(name, where)
+    return arrays
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _load(name: str, where: str) -> Any:
+    file, _, entry = where.partition(".npz:")
+    file = file + ".npz" if entry else where
+    try:
+        loaded: Any = np.load(file, allow_pickle=False)
+    except FileNotFoundError:
+        folder = Path(file).parent
+        siblings = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+        raise file_error(f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings)) from None
+    except (OSError, ValueError, EOFError) as problem:
+        reason = str(problem).splitlines()[0]
+        raise file_error(f"cannot read `{file}` as an array: {reason}", "write it with `numpy.save`") from None
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        return loaded
+    with loaded:
+        names = list(loaded.files)
+        wanted = entry or (name if name in names else names[0] if len(names) == 1 else "")
+        if wanted not in names:
+            has = f"it has {', '.join(names)}"
+            raise file_error(f"`{file}` has no array `{entry or name}`", has, f"write `{name}={file}:{names[0]}`")
+        return loaded[wanted]
+
+
+def write_arrays(results: dict[str, Any], output: str | None) -> None:
+    """Write results as .npz or .npy; without a file print them."""
+    if output is None or output == "-":
+        with np.printoptions(threshold=200, precision=8):
+            Sink("-").write("\n".join(f"{name} =\n{array}" for name, array in results.items()))
+        return
+    buffer = io.BytesIO()
+    if output.endswith(".npy"):
+        np.save(buffer, next(iter(results.values())))
+    else:
+        np.savez(buffer, **results)
+    Sink(output).write(buffer.getvalue())

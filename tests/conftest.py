@@ -1,0 +1,29 @@
+"""Settings of all tests."""
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# The oracle computes in double precision, on the CPU; read when JAX is imported.
+os.environ["JAX_ENABLE_X64"] = "1"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+# The same examples in every run: a red test is red for everyone. HYPOTHESIS_PROFILE=search draws new ones.
+hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile("search", deadline=None, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
+
+
+@pytest.fixture(autouse=True)
+def plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No colours, and lines as wide as the tests expect them."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top folder of the project."""
+    return Path(__file__).parent.parent

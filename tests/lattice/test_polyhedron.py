@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import islpy as isl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
+from tadc.lattice.polyhedron import NEVER, floor_facts, implied, irredundant, is_empty, normalised
+from tests.lattice.support import constraints, forms, isl_form, isl_set
+
+NAMES = ["i", "j", "k"]
+I, J, K, N = map(Affine.var, ["i", "j", "k", "n"])
+
+
+def isl_implied(form: Affine, facts: list[Constraint], names: list[str] = NAMES) -> bool:
+    return isl_set(names, facts).is_subset(isl.Set(f"{{ [{', '.join(names)}] : {isl_form(form)} >= 0 }}"))
+
+
+systems = st.tuples(
+    st.lists(st.integers(1, 9), min_size=3, max_size=3), st.lists(constraints(NAMES), max_size=4)
+).map(lambda drawn: [*box(NAMES, drawn[0]), *drawn[1]])
+
+
+@st.composite
+def differences(draw: st.DrawFn) -> Affine:
+    """x - y + c, or x + c, or c - x: any set of these has integral vertices, so rational proofs are complete."""
+    first, second = draw(st.permutations([*NAMES, None]))[:2]
+    terms: dict[str, int] = {}
+    if first:
+        terms[first] = 1
+    if second:
+        terms[second] = -1
+    return Affine.of({**terms}, draw(st.integers(-4, 8)))
+
+
+@given(forms(NAMES), systems)
+@settings(max_examples=250, deadline=None)
+def test_implied_is_true(form: Affine, facts: list[Constraint]) -> None:
+    for constant in (0, 4, 12):
+        if implied(form + constant, facts):
+            assert isl_implied(form + constant, facts)
+
+
+@given(differences(), st.lists(differences().map(Constraint), max_size=6))
+@settings(max_examples=250, deadline=None)
+def test_implied_is_complete_where_vertices_are_integral(form: Affine, facts: list[Constraint]) -> None:
+    assert implied(form, facts) == isl_implied(form, facts)
+
+
+@given(systems)
+@settings(max_examples=150, deadline=None)
+def test_empty_is_true(rows: list[Constraint]) -> None:
+    if is_empty(rows):
+        assert isl_set(NAMES, rows).is_empty()
+
+
+@given(st.lists(differences().map(Constraint), max_size=7))
+@settings(max_examples=150, deadline=None)
+def test_empty_is_complete_where_vertices_are_integral(rows: list[Constraint]) -> None:
+    assert is_empty(rows) == isl_set(NAMES, rows).is_empty()
+
+
+@given(systems, st.lists(constraints(NAMES), max_size=5))
+@settings(max_examples=200, deadline=None)
+def test_irredundant_keeps_the_set(facts: list[Constraint], rows: list[Constraint]) -> None:
+    kept = irredundant(rows, facts)
+    assert isl_set(NAMES, [*facts, *kept]).is_equal(isl_set(NAMES, [*facts, *rows]))
+    assert kept == [NEVER] or all(row in map(normalised, rows) for row in kept)
+
+
+@given(
+    st.lists(differences().map(Constraint), max_size=4), st.lists(differences().map(Constraint), max_size=6)
+)
+@settings(max_examples=200, deadline=None)
+def test_irredundant_leaves_no_row_that_follows(facts: list[Constraint], rows: list[Constraint]) -> None:
+    kept = irredundant(rows, facts)
+    whole = isl_set(NAMES, [*facts, *rows])
+    assert isl_set(NAMES, [*facts, *kept]).is_equal(whole)
+    for row in kept if kept != [NEVER] else []:
+        others = [other for other in kept if other is not row]
+        assert not isl_set(NAMES, [*facts, *others]).is_equal(whole)
+
+
+def test_facts_that_only_integers_know() -> None:
+    assert implied(I - 1, [at_least_zero(3 * I - 1)])
+    assert is_empty([at_least_zero(3 * I - 1), at_least_zero(2 - 3 * I)])
+    assert is_empty([equals_zero(2 * I - 2 * J - 1)])
+    assert is_empty([equals_zero(2 * I - J), equals_zero(2 * K - J - 1)])
+    assert not implied(I - 2, [at_least_zero(3 * I - 1)])
+
+
+def test_floors_bring_their_definitions() -> None:
+    facts = box(["i"], [10])
+    assert implied(4 - I.floordiv(2), facts)
+    assert not implied(3 - I.floordiv(2), facts)
+    assert implied(2 - I.mod(3), [])
+    assert not implied(1 - I.mod(3), [])
+    assert implied(I.floordiv(2) - 3, [equals_zero(I - 7)])
+    assert implied(3 - I.floordiv(2).floordiv(2), [at_least_zero(15 - I)])
+    assert floor_facts([I.floordiv(3)]) == [
+        at_least_zero(I - 3 * I.floordiv(3)),
+        at_least_zero(3 * I.floordiv(3) - I + 2),
+    ]
+
+
+def test_divisibility_of_four_gives_that_of_two() -> None:
+    facts = [equals_zero(I.mod(4))]
+    assert implied(-I.mod(2), facts)
+    assert is_empty([*facts, equals_zero((I + 1).mod(2))])
+
+
+def test_symbolic_sizes() -> None:
+    facts = [*box(["i", "j"], [N, N]), at_least_zero(I - J)]
+    assert implied(N - 1, facts)
+    assert implied(2 * N - 2 - I - J, facts)
+    assert not implied(I - J - 1, facts)
+    assert not implied(9 - I, facts)
+
+
+def test_contradictions_imply_everything() -> None:
+    nothing = [at_least_zero(I - 3), at_least_zero(2 - I)]
+    assert implied(J, nothing)
+    assert implied(Affine.const(-1), nothing)
+    assert not implied(Affine.const(-1), [])
+    assert irredundant([at_least_zero(J)], nothing) == [NEVER]
+    assert irredundant([at_least_zero(I - 3), at_least_zero(2 - I)], []) == [NEVER]
+    assert irredundant([equals_zero(2 * I - 1)], []) == [NEVER]
+
+
+def test_the_row_that_is_easier_to_read_stays() -> None:
+    rows = [equals_zero(I - J), at_least_zero(2 * I + J - 3), at_least_zero(J - 1)]
+    assert list(map(str, irredundant(rows, []))) == ["i - j = 0", "j - 1 >= 0"]
+    twice = [at_least_zero(4 * I - 7), at_least_zero(I - 2)]
+    assert list(map(str, irredundant(twice, []))) == ["i - 2 >= 0"]
+
+
+def test_answers_do_not_depend_on_earlier_questions() -> None:
+    facts = [*box(["i", "j", "k"], [9, 9, 9]), at_least_zero(I + J - 2 * K - 1)]
+    questions = [I + 8 - J, J - K, 16 - I - J, 7 - K, 8 - K, I + J - 1, I + J - 2, I - K + 4]
+    fresh = [isl_implied(question, facts) for question in questions]
+    assert [implied(question, facts) for question in reversed(questions)] == fresh[::-1]

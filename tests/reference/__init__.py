@@ -1,0 +1,1 @@
+"""What the compiler is tested against: JAX through gathers, sharing no code with it."""

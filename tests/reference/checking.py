@@ -1,0 +1,179 @@
+"""A program against its reference: the value and every gradient, order by order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+import tadc
+from tests.reference.autodiff import Function, pullback
+
+type Arrays = Mapping[str, NDArray[np.floating]]
+
+#: Step and tolerance of central differences in f64.
+STEP, DIFFERENCE_TOLERANCE = 1e-5, 1e-5
+
+
+class Layout(Protocol):
+    """How the reference holds a tensor."""
+
+    def encode(self, array: NDArray[np.floating]) -> Array:
+        """The reference's form of an array."""
+        ...
+
+    def decode(self, array: Array, shape: tuple[int, ...]) -> NDArray[np.floating]:
+        """The array of this shape that the reference holds."""
+        ...
+
+
+class Dense:
+    """As it is."""
+
+    def encode(self, array: NDArray[np.floating]) -> Array:
+        """See Layout."""
+        return jnp.asarray(array)
+
+    def decode(self, array: Array, shape: tuple[int, ...]) -> NDArray[np.floating]:
+        """See Layout."""
+        assert array.shape == shape
+        return np.asarray(array)
+
+
+def check(
+    program: str,
+    reference: Function,
+    inputs: Arrays,
+    *,
+    order: int = 1,
+    wrt: str | Sequence[str] | None = None,
+    reprinted: int = 1,
+    differences: bool = False,
+    tolerance: float = 1e-9,
+    layout: Layout | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    seed: int = 0,
+) -> None:
+    """Assert that a program and its derivatives up to `order` compute what `reference` does.
+
+    Order n is `vjp` applied n times, with respect to `wrt` (None: every input, the cotangents included). Every
+    derivative up to order `reprinted` is also printed, read back and compared. `differences` compares the
+    first gradients to central differences of the program's own value. `shapes` are those of the program's
+    outputs; by default the reference's own.
+    """
+    layout = layout or Dense()
+    rng = np.random.default_rng(seed)
+    arrays = dict(inputs)
+    encoded = {name: layout.encode(array) for name, array in arrays.items()}
+    function = tadc.function(program)
+    shapes = shapes or {name: array.shape for name, array in reference(encoded).items()}
+    for level in range(order + 1):
+        if level:
+            value = function
+            function, reference, shapes = _differentiate(function, reference, wrt, arrays)
+            outputs = _call(value, arrays)
+            for output, name in function.cotangents.items():
+                assert name not in arrays, f"the cotangent {name} takes the name of an input"
+                shape, dtype = outputs[output].shape, outputs[output].dtype
+                arrays[name] = rng.uniform(-1, 1, shape).astype(dtype)
+                encoded[name] = layout.encode(arrays[name])
+            if differences and level == 1:
+                _compare_to_differences(value, function, arrays)
+        expected = reference(encoded)
+        place = f"order {level}"
+        _compare(function, arrays, expected, shapes, layout, tolerance, place)
+        if 1 <= level <= reprinted:
+            text = str(function)
+            again = tadc.function(text)
+            assert tuple(again.inputs) == tuple(function.inputs), f"{place}, reprinted:\n{text}"
+            place = f"{place}, reprinted"
+            _compare(again, arrays, expected, shapes, layout, tolerance, place)
+
+
+def _differentiate(
+    function: tadc.Function, reference: Function, wrt: str | Sequence[str] | None, arrays: Arrays
+) -> tuple[tadc.Function, Function, dict[str, tuple[int, ...]]]:
+    """Both sides' derivative, and the shapes of its outputs."""
+    derivative = tadc.vjp(function, wrt=wrt)
+    asked = tuple(function.inputs) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    assert set(derivative.gradients) == set(asked)
+    assert set(derivative.cotangents) == set(function.outputs)
+    assert set(derivative.outputs) == set(derivative.gradients.values())
+    assert set(derivative.inputs) == {*function.inputs, *derivative.cotangents.values()}
+    pulled = pullback(reference, derivative.cotangents, derivative.gradients)
+    shapes = {gradient: arrays[name].shape for name, gradient in derivative.gradients.items()}
+    return derivative, pulled, shapes
+
+
+def _call(function: tadc.Function, arrays: Arrays) -> dict[str, NDArray[np.floating]]:
+    """Outputs by name. One output comes as the array itself, several as a named tuple in order."""
+    result = function(**arrays)
+    names = tuple(function.outputs)
+    if len(names) == 1:
+        return {names[0]: np.asarray(result)}
+    assert tuple(result._fields) == names
+    return {name: np.asarray(getattr(result, name)) for name in names}
+
+
+def _compare(
+    function: tadc.Function,
+    arrays: Arrays,
+    expected: Mapping[str, Array],
+    shapes: Mapping[str, tuple[int, ...]],
+    layout: Layout,
+    tolerance: float,
+    place: str,
+) -> None:
+    found = _call(function, arrays)
+    assert set(found) == set(expected), place
+    for name, got in found.items():
+        want = layout.decode(expected[name], shapes[name])
+        assert_close(got, want, tolerance, lambda name=name: f"{place}, {name} of\n{function}")
+
+
+def assert_close(
+    got: NDArray[np.floating],
+    want: NDArray[np.floating],
+    tolerance: float,
+    describe: Callable[[], str],
+) -> None:
+    """Assert the same shape, the same type and |error| <= tolerance * (1 + max |want|)."""
+    assert got.shape == want.shape, f"shape {got.shape}, not {want.shape}: {describe()}"
+    assert got.dtype == want.dtype, f"type {got.dtype}, not {want.dtype}: {describe()}"
+    if not want.size:
+        return
+    assert np.isfinite(want).all(), f"the reference itself is not finite: {describe()}"
+    error = np.abs(got - want)
+    limit = tolerance * (1 + np.abs(want).max())
+    # A NaN is not below the limit.
+    if not (error <= limit).all():
+        worst = np.unravel_index(np.argmax(np.where(np.isnan(error), np.inf, error)), error.shape)
+        point = ", ".join(str(int(p)) for p in worst)
+        raise AssertionError(f"at [{point}]: {got[worst]!r}, not {want[worst]!r}: {describe()}")
+
+
+def _compare_to_differences(value: tadc.Function, derivative: tadc.Function, arrays: Arrays) -> None:
+    """Assert that gradients are within DIFFERENCE_TOLERANCE of central differences of the program's value."""
+    gradients = _call(derivative, arrays)
+    primal = {name: arrays[name] for name in value.inputs}
+    for name, gradient in derivative.gradients.items():
+        want = np.empty_like(arrays[name])
+        for point in np.ndindex(want.shape):
+            slope = 0.0
+            for side in (1, -1):
+                moved = arrays[name].copy()
+                moved[point] += side * STEP
+                outputs = _call(value, {**primal, name: moved})
+                for output, cotangent in derivative.cotangents.items():
+                    slope += side * float(np.sum(outputs[output] * arrays[cotangent]))
+            want[point] = slope / (2 * STEP)
+        assert_close(
+            gradients[gradient],
+            want,
+            DIFFERENCE_TOLERANCE,
+            lambda gradient=gradient: f"{gradient} against central differences\n{derivative}",
+        )
