@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tadc.backend.errors import backend_error
+from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.math_calls import replace_math_ops
 from tadc.backend.target import Target
 from tadc.dialect import mlir
@@ -74,7 +75,7 @@ def translate(module: ir.Module) -> str:
                 [f"at {str(op.location).removeprefix('loc(').removesuffix(')')}"],
                 ["lower it to the llvm dialect first"],
             )
-    return mlir.llvm.translate_module_to_llvmir(root)
+    return to_older_llvm(mlir.llvm.translate_module_to_llvmir(root))
 
 
 def _has_translation(name: str) -> bool:

@@ -37,7 +37,7 @@ def toolkit_file(path: str) -> Path | None:
     return None
 
 
-def generate_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> str:
+def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> str:
     """PTX for compute capability `sm / 10` of the LLVM IR text of a gpu module.
 
     Functions `__nv_*` come from libdevice where it is installed, else from our own. No

@@ -29,6 +29,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Generator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from tadc.dialect import text_reader, text_writer
@@ -38,11 +39,13 @@ from tadc.dialect.reader import place_of
 from tadc.dialect.text_tokens import Rebuilt, Tokens
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.frontend.suggest import did_you_mean
 
 _BUFFER = "-"  # what MLIR calls a text that it parses from memory
 _UNREADABLE = ("TAD0601", "cannot read the IR")
 _INVALID = ("TAD0602", "the IR is not valid")
 _ARGUMENT = re.compile(r"%(?!arg\d+\b)([A-Za-z$._-][\w$.-]*)", re.A)
+_UNKNOWN = re.compile(r"(?:custom op|unregistered operation) '(tad\.\w*)'")
 _NOISE = ("see current operation", "Available dialects")
 _VERIFIER = re.compile(r"'[\w.]+' op ")
 
@@ -83,7 +86,7 @@ def parse_module(text: str, context: ir.Context, filename: str = "<stdin>") -> A
             module = ir.Module.parse(generic.text, context)
     except ir.MLIRError as error:
         found = [_diagnostic(d, _headline(d), places) for d in error.error_diagnostics]
-        raise CompileError(found or [Diagnostic(*_UNREADABLE, source=source)]) from None
+        raise CompileError(found or [_silent(source)]) from None
     places.settle(module)
     return module
 
@@ -195,6 +198,8 @@ def _diagnostic(diagnostic: Any, headline: tuple[str, str], places: _Places | No
         made.message += f": {text}"
         if place := place_of(diagnostic.location):
             made.notes.append(f"at {place.file}:{place.line}:{place.column}")
+    if unknown := _UNKNOWN.match(text):
+        made.helps += did_you_mean(unknown.group(1), text_reader.OPS)
     for note in diagnostic.notes:
         offset = places.offset(note.location) if places else None
         if note.message.startswith(_NOISE):
@@ -204,6 +209,14 @@ def _diagnostic(diagnostic: Any, headline: tuple[str, str], places: _Places | No
         else:
             made.notes.append(_first_line(note.message))
     return made
+
+
+def _silent(source: Source) -> Diagnostic:
+    """For MLIR's only error without a word: a `tad` op in neither of its forms."""
+    tokens = Tokens(source.text)
+    ops = (t for t, after in pairwise(tokens) if t.text.startswith("tad.") and after.text in ("=", ",", "}"))
+    labels = [Label(Span(t.start, t.end), "neither an op nor an attribute") for t in ops]
+    return Diagnostic(*_UNREADABLE, labels[0] if labels else None, source=source)
 
 
 def _first_line(message: str) -> str:

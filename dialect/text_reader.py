@@ -14,6 +14,10 @@ from tadc.frontend.source import Source, Span
 
 def read(source: Source) -> Rebuilt:
     """The generic form, one line a line; raises CompileError (TAD0601) where it does not read."""
+    if "tad." not in source.text:
+        whole = Rebuilt(source.text)
+        whole.copy_to(len(source.text))
+        return whole
     try:
         return _Reader(source).run()
     except TextError as error:
@@ -41,22 +45,12 @@ class _Reader(Cursor):
         self.out = Rebuilt(source.text)
         self.ends: dict[int, Callable[[], None]] = {}
         self.scopes: list[set[str]] = []
-        self.readers: dict[str, Callable[[_Op], None]] = {
-            "tad.map": self.map,
-            "tad.sum": self.sum_op,
-            "tad.guard": self.guard,
-            "tad.read": self.read_op,
-            "tad.index": self.index_op,
-            "tad.value_of": self.value_of,
-            "tad.apply": self.apply,
-            "tad.yield": self.yield_op,
-        }
 
     def run(self) -> Rebuilt:
         while self.token.kind != "end":
             if self.at in self.ends:
                 self.ends.pop(self.at)()
-            elif self.token.kind == "word" and self.token.text in self.readers and self.is_op():
+            elif self.token.kind == "word" and self.token.text in OPS and self.is_op():
                 self.op()
             else:
                 self.at += 1
@@ -73,7 +67,7 @@ class _Reader(Cursor):
         named = at >= 2 and tokens.is_at(at - 1, "=") and tokens[at - 2].kind == "value"
         self.out.copy_to(self.token.start)
         op = _Op(self.take(), tokens[at - 2].text[1:] if named else "")
-        self.readers[op.token.text](op)
+        OPS[op.token.text](self, op)
 
     # -- ops with regions ----------------------------------------------------------------------
 
@@ -306,6 +300,19 @@ class _Reader(Cursor):
             self.expect_kind("word", "a type")
         start, self.at = self.at, self.tokens.after_angles(self.at)
         return self.tokens.flat(start, self.at)
+
+
+#: Reads each op, its name consumed.
+OPS: dict[str, Callable[[_Reader, _Op], None]] = {
+    "tad.map": _Reader.map,
+    "tad.sum": _Reader.sum_op,
+    "tad.guard": _Reader.guard,
+    "tad.read": _Reader.read_op,
+    "tad.index": _Reader.index_op,
+    "tad.value_of": _Reader.value_of,
+    "tad.apply": _Reader.apply,
+    "tad.yield": _Reader.yield_op,
+}
 
 
 def _quoted(text: str) -> str:

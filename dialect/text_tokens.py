@@ -51,6 +51,9 @@ class Tokens(list[Token]):
         for index, token in enumerate(self):
             if token.kind != "mark":
                 continue
+            if token.text == "}":  # a bracket left open in a region ends with it
+                while opened and self[opened[-1]].text != "{":
+                    opened.pop()
             if token.text in _CLOSING:
                 opened.append(index)
             elif opened and token.text == _CLOSING[self[opened[-1]].text]:

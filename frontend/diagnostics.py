@@ -43,3 +43,7 @@ class CompileError(Exception):
         from tadc.frontend.render import render
 
         return "\n\n".join(render(d) for d in self.diagnostics)
+
+
+class ArgumentError(CompileError, ValueError):
+    """Arguments that a compiled function cannot take; `diagnostics` holds all that is wrong with them."""

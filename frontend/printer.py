@@ -21,7 +21,7 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.frontend.print_sum import loop_nest
+from tadc.lattice.nest import loop_nest
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.affine import Affine, Constraint, box

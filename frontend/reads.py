@@ -86,6 +86,9 @@ class ReadChecker:
             found = self.names.resolve(name, span, setting.scope)
             if isinstance(found, Tensor):
                 return found
+            if isinstance(found, Index) and name in self.names.sites:
+                # The index that took the tensor's name is what was reported.
+                raise Rejected
             kind = "an index" if isinstance(found, Index) else "a size"
             label = "only tensors have elements"
             raise Rejected(error("TAD0212", f"`{name}` is {kind}, not a tensor", span, label))

@@ -283,16 +283,22 @@ class Terms:
     ) -> Term:
         """Apply `rule` to every index form that depends on one of `names`."""
         memo: dict[int, Term] = {}
-
-        def visit(node: Term) -> Term:
+        stack = [term]  # terms may be deeper than Python's stack
+        while stack:
+            node = stack[-1]
+            if node.number in memo:
+                stack.pop()
+                continue
             if node.free.isdisjoint(names):
-                return node
-            done = memo.get(node.number)
-            if done is None:
-                done = memo[node.number] = self.rebuild(node, [visit(t) for t in operands(node)], rule)
-            return done
-
-        return visit(term)
+                memo[node.number] = node
+                continue
+            below = operands(node)
+            waiting = [t for t in below if t.number not in memo]
+            if waiting:
+                stack += waiting
+                continue
+            memo[node.number] = self.rebuild(node, [memo[t.number] for t in below], rule)
+        return memo[term.number]
 
     def rebuild(
         self, node: Term, below: Sequence[Term], rule: Callable[[Affine], Affine] = lambda form: form

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from math import gcd
 
 from tadc.lattice.affine import Affine, Constraint, Floor
-from tadc.lattice.polyhedron import NEVER, floor_facts, irredundant, is_empty, normalised
+from tadc.lattice.polyhedron import (
+    NEVER,
+    floor_facts,
+    irredundant,
+    is_empty,
+    normalised,
+    tightened,
+    without_floor,
+)
 
 LIMIT = 2000
 """The most rows that an elimination may make."""
@@ -73,6 +81,7 @@ def open_bounds(
     """The same, where a side without a bound is left empty."""
     inside = set(binders)
     rows = irredundant([_solved_for_innermost(row, binders) for row in rows], facts)
+    exact = _exact_floors(facts)
     if NEVER in rows or is_empty((*rows, *facts)):
         return tuple(_never(name) for name in binders)
     for row in rows:
@@ -84,9 +93,9 @@ def open_bounds(
     levels: list[Level] = []
     known = list(facts)
     for name in binders:
-        needed = irredundant(rows_of[name], known)
+        needed = irredundant([tightened(row, known) for row in rows_of[name]], known)
         # What is known can be empty where the rational shadow of the rows is not.
-        levels.append(_never(name) if NEVER in needed else _level(name, needed))
+        levels.append(_never(name) if NEVER in needed else _level(name, needed, exact))
         known += needed
     return tuple(levels)
 
@@ -130,24 +139,46 @@ def _project(atom: str | Floor, rows: Sequence[Constraint], facts: Sequence[Cons
     return irredundant(made, facts)
 
 
-def _solved_for_innermost(row: Constraint, binders: Sequence[str]) -> Constraint:
-    """The row with its innermost binder out of floors: `x // 2 >= i` is `x >= 2*i`."""
+def bounds_innermost(form: Affine, binders: Sequence[str]) -> bool:
+    """Whether `form >= 0` is a bound of the innermost binder in it, or has no binder."""
+    return _solve_for_innermost(Constraint(form), binders) is not None
+
+
+def _solve_for_innermost(row: Constraint, binders: Sequence[str]) -> Constraint | None:
+    """The row with its innermost binder out of floors: `x // 2 >= i` is `x >= 2*i`; None if that cannot be."""
     while True:
         name = next((b for b in reversed(binders) if b in row.form.variables), None)
         atoms = [(a, k) for a, k in row.form.terms if name in (a.variables if isinstance(a, Floor) else (a,))]
         if name is None or atoms == [(name, row.form.coefficient(name))]:
             return row
-        atom, k = atoms[0]
-        if len(atoms) > 1 or row.equality or not isinstance(atom, Floor):
-            raise ValueError(f"`{row}` does not bound `{name}`")
-        rest = row.form - Affine.atom(atom) * k
-        if k > 0:
-            row = Constraint(atom.numerator + rest.floordiv(k) * atom.denominator)
-        else:
-            row = Constraint(rest.floordiv(-k) * atom.denominator + (atom.denominator - 1) - atom.numerator)
+        atom = atoms[0][0]
+        solved = without_floor(row, atom) if len(atoms) == 1 and isinstance(atom, Floor) else None
+        if solved is None:
+            return None
+        row = solved
 
 
-def _level(name: str, rows: Sequence[Constraint]) -> Level:
+def _solved_for_innermost(row: Constraint, binders: Sequence[str]) -> Constraint:
+    solved = _solve_for_innermost(row, binders)
+    if solved is None:
+        raise ValueError(f"`{row}` does not bound its innermost loop variable")
+    return solved
+
+
+def _exact_floors(facts: Sequence[Constraint]) -> frozenset[Floor]:
+    """The floors `e // c` for which a fact says `e - c*(e // c) = 0`."""
+    return frozenset(
+        atom
+        for fact in facts
+        if fact.equality
+        for atom, k in fact.form.terms
+        if isinstance(atom, Floor)
+        and abs(k) == atom.denominator
+        and fact.form == (atom.numerator - Affine.atom(atom) * atom.denominator) * (1 if k < 0 else -1)
+    )
+
+
+def _level(name: str, rows: Sequence[Constraint], exact: frozenset[Floor]) -> Level:
     lower: list[Bound] = []
     upper: list[Bound] = []
     for row in rows:
@@ -155,10 +186,22 @@ def _level(name: str, rows: Sequence[Constraint]) -> Level:
             k = form.coefficient(name)
             rest = form - Affine.var(name) * k
             if k > 0:
-                lower.append(Bound(-rest, k))
+                lower.append(_without_exact(Bound(-rest, k), exact))
             else:
-                upper.append(Bound(rest, -k))
+                upper.append(_without_exact(Bound(rest, -k), exact))
     return Level(name, tuple(sorted(lower, key=_reading)), tuple(sorted(upper, key=_reading)))
+
+
+def _without_exact(bound: Bound, exact: frozenset[Floor]) -> Bound:
+    """The same bound without a floor in the division: `(b // 2) / 3` is `b / 6` where b is even."""
+    form, divisor = bound.form, bound.divisor
+    for atom, _ in bound.form.terms:
+        if divisor > 1 and isinstance(atom, Floor) and atom in exact:
+            scale = atom.denominator // gcd(atom.denominator, form.coefficient(atom))
+            k = form.coefficient(atom) * scale
+            form = (form * scale) - Affine.atom(atom) * k + atom.numerator * (k // atom.denominator)
+            divisor *= scale
+    return Bound(form, divisor)
 
 
 def _reading(bound: Bound) -> tuple[bool, bool, str]:

@@ -16,7 +16,17 @@ from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.simplex import Linear
 from tadc.lattice.system import System, floor_facts
 
-__all__ = ["NEVER", "floor_facts", "implied", "irredundant", "is_empty", "normalised"]
+__all__ = [
+    "NEVER",
+    "floor_facts",
+    "implied",
+    "irredundant",
+    "is_empty",
+    "normalised",
+    "quotient",
+    "tightened",
+    "without_floor",
+]
 
 NEVER = Constraint(Affine.const(-1))
 """The row that no point satisfies."""
@@ -37,6 +47,47 @@ def _implied(form: Affine, facts: tuple[Constraint, ...]) -> bool:
 def is_empty(rows: Sequence[Constraint]) -> bool:
     """Whether it is proven that no integer point satisfies all rows."""
     return _system(tuple(rows)).empty
+
+
+def quotient(form: Affine, divisor: int, facts: Sequence[Constraint]) -> int | None:
+    """The value of `form // divisor` if it is proven to be the same wherever the facts hold."""
+    if form.is_constant:
+        return form.constant // divisor
+    known = tuple(facts)
+    value = _with_floors([form], known).value(form)
+    if value is None:
+        return None
+    found = value // divisor
+    rest = form - found * divisor
+    return found if implied(rest, known) and implied(divisor - 1 - rest, known) else None
+
+
+def tightened(row: Constraint, facts: Sequence[Constraint]) -> Constraint:
+    """The same row where the facts hold, without terms that only fill a remainder.
+
+    With `0 <= b <= 2`, `3*q + b - 5 >= 0` is `q - 1 >= 0` exactly if b - 5 stays between
+    two multiples of 3.
+    """
+    row = normalised(row)
+    if row.equality:
+        return row
+    for modulus in sorted({abs(k) for _, k in row.form.terms if abs(k) > 1}, reverse=True):
+        multiple = tuple((atom, k // modulus) for atom, k in row.form.terms if k % modulus == 0)
+        rest = row.form - Affine(multiple, 0) * modulus
+        if rest.terms and (whole := quotient(rest, modulus, facts)) is not None:
+            return tightened(Constraint(Affine(multiple, whole)), facts)
+    return row
+
+
+def without_floor(row: Constraint, atom: Floor) -> Constraint | None:
+    """An inequality solved for a floor: `x // 2 >= i` is `x >= 2*i`; None where that is not exact."""
+    k = row.form.coefficient(atom)
+    rest = row.form - Affine.atom(atom) * k
+    if not k or row.equality:
+        return None
+    if k > 0:
+        return Constraint(atom.numerator + rest.floordiv(k) * atom.denominator)
+    return Constraint(rest.floordiv(-k) * atom.denominator + (atom.denominator - 1) - atom.numerator)
 
 
 @lru_cache(maxsize=1 << 10)

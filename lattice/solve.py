@@ -15,7 +15,16 @@ from math import gcd
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
-from tadc.lattice.polyhedron import NEVER, implied, irredundant, is_empty, normalised
+from tadc.lattice.determined import determined
+from tadc.lattice.polyhedron import (
+    NEVER,
+    implied,
+    irredundant,
+    is_empty,
+    normalised,
+    tightened,
+    without_floor,
+)
 from tadc.lattice.reduction import dot, lll, nearest_plane
 from tadc.lattice.smith import smith
 
@@ -202,35 +211,67 @@ class _Solver:
     def prune(self) -> bool:
         """Drop redundant inequalities; make equalities of those that can only be tight."""
         context = (*self.facts, *self.guards)
-        rows = irredundant([Constraint(self.quotients.simplify(row)) for row in self.inequalities], context)
+        rows = irredundant([Constraint(self._written(row)) for row in self.inequalities], context)
         if NEVER in rows or is_empty((*rows, *context)):
             raise _NoSolution
+        for i, row in enumerate(rows):
+            rows[i] = tightened(row, (*rows[:i], *rows[i + 1 :], *context))
+        rows = irredundant(rows, context)
         self.inequalities = []
         known = (*rows, *context)
         for row in rows:
-            if self.equalities or not implied(-row.form, known):
+            if self.equalities or not self._is_linear(row.form) or not implied(-row.form, known):
                 self.inequalities.append(row.form)
             else:
                 self.equalities.append(row.form)
-        return bool(self.equalities)
+        return bool(self.equalities) or self._determine()
+
+    def _written(self, row: Affine) -> Affine:
+        """The row without exact quotients, but for one that an inner unit coefficient makes a plain bound."""
+        row = self.quotients.simplify(row)
+        inner = next((name for name in reversed(self.unknowns) if row.coefficient(name)), None)
+        return row if inner and abs(row.coefficient(inner)) == 1 else self.quotients.fraction(row)[0]
+
+    def _is_linear(self, form: Affine) -> bool:
+        """Whether no floor has an unknown in it."""
+        return all(atom.variables.isdisjoint(self.unknowns) for atom in form.floors())
+
+    def _determine(self) -> bool:
+        """Replace a loop that runs at most once by its value."""
+        found = determined(self.unknowns, self.inequalities)
+        if found is None:
+            return False
+        name, value, self.inequalities = found
+        self._substitute({name: value})
+        self.unknowns.remove(name)
+        return True
 
     def solution(self, unknowns: Sequence[str]) -> Solution:
         """What has been found."""
         domain: list[Constraint] = []
         for form in self.inequalities:
-            if self._split(form)[0].terms:
-                domain.append(Constraint(form))
+            if form.variables.isdisjoint(self.unknowns):
+                self._guard(_plain(Constraint(form)))
             else:
-                self._guard(Constraint(self.quotients.cleared(form)))
-
-        def value(name: str) -> Affine:
-            return self.quotients.simplify(self.values.get(name, Affine.var(name)))
-
+                domain.append(Constraint(form))
+        names = [*unknowns, *self.floors.values()]
+        values = {name: self.quotients.simplify(self.values.get(name, Affine.var(name))) for name in names}
+        guards = tuple(irredundant(self.guards, self.facts))
+        forms = [*values.values(), *(row.form for row in (*domain, *guards))]
+        used = {atom for form in forms for atom in form.floors()}
         return Solution(
-            guards=tuple(irredundant(self.guards, self.facts)),
-            substitution={name: value(name) for name in unknowns},
-            floors={atom: value(name) for atom, name in self.floors.items()},
+            guards=guards,
+            substitution={name: values[name] for name in unknowns},
+            floors={atom: values[name] for atom, name in self.floors.items()},
             kernel=tuple(self.unknowns),
             domain=tuple(domain),
-            exact=tuple(self.quotients.exact),
+            exact=tuple(pair for atom, pair in self.quotients.exact.items() if atom in used),
         )
+
+
+def _plain(row: Constraint) -> Constraint:
+    """The guard without its only floor: `b // 10 <= 2` is `b <= 29`."""
+    floors = [atom for atom, _ in row.form.terms if isinstance(atom, Floor)]
+    if len(floors) != 1 or (len(row.form.terms) > 1 and abs(row.form.coefficient(floors[0])) > 1):
+        return row
+    return without_floor(row, floors[0]) or row

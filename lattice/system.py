@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import cached_property
 from math import gcd
 from threading import Lock
@@ -124,6 +125,16 @@ class System:
 
         Atoms that the system does not have are numbered in `more`; without it they give None.
         """
+        reduced = self._reduced_form(form, more)
+        if reduced is None:
+            return None
+        coefficients, constant = reduced
+        common = gcd(*coefficients.values())
+        if common > 1:
+            return {v: k // common for v, k in coefficients.items()}, constant // common
+        return coefficients, constant
+
+    def _reduced_form(self, form: Affine, more: dict[str | Floor, int] | None) -> Linear | None:
         atoms = self.atoms
         coefficients: dict[int, int] = {}
         for atom, k in form.terms:
@@ -133,11 +144,7 @@ class System:
                     return None
                 index = more.setdefault(atom, len(atoms) + len(more))
             coefficients[index] = k
-        reduced, constant = self._reduced((coefficients, form.constant))
-        common = gcd(*reduced.values())
-        if common > 1:
-            return {v: k // common for v, k in reduced.items()}, constant // common
-        return reduced, constant
+        return self._reduced((coefficients, form.constant))
 
     def tableau(self, rows: Sequence[Linear] = ()) -> tuple[Tableau, dict[int, int]]:
         """The linear program of normal rows, numbered from 0, and all that the system holds.
@@ -171,6 +178,18 @@ class System:
         if self.states(normal):
             return True
         return not self._refuted(normal) and self._proven(normal)
+
+    def value(self, form: Affine) -> Fraction | None:
+        """The form's value at some rational point where all rows hold; None if one is not at hand."""
+        normal = None if self.contradiction else self._reduced_form(form, None)
+        if normal is None:
+            return None
+        tableau, place = self._program
+        if not tableau.feasible or any(v not in place for v in normal[0]):
+            return None
+        with self._lock:
+            point, den = tableau.vertex
+        return Fraction(sum(k * point[place[v]] for v, k in normal[0].items()), den) + normal[1]
 
     def states(self, row: Linear) -> bool:
         """Whether one row of the system alone is the normal row or a sharper one."""

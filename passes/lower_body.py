@@ -16,7 +16,8 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import EliminationLimit, Level, Unbounded, loop_bounds
+from tadc.lattice.bounds import EliminationLimit, Level, Unbounded
+from tadc.lattice.nest import loop_nest
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 
 
@@ -217,7 +218,7 @@ class BodyLowering:
         mapping = {f"s{i}": self.forms[v] for i, v in enumerate(op.operands)}
         rows = [c.substitute(mapping) for c in found.constraints]
         try:
-            levels = loop_bounds(names, rows, facts)
+            nest = loop_nest(names, rows, facts)
         except Unbounded:
             raise UnsupportedIR("'tad.sum' over an unbounded domain", op.location) from None
         except EliminationLimit as limit:
@@ -229,12 +230,34 @@ class BodyLowering:
             for argument, name in zip(block.arguments, names, strict=True):
                 self.forms[argument] = bound[name]
             inside = facts + tuple(c.substitute(bound) for c in rows)
-            element = self.region(block, inside, at)
-            return [self.create("arith.addf", [type], [values[0], element], at).results[0]]
+            guards = tuple(c.substitute(bound) for c in nest.inside)
+
+            def add(then: Any) -> list[Any]:
+                element = self.region(block, inside, then)
+                return [self.create("arith.addf", [type], [values[0], element], then).results[0]]
+
+            return self.where(guards, [type], add, values, at)
 
         places = dict(zip(names, (a.location for a in block.arguments), strict=True))
         zero = self.constant(type, 0.0, point)
-        return self.nest(levels, {}, [zero], innermost, point, places)[0]
+
+        def loops(at: Any) -> list[Any]:
+            return self.nest(nest.levels, {}, [zero], innermost, at, places)
+
+        return self.where(nest.outside, [type], loops, [zero], point)[0]
+
+    def where(
+        self,
+        rows: Domain,
+        types: Sequence[Any],
+        then: Callable[[Any], list[Any]],
+        otherwise: list[Any],
+        point: Any,
+    ) -> list[Any]:
+        """What `then` makes where all rows hold, else the values given."""
+        if not rows:
+            return then(point)
+        return self.choose(self.holds(rows, point), types, then, lambda at: otherwise, point)
 
     def nest(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tadc.frontend.functions import ALIASES, FUNCTIONS
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
@@ -31,6 +33,15 @@ class Names:
         self.taken.add(name)
         return name
 
+    def index(self, wish: str, besides: Sequence[str]) -> str:
+        """A name for an index: it may shadow other indices, but is no tensor and none of `besides`."""
+        name, number = wish, 0
+        while name in self.tensors or name in besides:
+            number += 1
+            name = f"{wish}_{number}"
+        self.taken.add(name)
+        return name
+
 
 def gradient_indices(program: Program, names: Names) -> dict[str, tuple[str, ...]]:
     """The index names of each tensor's cotangent.
@@ -49,7 +60,7 @@ def gradient_indices(program: Program, names: Names) -> dict[str, tuple[str, ...
         for dimension, found in enumerate(readers[tensor]):
             name = next(iter(found)) if len(found) == 1 else None
             fits = name and name not in chosen and name not in names.tensors
-            chosen.append(name if name and fits else names.free(f"{tensor}_{dimension}"))
+            chosen.append(name if name and fits else names.index(f"{tensor}_{dimension}", chosen))
         result[tensor] = tuple(chosen)
     return result
 

@@ -28,7 +28,7 @@ class Compiled:
 
         Raises ArgumentError that lists all that is wrong with the arguments.
         """
-        found = self.kernel(args, kwargs, out=out)
+        found = self.kernel(args, kwargs, out)
         return self._result(*found) if self._result else found[0]
 
 

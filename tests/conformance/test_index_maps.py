@@ -133,7 +133,7 @@ def _(x: Array, k: Array) -> Array:
 
 @case(
     "guard on several indices",
-    "x: f64[5, 4]\nf[i, j] = if {i + j - 2 >= 0 and i = 2*j} then (x[i, j]**3) else (x[j, 1]**2)",
+    "x: f64[5, 4]\nf[i: 5, j: 4] = if {i + j - 2 >= 0 and i = 2*j} then (x[i, j]**3) else (x[j, 1]**2)",
     order=3,
     x=(5, 4),
 )
@@ -258,7 +258,7 @@ def _(x: Array) -> Array:
 
 @case(
     "reused index",
-    "x: f64[3, 5]\nf[i] = sum{k} (x[i, k]**2) * sum{k}_0^1 (x[k, i]) + sum{k}_1^2 (x[k, k + 2]**2)",
+    "x: f64[3, 5]\nf[i: 3] = sum{k} (x[i, k]**2) * sum{k}_0^1 (x[k, i]) + sum{k}_1^2 (x[k, k + 2]**2)",
     x=(3, 5),
 )
 def _(x: Array) -> Array:

@@ -9,7 +9,7 @@ from tadc.lattice.affine import Affine, Floor, at_least_zero, box
 from tests.lattice.support import forms, isl_form, linear_forms
 
 NAMES = ["i", "j"]
-I, J = map(Affine.var, NAMES)
+i, j = map(Affine.var, NAMES)
 POINTS = [{"i": i, "j": j} for i in range(-7, 8) for j in (-5, -1, 0, 2, 3)]
 
 
@@ -35,36 +35,36 @@ def test_arithmetic_agrees_with_islpy(first: Affine, second: Affine) -> None:
     assert isl_equal(first + second, f"{a} + {b}")
     assert isl_equal(first - 3 * second + 2, f"{a} - 3*{b} + 2")
     assert isl_equal(first.floordiv(4), f"floor({a}/4)")
-    assert isl_equal(first.substitute({"i": J * 2 - 1}), isl_form(first).replace("i", "(2*j - 1)"))
+    assert isl_equal(first.substitute({"i": j * 2 - 1}), isl_form(first).replace("i", "(2*j - 1)"))
 
 
 def test_floors_are_normalised() -> None:
-    assert (6 * I + 4 * J + 3).floordiv(4) == J + (3 * I + 1).floordiv(2)
-    assert (I.floordiv(2) + 1).floordiv(3) == (I + 2).floordiv(6)
-    assert (4 * I + 6).floordiv(8) == (2 * I + 3).floordiv(4)
-    assert str((2 * I + 3).floordiv(4)) == "((i + 1) // 2)"
+    assert (6 * i + 4 * j + 3).floordiv(4) == j + (3 * i + 1).floordiv(2)
+    assert (i.floordiv(2) + 1).floordiv(3) == (i + 2).floordiv(6)
+    assert (4 * i + 6).floordiv(8) == (2 * i + 3).floordiv(4)
+    assert str((2 * i + 3).floordiv(4)) == "((i + 1) // 2)"
     with pytest.raises(ValueError, match="division by 0"):
-        I.floordiv(0)
+        i.floordiv(0)
 
 
 def test_text_reads_positive_terms_first() -> None:
-    assert str(3 - I) == "3 - i"
-    assert str(-I - 2 * J) == "-i - 2*j"
-    assert str(J - I) == "j - i"
+    assert str(3 - i) == "3 - i"
+    assert str(-i - 2 * j) == "-i - 2*j"
+    assert str(j - i) == "j - i"
     assert str(Affine.const(0)) == "0"
-    assert str(at_least_zero(I.floordiv(2) - J)) == "(i // 2) - j >= 0"
+    assert str(at_least_zero(i.floordiv(2) - j)) == "(i // 2) - j >= 0"
 
 
 def test_variables_and_floors_are_found_at_any_depth() -> None:
-    inner = Affine.atom(Floor(I, 2))
-    form = (inner + J).floordiv(3) + 1
+    inner = Affine.atom(Floor(i, 2))
+    form = (inner + j).floordiv(3) + 1
     assert form.variables == {"i", "j"}
     assert [str(atom) for atom in form.floors()] == ["(j + (i // 2)) // 3", "i // 2"]
-    assert form.substitute({"i": Affine.const(4)}) == (J + 2).floordiv(3) + 1
+    assert form.substitute({"i": Affine.const(4)}) == (j + 2).floordiv(3) + 1
 
 
 def test_box() -> None:
-    rows = box(NAMES, [4, J + 2])
+    rows = box(NAMES, [4, j + 2])
     assert [str(row) for row in rows] == ["i >= 0", "3 - i >= 0", "j >= 0", "1 >= 0"]
     assert rows[1].holds({"i": 3})
     assert not rows[1].holds({"i": 4})

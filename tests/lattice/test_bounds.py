@@ -13,7 +13,7 @@ from tadc.lattice.solve import solve
 from tests.lattice.support import brute_force, forms, fresh_names, isl_points, linear_forms, shapes, visit
 
 NAMES = ["i", "j", "k"]
-I, J, K, B, N = map(Affine.var, ["i", "j", "k", "b", "n"])
+i, j, k, b, n = map(Affine.var, ["i", "j", "k", "b", "n"])
 
 Values = list[tuple[int, ...]]
 
@@ -23,10 +23,9 @@ def visited(levels: tuple[Level, ...], point: dict[str, int], names: list[str] =
 
 
 def text(levels: tuple[Level, ...]) -> list[str]:
-    return [
-        f"{level.name}: max {[str(b.ceil()) for b in level.lower]} min {[str(b.floor()) for b in level.upper]}"
-        for level in levels
-    ]
+    lower = {level.name: [str(bound.ceil()) for bound in level.lower] for level in levels}
+    upper = {level.name: [str(bound.floor()) for bound in level.upper] for level in levels}
+    return [f"{name}: max {lower[name]} min {upper[name]}" for name in lower]
 
 
 @given(
@@ -52,7 +51,7 @@ def test_floors_of_outer_loops(shape: list[int], inner: Affine, outer: Affine, f
 @given(shapes(["i", "j"], 7), linear_forms(["j"], 6), st.integers(2, 4), st.sampled_from([1, -1, 2, -2, 3]))
 @settings(max_examples=100, deadline=None)
 def test_floor_of_the_innermost_loop(shape: list[int], numerator: Affine, divisor: int, factor: int) -> None:
-    rows = [*box(["i", "j"], shape), at_least_zero(factor * numerator.floordiv(divisor) + I - 1)]
+    rows = [*box(["i", "j"], shape), at_least_zero(factor * numerator.floordiv(divisor) + i - 1)]
     assert visited(loop_bounds(["i", "j"], rows, []), {}, ["i", "j"]) == brute_force(["i", "j"], shape, rows)
 
 
@@ -79,26 +78,26 @@ def test_conformance(matrix: list[list[int]], least: list[int], shift: int) -> N
 
 def test_bounds_read_as_a_person_would_write_them() -> None:
     facts = box(["b"], [8])
-    rows = [*box(["k"], [5]), at_least_zero(B - K), at_least_zero(K - B + 3), at_least_zero(2 * K - B + 4)]
+    rows = [*box(["k"], [5]), at_least_zero(b - k), at_least_zero(k - b + 3), at_least_zero(2 * k - b + 4)]
     assert text(loop_bounds(["k"], rows, facts)) == ["k: max ['0', 'b - 3'] min ['4', 'b']"]
-    strided = [*box(["k"], [5]), at_least_zero(2 * K - B), at_least_zero(B + 3 - 2 * K)]
+    strided = [*box(["k"], [5]), at_least_zero(2 * k - b), at_least_zero(b + 3 - 2 * k)]
     assert text(loop_bounds(["k"], strided, facts)) == [
         "k: max ['-((-b) // 2)'] min ['4', '((b + 1) // 2) + 1']"
     ]
 
 
 def test_what_facts_or_outer_loops_imply_is_gone() -> None:
-    triangle = [*box(["i", "j"], [N, N]), at_least_zero(I - J)]
+    triangle = [*box(["i", "j"], [n, n]), at_least_zero(i - j)]
     assert text(loop_bounds(["i", "j"], triangle, [])) == [
         "i: max ['0'] min ['n - 1']",
         "j: max ['0'] min ['i']",
     ]
-    rows = [*box(["j"], [9]), at_least_zero(B - J)]
+    rows = [*box(["j"], [9]), at_least_zero(b - j)]
     assert text(loop_bounds(["j"], rows, box(["b"], [5]))) == ["j: max ['0'] min ['b']"]
 
 
 def test_symbolic_sizes() -> None:
-    rows = [*box(["i", "j"], [N, N]), at_least_zero(I + J - N)]
+    rows = [*box(["i", "j"], [n, n]), at_least_zero(i + j - n)]
     levels = loop_bounds(["i", "j"], rows, [])
     for size in range(6):
         assert visited(levels, {"n": size}, ["i", "j"]) == [
@@ -107,7 +106,7 @@ def test_symbolic_sizes() -> None:
 
 
 def test_rounding() -> None:
-    bound = Bound(B - 1, 3)
+    bound = Bound(b - 1, 3)
     for value in range(-7, 8):
         assert bound.floor().evaluate({"b": value}) == (value - 1) // 3
         assert bound.ceil().evaluate({"b": value}) == -((1 - value) // 3)
@@ -115,8 +114,8 @@ def test_rounding() -> None:
 
 def test_an_empty_set_gives_loops_that_do_not_run() -> None:
     for rows in (
-        [at_least_zero(I - 4), at_least_zero(3 - I), *box(["j"], [3])],
-        [*box(["i", "j"], [9, 9]), equals_zero(2 * I - 2 * J - 1)],
+        [at_least_zero(i - 4), at_least_zero(3 - i), *box(["j"], [3])],
+        [*box(["i", "j"], [9, 9]), equals_zero(2 * i - 2 * j - 1)],
         [*box(["i", "j"], [2, 0])],
     ):
         levels = loop_bounds(["i", "j"], rows, [])
@@ -126,19 +125,19 @@ def test_an_empty_set_gives_loops_that_do_not_run() -> None:
 
 def test_unbounded_loops_are_named() -> None:
     with pytest.raises(Unbounded, match="`j` has no upper bound"):
-        loop_bounds(["i", "j"], [*box(["i"], [3]), at_least_zero(J - I)], [])
+        loop_bounds(["i", "j"], [*box(["i"], [3]), at_least_zero(j - i)], [])
 
 
 def test_rows_that_are_no_bound_are_rejected() -> None:
     with pytest.raises(ValueError, match="`b - 3 >= 0` has no loop variable"):
-        loop_bounds(["i"], [*box(["i"], [3]), at_least_zero(B - 3)], [])
+        loop_bounds(["i"], [*box(["i"], [3]), at_least_zero(b - 3)], [])
     with pytest.raises(ValueError, match="does not bound `i`"):
-        loop_bounds(["i"], [*box(["i"], [3]), at_least_zero(I - 3 * I.floordiv(2))], [])
+        loop_bounds(["i"], [*box(["i"], [3]), at_least_zero(i - 3 * i.floordiv(2))], [])
 
 
 def test_the_limit_names_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "LIMIT", 5)
-    rows = [*box(NAMES, [9, 9, 9]), at_least_zero(I + 2 * J - 3 * K + 2), at_least_zero(7 + 2 * K - I - J)]
+    rows = [*box(NAMES, [9, 9, 9]), at_least_zero(i + 2 * j - 3 * k + 2), at_least_zero(7 + 2 * k - i - j)]
     with pytest.raises(EliminationLimit, match=r"more than 5 rows of: .*i \+ 2\*j - 3\*k \+ 2 >= 0"):
         loop_bounds(NAMES, rows, [])
 

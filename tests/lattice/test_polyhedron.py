@@ -9,7 +9,7 @@ from tadc.lattice.polyhedron import NEVER, floor_facts, implied, irredundant, is
 from tests.lattice.support import constraints, forms, isl_form, isl_set
 
 NAMES = ["i", "j", "k"]
-I, J, K, N = map(Affine.var, ["i", "j", "k", "n"])
+i, j, k, n = map(Affine.var, ["i", "j", "k", "n"])
 
 
 def isl_implied(form: Affine, facts: list[Constraint], names: list[str] = NAMES) -> bool:
@@ -23,7 +23,7 @@ systems = st.tuples(
 
 @st.composite
 def differences(draw: st.DrawFn) -> Affine:
-    """x - y + c, or x + c, or c - x: any set of these has integral vertices, so rational proofs are complete."""
+    """x - y + c, x + c or c - x: sets of these have integral vertices, so rational proofs are complete."""
     first, second = draw(st.permutations([*NAMES, None]))[:2]
     terms: dict[str, int] = {}
     if first:
@@ -82,60 +82,60 @@ def test_irredundant_leaves_no_row_that_follows(facts: list[Constraint], rows: l
 
 
 def test_facts_that_only_integers_know() -> None:
-    assert implied(I - 1, [at_least_zero(3 * I - 1)])
-    assert is_empty([at_least_zero(3 * I - 1), at_least_zero(2 - 3 * I)])
-    assert is_empty([equals_zero(2 * I - 2 * J - 1)])
-    assert is_empty([equals_zero(2 * I - J), equals_zero(2 * K - J - 1)])
-    assert not implied(I - 2, [at_least_zero(3 * I - 1)])
+    assert implied(i - 1, [at_least_zero(3 * i - 1)])
+    assert is_empty([at_least_zero(3 * i - 1), at_least_zero(2 - 3 * i)])
+    assert is_empty([equals_zero(2 * i - 2 * j - 1)])
+    assert is_empty([equals_zero(2 * i - j), equals_zero(2 * k - j - 1)])
+    assert not implied(i - 2, [at_least_zero(3 * i - 1)])
 
 
 def test_floors_bring_their_definitions() -> None:
     facts = box(["i"], [10])
-    assert implied(4 - I.floordiv(2), facts)
-    assert not implied(3 - I.floordiv(2), facts)
-    assert implied(2 - I.mod(3), [])
-    assert not implied(1 - I.mod(3), [])
-    assert implied(I.floordiv(2) - 3, [equals_zero(I - 7)])
-    assert implied(3 - I.floordiv(2).floordiv(2), [at_least_zero(15 - I)])
-    assert floor_facts([I.floordiv(3)]) == [
-        at_least_zero(I - 3 * I.floordiv(3)),
-        at_least_zero(3 * I.floordiv(3) - I + 2),
+    assert implied(4 - i.floordiv(2), facts)
+    assert not implied(3 - i.floordiv(2), facts)
+    assert implied(2 - i.mod(3), [])
+    assert not implied(1 - i.mod(3), [])
+    assert implied(i.floordiv(2) - 3, [equals_zero(i - 7)])
+    assert implied(3 - i.floordiv(2).floordiv(2), [at_least_zero(15 - i)])
+    assert floor_facts([i.floordiv(3)]) == [
+        at_least_zero(i - 3 * i.floordiv(3)),
+        at_least_zero(3 * i.floordiv(3) - i + 2),
     ]
 
 
 def test_divisibility_of_four_gives_that_of_two() -> None:
-    facts = [equals_zero(I.mod(4))]
-    assert implied(-I.mod(2), facts)
-    assert is_empty([*facts, equals_zero((I + 1).mod(2))])
+    facts = [equals_zero(i.mod(4))]
+    assert implied(-i.mod(2), facts)
+    assert is_empty([*facts, equals_zero((i + 1).mod(2))])
 
 
 def test_symbolic_sizes() -> None:
-    facts = [*box(["i", "j"], [N, N]), at_least_zero(I - J)]
-    assert implied(N - 1, facts)
-    assert implied(2 * N - 2 - I - J, facts)
-    assert not implied(I - J - 1, facts)
-    assert not implied(9 - I, facts)
+    facts = [*box(["i", "j"], [n, n]), at_least_zero(i - j)]
+    assert implied(n - 1, facts)
+    assert implied(2 * n - 2 - i - j, facts)
+    assert not implied(i - j - 1, facts)
+    assert not implied(9 - i, facts)
 
 
 def test_contradictions_imply_everything() -> None:
-    nothing = [at_least_zero(I - 3), at_least_zero(2 - I)]
-    assert implied(J, nothing)
+    nothing = [at_least_zero(i - 3), at_least_zero(2 - i)]
+    assert implied(j, nothing)
     assert implied(Affine.const(-1), nothing)
     assert not implied(Affine.const(-1), [])
-    assert irredundant([at_least_zero(J)], nothing) == [NEVER]
-    assert irredundant([at_least_zero(I - 3), at_least_zero(2 - I)], []) == [NEVER]
-    assert irredundant([equals_zero(2 * I - 1)], []) == [NEVER]
+    assert irredundant([at_least_zero(j)], nothing) == [NEVER]
+    assert irredundant([at_least_zero(i - 3), at_least_zero(2 - i)], []) == [NEVER]
+    assert irredundant([equals_zero(2 * i - 1)], []) == [NEVER]
 
 
 def test_the_row_that_is_easier_to_read_stays() -> None:
-    rows = [equals_zero(I - J), at_least_zero(2 * I + J - 3), at_least_zero(J - 1)]
+    rows = [equals_zero(i - j), at_least_zero(2 * i + j - 3), at_least_zero(j - 1)]
     assert list(map(str, irredundant(rows, []))) == ["i - j = 0", "j - 1 >= 0"]
-    twice = [at_least_zero(4 * I - 7), at_least_zero(I - 2)]
+    twice = [at_least_zero(4 * i - 7), at_least_zero(i - 2)]
     assert list(map(str, irredundant(twice, []))) == ["i - 2 >= 0"]
 
 
 def test_answers_do_not_depend_on_earlier_questions() -> None:
-    facts = [*box(["i", "j", "k"], [9, 9, 9]), at_least_zero(I + J - 2 * K - 1)]
-    questions = [I + 8 - J, J - K, 16 - I - J, 7 - K, 8 - K, I + J - 1, I + J - 2, I - K + 4]
+    facts = [*box(["i", "j", "k"], [9, 9, 9]), at_least_zero(i + j - 2 * k - 1)]
+    questions = [i + 8 - j, j - k, 16 - i - j, 7 - k, 8 - k, i + j - 1, i + j - 2, i - k + 4]
     fresh = [isl_implied(question, facts) for question in questions]
     assert [implied(question, facts) for question in reversed(questions)] == fresh[::-1]

@@ -248,7 +248,8 @@ from tadc.lattice.solve import solve
 from tests.lattice.support import fresh_names
 i, j, k, l, b, c = map(Affine.var, "ijklbc")
 facts = box("bc", [90, 9])
-rows = [*box("ijkl", [9, 8, 5, 4]), equals_zero(6*i + 10*j + 15*k - b), equals_zero((i + l).floordiv(2) + k.mod(3) - c)]
+rows = [*box("ijkl", [9, 8, 5, 4]), equals_zero(6*i + 10*j + 15*k - b)]
+rows += [equals_zero((i + l).floordiv(2) + k.mod(3) - c)]
 solution = solve("ijkl", rows, facts, fresh_names())
 print(solution)
 print(loop_bounds(solution.kernel, solution.domain, [*facts, *solution.guards]))

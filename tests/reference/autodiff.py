@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
 # Read once, when XLA starts: each small kernel runs a few times only, so that compiling it is what costs.
 os.environ.setdefault(
@@ -16,10 +17,10 @@ from jax import Array
 
 jax.config.update("jax_enable_x64", True)
 
-type Tensors = Mapping[str, Array]
+Tensors: TypeAlias = Mapping[str, Array]
 
 #: A program as the reference sees it: outputs by name from inputs by name. It may be given more than it reads.
-type Function = Callable[[Tensors], dict[str, Array]]
+Function: TypeAlias = Callable[[Tensors], dict[str, Array]]
 
 
 def pullback(function: Function, cotangents: Mapping[str, str], gradients: Mapping[str, str]) -> Function:

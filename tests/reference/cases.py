@@ -66,7 +66,7 @@ class Case:
         )
 
 
-type Reference = Callable[..., Array | dict[str, Array]]
+Reference: TypeAlias = Callable[..., Array | dict[str, Array]]
 
 
 @dataclass

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 import tadc
 from tests.reference.autodiff import Function, pullback
 
-type Arrays = Mapping[str, NDArray[np.floating]]
+Arrays: TypeAlias = Mapping[str, NDArray[np.floating]]
 
 #: Step and tolerance of central differences in f64.
 STEP, DIFFERENCE_TOLERANCE = 1e-5, 1e-5
@@ -56,6 +57,7 @@ def check(
     tolerance: float = 1e-9,
     layout: Layout | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    compiled: bool = True,
     seed: int = 0,
 ) -> None:
     """Assert that a program and its derivatives up to `order` compute what `reference` does.
@@ -63,14 +65,15 @@ def check(
     Order n is `vjp` applied n times, with respect to `wrt` (None: every input, the cotangents included). Every
     derivative up to order `reprinted` is also printed, read back and compared. `differences` compares the
     first gradients to central differences of the program's own value. `shapes` are those of the program's
-    outputs; by default the reference's own.
+    outputs; by default the reference's own. `compiled` runs each order of the reference as one XLA
+    computation.
     """
     layout = layout or Dense()
     rng = np.random.default_rng(seed)
     arrays = dict(inputs)
     encoded = {name: layout.encode(array) for name, array in arrays.items()}
     function = tadc.function(program)
-    shapes = shapes or {name: array.shape for name, array in reference(encoded).items()}
+    shapes = shapes or {name: array.shape for name, array in jax.eval_shape(reference, encoded).items()}
     for level in range(order + 1):
         if level:
             value = function
@@ -83,7 +86,7 @@ def check(
                 encoded[name] = layout.encode(arrays[name])
             if differences and level == 1:
                 _compare_to_differences(value, function, arrays)
-        expected = reference(encoded)
+        expected = (jax.jit(reference) if compiled else reference)(encoded)
         place = f"order {level}"
         _compare(function, arrays, expected, shapes, layout, tolerance, place)
         if 1 <= level <= reprinted:

@@ -1,4 +1,4 @@
-"""A reduction's domain as nested loops over one index each, and what they leave to guards."""
+"""An integer set as nested loops over one index each, and what they leave to guards."""
 
 from __future__ import annotations
 

@@ -1,0 +1,235 @@
+"""Arguments of a call as the arrays that a kernel takes, and what is wrong with them.
+
+Codes, all of one `ArgumentError` that lists every problem of a call:
+
+    TAD0501  an argument is missing
+    TAD0502  an argument is unknown, given twice, or one too many
+    TAD0503  a wrong shape
+    TAD0504  elements that would change when converted
+    TAD0505  an `out=` that cannot be written as it is
+    TAD0506  too little memory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.suggest import did_you_mean
+
+Array = NDArray[Any]
+
+DTYPES: dict[str, np.dtype[Any]] = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A tensor of a kernel: `type` is `f32` or `f64`, shape () a scalar."""
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dtype", DTYPES[self.type])
+
+    def __str__(self) -> str:
+        """As a program declares it: `a: f64[3, 5]`."""
+        return f"{self.name}: {self.type}" + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
+
+    @property
+    def bytes(self) -> int:
+        """The memory that it takes."""
+        count = self.dtype.itemsize
+        for size in self.shape:
+            count *= size
+        return count
+
+
+def bind(
+    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+) -> list[Array]:
+    """One contiguous, aligned array of the right type for each parameter, in order.
+
+    Arguments come by position or by name. What fits is passed as it is; another layout or a type that
+    converts without loss is copied. Python numbers and lists convert to f32 as well.
+
+    Raises:
+        ArgumentError: TAD0501 to TAD0504, all that is wrong.
+    """
+    if kwargs or len(args) != len(parameters):
+        args = _arrange(parameters, args, kwargs or {})
+    arrays: list[Array] = []
+    problems: list[Diagnostic] = []
+    for parameter, value in zip(parameters, args, strict=True):
+        if type(value) is np.ndarray and value.dtype is parameter.dtype and value.shape == parameter.shape:
+            flags = value.flags
+            if flags.c_contiguous and flags.aligned:
+                arrays.append(value)
+                continue
+        found = _convert(parameter, value)
+        if isinstance(found, Diagnostic):
+            problems.append(found)
+        else:
+            arrays.append(found)
+    if problems:
+        raise ArgumentError(problems)
+    return arrays
+
+
+def _arrange(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The values in the order of the parameters. What is given is also checked before this raises."""
+    names = [p.name for p in parameters]
+    values: dict[str, Any] = dict(zip(names, args, strict=False))
+    problems: list[Diagnostic] = []
+    if len(args) > len(names):
+        problems.append(_too_many(parameters, len(args)))
+    for name, value in kwargs.items():
+        if name not in names:
+            problems.append(_unknown(parameters, name))
+        elif name in values:
+            problems.append(_twice(name, names.index(name)))
+        else:
+            values[name] = value
+    missing = [p for p in parameters if p.name not in values]
+    if missing or problems:
+        problems = [_missing(parameters, p) for p in missing] + problems
+        for parameter in parameters:
+            if parameter.name in values:
+                found = _convert(parameter, values[parameter.name])
+                if isinstance(found, Diagnostic):
+                    problems.append(found)
+        raise ArgumentError(problems)
+    return [values[name] for name in names]
+
+
+def _convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
+    """A contiguous array of the parameter's type, or what is wrong."""
+    typed = hasattr(value, "dtype")
+    try:
+        array: Array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        return Diagnostic(
+            "TAD0504",
+            f"`{parameter.name}` cannot be read as an array",
+            notes=[f"NumPy says: {error}", declared(parameter)],
+        )
+    problem = _check_dtype(parameter, array, value, typed) or _check_shape(parameter, array)
+    if problem:
+        return problem
+    with np.errstate(over="ignore"):
+        result = np.require(array, parameter.dtype, ["C_CONTIGUOUS", "ALIGNED"])
+    if not typed and parameter.type == "f32" and not np.array_equal(np.isfinite(result), np.isfinite(array)):
+        return Diagnostic(
+            "TAD0504",
+            f"`{parameter.name}` holds a number too large for f32",
+            notes=["the largest f32 is 3.4028235e+38", declared(parameter)],
+        )
+    return result
+
+
+def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) -> Diagnostic | None:
+    if typed and np.can_cast(array.dtype, parameter.dtype, "safe"):
+        return None
+    # The type of an empty list says nothing.
+    if not typed and (array.dtype.kind in "biuf" or array.size == 0):
+        return None
+    name = array.dtype.name if typed else type(value).__name__
+    helps: list[str] = []
+    if array.dtype.kind in "biuf":
+        helps = [f"if the loss is intended, write `{parameter.name}.astype(numpy.{parameter.dtype.name})`"]
+    elif array.dtype.kind == "c":
+        helps = [f"pass the real part: `{parameter.name}.real`"]
+    elif array.dtype.kind == "O":
+        helps = [f"make it an array of numbers: `numpy.array({parameter.name}, dtype=numpy.{parameter.dtype.name})`"]
+    return Diagnostic(
+        "TAD0504",
+        f"`{parameter.name}` has elements of type {name}, which do not convert to {parameter.type} without loss",
+        notes=[declared(parameter)],
+        helps=helps,
+    )
+
+
+def _check_shape(parameter: Parameter, array: Array) -> Diagnostic | None:
+    if array.shape == parameter.shape:
+        return None
+    return Diagnostic(
+        "TAD0503",
+        shape_message(parameter.name, array.shape, parameter.shape),
+        notes=[declared(parameter)],
+        helps=_shape_helps(parameter, array.shape),
+    )
+
+
+def shape_message(name: str, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """`a` has shape (3, 4), expected (3, 5)`; the ranks where these differ."""
+    if len(found) != len(expected):
+        return f"`{name}` has {_count(len(found), 'dimension')}, shape {found}, expected {len(expected)}"
+    return f"`{name}` has shape {found}, expected {expected}"
+
+
+def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
+    wanted = parameter.shape
+    if len(wanted) > 1 and found == wanted[::-1]:
+        return [f"pass it transposed: `{parameter.name}.T`"]
+    if len(found) != len(wanted) and np.prod(found, dtype=object) == np.prod(wanted, dtype=object):
+        sizes = ", ".join(map(str, wanted))
+        return [f"the elements fit: `{parameter.name}.reshape({sizes or '()'})`"]
+    return []
+
+
+def declared(parameter: Parameter) -> str:
+    """The note that says what a parameter is."""
+    return f"the program declares `{parameter}`"
+
+
+def _signature(parameters: Sequence[Parameter]) -> str:
+    if not parameters:
+        return "the function takes no arguments"
+    return f"the function takes `{', '.join(map(str, parameters))}`"
+
+
+def _missing(parameters: Sequence[Parameter], parameter: Parameter) -> Diagnostic:
+    return Diagnostic(
+        "TAD0501",
+        f"argument `{parameter.name}` is missing",
+        notes=[_signature(parameters)],
+        helps=[f"pass it by name: `{parameter.name}=…`"],
+    )
+
+
+def _unknown(parameters: Sequence[Parameter], name: str) -> Diagnostic:
+    return Diagnostic(
+        "TAD0502",
+        f"there is no argument `{name}`",
+        notes=[_signature(parameters)],
+        helps=did_you_mean(name, [p.name for p in parameters]),
+    )
+
+
+def _twice(name: str, position: int) -> Diagnostic:
+    return Diagnostic(
+        "TAD0502",
+        f"argument `{name}` is given twice",
+        notes=[f"once by name, and as positional argument number {position + 1}"],
+        helps=["leave one out"],
+    )
+
+
+def _too_many(parameters: Sequence[Parameter], given: int) -> Diagnostic:
+    return Diagnostic(
+        "TAD0502",
+        f"{_count(given, 'positional argument')} given, expected at most {len(parameters)}",
+        notes=[_signature(parameters)],
+        helps=[f"leave out the last {given - len(parameters)}"],
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,72 @@
+"""Whether there is memory for the arrays of a call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tadc.backend.runtime.arrays import Parameter
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+
+
+def available_memory() -> int | None:
+    """Bytes that can be had without swapping, as the system estimates; None where it does not say."""
+    limits = [n for n in (_linux(), _control_group()) if n is not None]
+    if limits:
+        return min(limits)
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _linux() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _control_group() -> int | None:
+    """The limit of the container. What it uses now counts its caches too, so only the limit is certain."""
+    try:
+        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def check_memory(outputs: Sequence[Parameter], temporaries: Sequence[Parameter]) -> None:
+    """Refuse what does not fit.
+
+    Raises:
+        ArgumentError: TAD0506, with the sizes.
+    """
+    needed = sum(p.bytes for p in (*outputs, *temporaries))
+    free = available_memory()
+    if free is None or needed <= free:
+        return
+    largest = sorted((*outputs, *temporaries), key=lambda p: p.bytes, reverse=True)[:3]
+    raise ArgumentError(
+        [
+            Diagnostic(
+                "TAD0506",
+                f"the call needs {format_bytes(needed)} of memory, {format_bytes(free)} are available",
+                notes=[f"`{p}` takes {format_bytes(p.bytes)}" for p in largest],
+                helps=["compute fewer outputs at a time, or a part of each"],
+            )
+        ]
+    )
+
+
+def format_bytes(count: int) -> str:
+    """`1.5 GiB`."""
+    size, unit = float(count), "bytes"
+    for larger in ("KiB", "MiB", "GiB", "TiB", "PiB"):
+        if size < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"

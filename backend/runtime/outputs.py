@@ -1,0 +1,102 @@
+"""The arrays that a call writes: new ones, or those of `out=`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tadc.backend.runtime.arrays import Array, Parameter, declared, shape_message
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.suggest import did_you_mean
+
+
+def given_outputs(outputs: Sequence[Parameter], out: Any) -> list[Array | None]:
+    """The array that `out=` gives for each output, None where it gives none.
+
+    `out` is an array where there is one output, a dict by name, or a tuple or list in order, in
+    which None asks for a new array.
+
+    Raises:
+        ArgumentError: TAD0505, all that is wrong.
+    """
+    problems: list[Diagnostic] = []
+    values = _by_name(outputs, out, problems)
+    for parameter in outputs:
+        problem = _check(parameter, values.get(parameter.name))
+        if problem:
+            problems.append(problem)
+    arrays = [values.get(p.name) for p in outputs]
+    if not problems:
+        problems = _overlaps(outputs, arrays)
+    if problems:
+        raise ArgumentError(problems)
+    return arrays
+
+
+def _by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) -> dict[str, Any]:
+    names = [p.name for p in outputs]
+    if isinstance(out, Mapping):
+        given: dict[str, Any] = dict(out)  # pyright: ignore[reportUnknownArgumentType]
+        for name in given:
+            if name not in names:
+                listed = ", ".join(f"`{n}`" for n in names)
+                note = f"the outputs are {listed}"
+                helps = did_you_mean(name, names)
+                problems.append(Diagnostic("TAD0505", f"`out` names `{name}`, no output", notes=[note], helps=helps))
+        return given
+    values: list[Any] = list(out) if isinstance(out, tuple | list) else [out]  # pyright: ignore[reportUnknownArgumentType]
+    if len(values) != len(names):
+        note = "the outputs are " + ", ".join(f"`{p}`" for p in outputs)
+        help = "pass a dict by name, or a tuple in this order; None stands for a new array"
+        message = f"`out` gives {len(values)} arrays for {len(names)} outputs"
+        problems.append(Diagnostic("TAD0505", message, notes=[note], helps=[help]))
+        return {}
+    return dict(zip(names, values, strict=True))
+
+
+def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
+    if value is None:
+        return None
+    name, note = parameter.name, declared(parameter)
+    if not isinstance(value, np.ndarray):
+        message = f"`out` for `{name}` is of type {type(value).__name__}, not a NumPy array"
+        return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
+    array: Array = value  # pyright: ignore[reportUnknownVariableType]
+    if array.dtype != parameter.dtype:
+        message = f"`out` for `{name}` has elements of type {array.dtype}, expected {parameter.dtype}"
+        return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
+    if array.shape != parameter.shape:
+        message = "`out` for " + shape_message(name, array.shape, parameter.shape)
+        return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
+    if not array.flags.writeable:
+        message = f"`out` for `{name}` is read-only"
+        return Diagnostic("TAD0505", message, notes=[note], helps=["pass an array that can be written, or a copy"])
+    return None
+
+
+def _fresh(parameter: Parameter) -> str:
+    shape = str(parameter.shape)
+    return f"make one with `numpy.empty({shape}, dtype=numpy.{parameter.dtype.name})`"
+
+
+def _overlaps(outputs: Sequence[Parameter], arrays: Sequence[Array | None]) -> list[Diagnostic]:
+    given = [(p.name, a) for p, a in zip(outputs, arrays, strict=True) if a is not None]
+    found: list[Diagnostic] = []
+    for number, (name, array) in enumerate(given):
+        for other, earlier in given[:number]:
+            if share_memory(array, earlier):
+                message = f"`out` for `{other}` and for `{name}` share memory"
+                found.append(Diagnostic("TAD0505", message, helps=["pass arrays of their own"]))
+    return found
+
+
+def share_memory(a: Array, b: Array) -> bool:
+    """Whether two arrays have an element in common; True also where that is hard to tell."""
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=10_000)
+    except np.exceptions.TooHardError:
+        return True

@@ -1,0 +1,99 @@
+"""Random typed programs: every node, any index form, no proof that a read is in range."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Term, Terms
+from tadc.lattice.affine import Affine, Constraint, box
+
+UNARY = ("exp", "sin", "neg", "abs", "sigmoid", "relu", "sign", "sqrt")
+BINARY = ("add", "sub", "mul", "div", "max", "min", "mod", "pow", "atan2")
+RELATIONS = ("=", "!=", "<", "<=", ">", ">=")
+LITERALS = (0, 1, 2, -1, 0.5, -0.0, 1e300, float("inf"))
+
+Tensor = tuple[str, str, tuple[int, ...]]
+
+
+def random_program(seed: int) -> Program:
+    """A program; the same for the same seed."""
+    return _Maker(seed).program()
+
+
+class _Maker:
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.terms = Terms()
+
+    def program(self) -> Program:
+        draw = self.random
+        names = "abcd"[: draw.randint(1, 4)]
+        arguments = [Argument(n, draw.choice(["f32", "f64"]), self.shape(3)) for n in names]
+        tensors: list[Tensor] = [(a.name, a.type, a.shape) for a in arguments]
+        definitions: list[Definition] = []
+        for name in "fgh"[: draw.randint(1, 3)]:
+            shape, kind = self.shape(2), draw.choice(["f32", "f64"])
+            indices = tuple("ij"[: len(shape)])
+            body = self.term(indices, tensors, draw.randint(1, 5))
+            is_output = name == "f" or draw.random() < 0.7
+            definitions.append(Definition(name, kind, shape, indices, body, is_output))
+            tensors.append((name, kind, shape))
+        return Program(tuple(arguments), tuple(definitions), self.terms)
+
+    def shape(self, most: int) -> tuple[int, ...]:
+        return tuple(self.random.randint(1, 4) for _ in range(self.random.randint(0, most)))
+
+    def form(self, scope: Sequence[str]) -> Affine:
+        draw = self.random
+        form = Affine.const(draw.randint(-3, 3))
+        for name in draw.sample(scope, min(len(scope), draw.randint(0, 2))):
+            form = form + Affine.var(name) * draw.choice([1, 1, -1, 2, -3])
+        if draw.random() < 0.25:
+            divisor = draw.randint(2, 4)
+            form = form + form.floordiv(divisor) if draw.random() < 0.5 else form.mod(divisor)
+        return form
+
+    def rows(self, scope: Sequence[str]) -> list[Constraint]:
+        count = self.random.randint(1, 3)
+        rows = [Constraint(self.form(scope), self.random.random() < 0.3) for _ in range(count)]
+        return [row for row in rows if not row.form.is_constant]  # those that hold are not read back
+
+    def term(self, scope: Sequence[str], tensors: Sequence[Tensor], depth: int) -> Term:
+        draw, terms = self.random, self.terms
+
+        def below(inner: Sequence[str] = scope) -> Term:
+            return self.term(inner, tensors, depth - 1)
+
+        kind = draw.choice("leaf unary binary binary power sum sum guard select".split()) if depth else "leaf"
+        match kind:
+            case "unary":
+                return terms.apply(draw.choice(UNARY), [below()])
+            case "binary":
+                left = below()
+                return terms.apply(draw.choice(BINARY), [left, left if draw.random() < 0.2 else below()])
+            case "power":
+                return terms.apply("pow", [below(), terms.const(draw.choice([2, 3, -1, 0]))])
+            case "sum":
+                binders = [terms.fresh() for _ in range(draw.randint(1, 2))]
+                inner = [*scope, *binders]
+                rows = [*box(binders, [draw.randint(0, 4) for _ in binders]), *self.rows(inner)]
+                hints = draw.sample("klm", len(binders))
+                return terms.reduce(binders, rows[: draw.randint(1, 6)], below(inner), hints=hints)
+            case "guard":
+                return terms.guard(self.rows(scope), below(), below())
+            case "select":
+                return terms.select(draw.choice(RELATIONS), below(), below(), below(), below())
+            case _:
+                return self.leaf(scope, tensors)
+
+    def leaf(self, scope: Sequence[str], tensors: Sequence[Tensor]) -> Term:
+        match self.random.choice("read read read literal index".split()):
+            case "read":
+                name, kind, shape = self.random.choice(tensors)
+                return self.terms.read(name, [self.form(scope) for _ in shape], kind)
+            case "literal":
+                return self.terms.const(self.random.choice(LITERALS))
+            case _:
+                return self.terms.index(self.form(scope))

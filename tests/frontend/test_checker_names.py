@@ -1,0 +1,270 @@
+"""Names: one namespace, order of definitions, did-you-mean, and how errors stay apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from tadc.frontend.codes import CODES
+from tadc.frontend.report import LIMIT
+from tadc.frontend.terms import Reduce, operands
+from tests.frontend.checking import checked, definition, printed, problem, problems
+
+
+def test_unbound_index() -> None:
+    found = problem("a: f64[3; 5]\nx: f64[5]\nf[i] = a[i; k] * x[k]")
+    assert (found.code, found.message) == ("TAD0202", "index `k` is never bound")
+    assert (found.at, found.label) == ("3:13 k", "`k` is not an index of `f` and no sum here binds it")
+    assert found.others == (("3:1 f[i]", "binds only `i`"),)
+    assert found.helps == ("to sum over it, write `sum{k} (…)`",)
+
+
+def test_unbound_index_is_reported_once_in_each_definition() -> None:
+    found = problems("x: f64[5]\nf[i: 3] = x[i + k] + x[i - k]\ng[i: 3] = x[i + k]")
+    assert [(p.code, p.at) for p in found] == [("TAD0202", "2:17 k"), ("TAD0202", "3:17 k")]
+
+
+def test_unbound_index_suggests_the_index_that_was_meant() -> None:
+    found = problem("x: f64[5]\nf[row: 3] = x[rwo]")
+    assert "did you mean `row`?" in found.helps
+
+
+def test_unbound_index_without_indices_on_the_left() -> None:
+    assert problem("x: f64[5]\nf = x[i]").others == (("2:1 f", "binds no index"),)
+
+
+def test_an_index_is_unknown_behind_its_sum() -> None:
+    found = problem("x: f64[5]\nf = sum{k} (x[k]) * x[k]")
+    assert (found.code, found.at) == ("TAD0202", "2:23 k")
+
+
+@pytest.mark.parametrize("bounds", ["_0^(k)", "_(k - 1)^4", "_0^(min [4; k])"])
+def test_bounds_do_not_see_the_index_that_they_bound(bounds: str) -> None:
+    found = problem(f"x: f64[5]\nf = sum{{k}}{bounds} (x[k])")
+    assert (found.code, found.at[-1]) == ("TAD0202", "k")
+
+
+def test_unknown_tensor() -> None:
+    found = problem("value: f64[5]\nf[i: 3] = valeu[i]")
+    assert (found.code, found.message, found.at) == ("TAD0204", "unknown tensor `valeu`", "2:11 valeu")
+    assert found.helps == ("did you mean `value`?",)
+
+
+def test_unknown_tensor_without_a_likely_name() -> None:
+    found = problem("f[i: 3] = q[i, 2*i]")
+    assert found.helps == ("declare it above, for example `q: f64[8, 8]`",)
+
+
+def test_unknown_name_in_a_value() -> None:
+    found = problem("alpha: f64\nf[i: 3] = alhpa * i")
+    assert (found.code, found.message, found.at) == ("TAD0204", "unknown name `alhpa`", "2:11 alhpa")
+    assert found.helps == ("did you mean `alpha`?",)
+
+
+def test_a_difference_in_case_is_suggested() -> None:
+    assert problem("X: f64[5]\nf[i: 5] = x[i]").helps == ("did you mean `X`?",)
+
+
+def test_reads_before_the_definition() -> None:
+    found = problem("f[i: 3] = g[i]\nlet g[i: 3] = 1")
+    assert (found.code, found.message, found.at) == ("TAD0206", "`g` is read before it is defined", "1:11 g")
+    assert found.others == (("2:5 g", "defined here"),)
+    assert found.helps == ("move the definition of `g` up",)
+
+
+def test_reads_before_the_declaration() -> None:
+    found = problem("f[i: 3] = x[i]\nx: f64[3]")
+    assert (found.code, found.message) == ("TAD0206", "`x` is read before it is declared")
+    assert found.others == (("2:1 x", "declared here"),)
+
+
+def test_a_declared_output_is_unknown_before_its_definition() -> None:
+    found = problem("g: f64[3]\nf[i: 3] = g[i]\ng[i] = 1")
+    assert (found.code, found.at) == ("TAD0206", "2:11 g")
+    assert found.others == (("1:1 g", "declared here, its definition stands below"),)
+
+
+def test_a_definition_does_not_read_itself() -> None:
+    found = problem("f[i: 3] = 2 * f[i]")
+    assert (found.code, found.message) == ("TAD0206", "`f` is read in its own definition")
+    assert (found.at, found.label) == ("1:15 f", "not computed yet")
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "kind"),
+    [
+        ("x: f64[3]", "x: f64[4]", "tensor"),
+        ("x: f64[3]", "size x = 3", "tensor"),
+        ("size x = 3", "size x = 3", "size"),
+        ("size x = 3", "x: f64[3]", "size"),
+        ("size x = 3", "x = 3", "size"),
+        ("x[i: 3] = 1", "x[i: 3] = 1", "tensor"),
+        ("x[i: 3] = 1", "let x = 1", "tensor"),
+    ],
+)
+def test_a_name_is_defined_once(first: str, again: str, kind: str) -> None:
+    found = problem(f"{first}\ny: f64[4]\n{again}")
+    assert (found.code, found.message, found.label) == (
+        "TAD0205",
+        "`x` is defined twice",
+        "defined again here",
+    )
+    assert (found.at[:2], found.at[-1]) == ("3:", "x")
+    ((place, text),) = found.others
+    assert (place[:2], place[-1]) == ("1:", "x")
+    assert text.endswith(f"here, as a {kind}")
+
+
+def test_a_second_definition_changes_nothing_and_is_checked() -> None:
+    found = problems("x: f64[3]\nx: f64[9]\nf[i] = x[i]\nf[i: 2] = q\ng[i: 4] = x[i] + f[i]")
+    assert [(p.code, p.at) for p in found] == [
+        ("TAD0205", "2:1 x"),
+        ("TAD0205", "4:1 f"),
+        ("TAD0204", "4:11 q"),
+        ("TAD0302", "5:13 i"),
+        ("TAD0302", "5:20 i"),
+    ]
+
+
+def test_a_declaration_below_the_definition_defines_again() -> None:
+    found = problem("f[i: 3] = 1\nf: f64[3]")
+    assert (found.code, found.at, found.others[0][1]) == (
+        "TAD0205",
+        "2:1 f",
+        "first defined here, as a tensor",
+    )
+
+
+@pytest.mark.parametrize("below", ["", "\nlater: f64[3]"])
+def test_an_index_cannot_shadow_a_tensor(below: str) -> None:
+    name = "later" if below else "x"
+    found = problem(f"x: f64[3]\nf[{name}] = 2 * x[{name}]{below}")
+    assert (found.code, found.message) == ("TAD0207", f"index `{name}` has the name of a tensor")
+    assert found.at == f"2:3 {name}"
+    assert found.others[0][1] == "a tensor"
+
+
+def test_an_index_cannot_shadow_a_size_or_its_own_tensor() -> None:
+    assert problem("size n = 3\nf[n: 3] = 1").message == "index `n` has the name of a size"
+    assert problem("f[f: 3] = 1").code == "TAD0207"
+    assert problem("x: f64[3]\nf = sum{x: 3} (1)").at == "2:9 x"
+
+
+def test_an_index_may_shadow_an_index() -> None:
+    f = definition("x: f64[3]\ny: f64[9]\nf[k: 3] = x[k] * sum{k}_0^8 (y[k] * sum{k}_0^2 (x[k]))")
+    read, outer = operands(f.body)
+    assert isinstance(outer, Reduce)
+    assert (read.free, outer.free) == ({"k"}, frozenset())
+    inner_read, inner = operands(outer.body)
+    assert isinstance(inner, Reduce)
+    assert (inner_read.free, inner.free) == (set(outer.binders), frozenset())
+    assert (outer.hints, inner.hints) == (("k",), ("k",))
+
+
+def test_a_shadowing_index_has_its_own_range_and_guards() -> None:
+    text = "x: f64[3]\nf[k: 9] = if {k >= 3} then (sum{k} (x[k])) else (x[k])"
+    assert checked(text)
+    assert problem(text.replace("sum{k}", "sum{k}_0^3")).at == "2:43 k"
+
+
+def test_repeated_index_on_the_left() -> None:
+    found = problem("x: f64[4]\nf[i; i] = x[i]")
+    assert (found.code, found.message) == ("TAD0203", "index `i` appears twice on the left")
+    assert (found.at, found.label, found.others) == ("2:6 i", "second use", (("2:3 i", "first use"),))
+    assert found.helps == ("for a diagonal write `f[i, j] = if {i - j = 0} then (…) else (0)`",)
+
+
+def test_repeated_index_in_a_sum() -> None:
+    found = problem("x: f64[4]\nf = sum{i: 2, i: 3} (x[i])")
+    assert (found.code, found.message) == ("TAD0203", "index `i` appears twice in one sum")
+    assert (found.at, found.others) == ("2:15 i", (("2:9 i", "first use"),))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("_x: f64[3]", "tensor"), ("let _x = 3", "tensor"), ("size _x = 3", "size")]
+)
+def test_tensors_and_sizes_do_not_start_with_an_underscore(text: str, kind: str) -> None:
+    found = problem(text)
+    assert (found.code, found.message) == ("TAD0208", f"the name of a {kind} cannot start with `_`")
+    assert (found.at[-2:], found.helps) == ("_x", ("call it `x`",))
+
+
+def test_indices_may_start_with_an_underscore() -> None:
+    assert printed("x: f64[3]\nf[_i] = x[_i]") == "f[_i] = x[_i]"
+
+
+def test_let_of_a_declared_output() -> None:
+    found = problem("h: f64[2]\nlet h[i] = 1")
+    assert (found.code, found.at, found.others) == ("TAD0211", "2:5 h", (("1:1 h: f64[2]", "declared here"),))
+    assert found.helps == ("leave out `let`, or the declaration",)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "at"),
+    [
+        ("f[i: 3] = i[0]", "`i` is an index, not a tensor", "1:11 i"),
+        ("size N = 3\nf = N[0]", "`N` is a size, not a tensor", "2:5 N"),
+        ("x: f64[3]\ny: f64[x]", "`x` is a tensor, not a size", "2:8 x"),
+        ("x: f64[x]", "`x` is a tensor, not a size", "1:8 x"),
+    ],
+)
+def test_names_used_as_what_they_are_not(text: str, message: str, at: str) -> None:
+    found = problem(text)
+    assert (found.code, found.message, found.at) == ("TAD0212", message, at)
+
+
+def test_size_symbol_without_a_value_in_a_shape() -> None:
+    found = problems("x: f64[N]\ny: f64[N, K]\nf[i] = x[i] + y[i, 0]\ng = 1\nh = g + q")
+    assert [(p.code, p.at) for p in found] == [
+        ("TAD0209", "1:8 N"),
+        ("TAD0209", "2:11 K"),
+        ("TAD0204", "5:9 q"),
+    ]
+    assert found[0].message == "size symbols without a value are not supported yet"
+    assert found[0].helps == ("give it one above: `size N = 4`",)
+
+
+def test_size_symbol_without_a_value_in_a_statement() -> None:
+    found = problem("size M\nx: f64[M]\nf[i: M] = x[i] + M * x[M - 1]")
+    assert (found.code, found.at, found.helps) == (
+        "TAD0209",
+        "1:1 size M",
+        ("give it one above: `size M = 4`",),
+    )
+
+
+def test_size_symbol_spelled_wrong() -> None:
+    assert problem("size rows = 3\nx: f64[row]").helps[0] == "did you mean `rows`?"
+
+
+def test_sizes_are_read_below_their_declaration() -> None:
+    found = problem("x: f64[N]\nsize N = 4")
+    assert (found.code, found.message) == ("TAD0206", "`N` is used before it is declared")
+    assert (found.at, found.helps) == ("1:8 N", ("declare `N` above",))
+
+
+def test_a_rejected_definition_is_silent_below() -> None:
+    text = "x: f64[3]\nlet g[i] = x[i + 1] + q\nf[i] = g[i] + g[i, i] + g\n"
+    text += "h[j] = sum{k} (g[k + j] * g[k]) * f[j]\nz = x"
+    assert [(p.code, p.at[:2]) for p in problems(text)] == [
+        ("TAD0306", "2:"),
+        ("TAD0204", "2:"),
+        ("TAD0301", "5:"),
+    ]
+
+
+def test_errors_come_in_the_order_of_the_text_and_end_at_a_limit() -> None:
+    text = "x: f64[3]\n" + "\n".join(f"f{n}[i: 9] = x[i]" for n in range(LIMIT + 10)) + "\nx: f64[4]"
+    found = problems(text)
+    lines = [int(p.at.split(":")[0]) for p in found]
+    assert len(found) == LIMIT
+    assert lines == sorted(lines)
+
+
+def test_several_errors_in_one_expression() -> None:
+    found = problems("x: f64[3]\nf[i: 3] = x[i*i] + q + x[i + 1] * x[i, i] - x[j]")
+    assert [p.code for p in found] == ["TAD0303", "TAD0204", "TAD0302", "TAD0301", "TAD0202"]
+
+
+def test_every_code_has_a_title() -> None:
+    assert all(title and title[0] not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for title in CODES.values())
+    assert list(CODES) == sorted(CODES)
