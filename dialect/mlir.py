@@ -9,14 +9,18 @@ torch-mlir ships them (`torch_mlir`). Exports, each imported at its first use:
 `mlir.pyi` beside this file tells type checkers what is there; the bindings bring no types.
 """
 
+import threading
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+#: The bindings are not safe for several threads at once: whatever builds, runs or reads IR holds this.
+LOCK = threading.RLock()
+
 _CORE = ("ir", "passmanager", "rewrite")
 _DIALECTS = ("affine arith builtin cf ext func gpu linalg llvm math memref nvvm scf tensor ub vector").split()
 
-__all__ = [*_CORE, *_DIALECTS]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["LOCK", *_CORE, *_DIALECTS]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def _supplier() -> str:

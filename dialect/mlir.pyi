@@ -4,10 +4,12 @@ The bindings come without types. Classes that annotations use are named here, op
 attribute; every other name of a module is `Any`.
 """
 
+from contextlib import AbstractContextManager
 from typing import Any, Generic, Self, TypeVar
 
 _T = TypeVar("_T")
 
+LOCK: AbstractContextManager[bool]
 SUPPLIER: str
 
 class _Open(type):

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.index_maps import parse_map, parse_set
-from tadc.dialect.mlir import ext, ir
+from tadc.dialect.mlir import LOCK, ext, ir
 
 #: Functions of `tad.apply`, with their number of operands.
 SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
@@ -34,7 +34,7 @@ class Tad(ext.Dialect, name="tad"):
 
 def load_dialect(context: ir.Context) -> None:
     """Register `tad` in a context; does nothing where it is registered already."""
-    with context:
+    with LOCK, context:
         if not context.is_dialect_loaded("tad"):
             Tad.load()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tadc.dialect.text_indices import Cursor, Space, TextError, spell
 from tadc.dialect.text_tokens import Rebuilt, Token, Tokens
@@ -34,8 +34,12 @@ class _Op:
     result: str
     operands: Sequence[Token] = ()
     types: Sequence[str] = ()
-    attributes: str = ""
     result_type: str = ""
+    attributes: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+    def give(self, key: str, value: str, token: Token) -> None:
+        """Set an attribute, said at a token."""
+        self.attributes.append((f"{key} = {value}" if key else value, token.start))
 
 
 class _Reader(Cursor):
@@ -73,15 +77,14 @@ class _Reader(Cursor):
 
     def map(self, op: _Op) -> None:
         binders, places = self.binders()
-        if self.accept("in"):
-            domain = self.set(Space([b.text for b in binders], closed=True))
-        else:
-            domain = ""  # the box of the shape, known once the type is read
-        attributes = self.discardable()
+        boxed = not self.accept("in")
+        if not boxed:
+            self.set(op, "domain", Space([b.text for b in binders], closed=True))
+        self.discardable(op)
         self.expect("->")
-        kind = self.type()
-        op.result_type = kind
-        op.attributes = f"domain = {domain or box_attribute(kind, len(binders))}{attributes}"
+        op.result_type = self.type()
+        if boxed:
+            op.give("domain", box_attribute(op.result_type, len(binders)), op.token)
         self.open(op, binders, places)
         self.region(op, self.close)
 
@@ -89,7 +92,8 @@ class _Reader(Cursor):
         binders, places = self.binders()
         space = self.space([b.text for b in binders])
         self.expect("in")
-        op.attributes = f"domain = {self.set(space)}{self.discardable()}"
+        self.set(op, "domain", space)
+        self.discardable(op)
         self.expect("->")
         op.operands, op.result_type = space.operands, self.type()
         op.types = ["index"] * len(op.operands)
@@ -99,7 +103,8 @@ class _Reader(Cursor):
     def guard(self, op: _Op) -> None:
         space = self.space(None)
         self.expect("where")
-        op.attributes = f"where = {self.set(space)}{self.discardable()}"
+        self.set(op, "where", space)
+        self.discardable(op)
         self.expect("->")
         op.operands, op.result_type = space.operands, self.type()
         op.types = ["index"] * len(op.operands)
@@ -131,11 +136,11 @@ class _Reader(Cursor):
             return Space(binders, self.values("]"), closed=True)
         return Space(binders)
 
-    def set(self, space: Space) -> str:
+    def set(self, op: _Op, key: str, space: Space) -> None:
         """`{rows}`, or an attribute."""
-        if self.accept("{"):
-            return space.set(self.rows(space))
-        return self.attribute("affine_set")
+        token = self.token
+        rows = space.set(self.rows(space)) if self.accept("{") else self.attribute("affine_set")
+        op.give(key, rows, token)
 
     def open(self, op: _Op, binders: Sequence[Token], places: Sequence[str]) -> None:
         """Write `"tad.sum"(%i) ({ ^bb0(%k: index …):`; the next token is the `{`."""
@@ -190,29 +195,28 @@ class _Reader(Cursor):
         space = Space()
         if self.tokens.is_at(self.tokens.partner.get(opened, opened) + 1, "at"):
             indices = self.values("]")
-            at = self.map_attribute()
+            self.map_attribute(op)
         else:
-            forms = self.forms(space, "]")
-            indices, at = space.operands, space.map(forms)
-        op.attributes = f"at = {at}{self.discardable()}"
+            indices, at = space.operands, space.map(self.forms(space, "]"))
+            op.give("at", at, op.token)
+        self.discardable(op)
         self.expect(":")
         kind = self.type()
         op.operands, op.types = [tensor, *indices], [kind, *["index"] * len(indices)]
-        element = re.fullmatch(r"tensor<(?:[\d?]+x)*([a-z]\w*)>", kind.replace(" ", ""))
-        if element is None:
+        op.result_type = element_type(kind)
+        if not op.result_type:
             raise TextError("expected a tensor type such as `tensor<3x4xf64>`", self.tokens[self.at - 1])
-        op.result_type = element.group(1)
         self.call_and_finish(op)
 
     def index_op(self, op: _Op) -> None:
         space = Space()
         if self.accept("["):
             op.operands = self.values("]")
-            at = self.map_attribute()
+            self.map_attribute(op)
         else:
-            form = spell(self.sum(space))
-            op.operands, at = space.operands, space.map([form])
-        op.attributes = f"at = {at}{self.discardable()}"
+            op.operands, form = space.operands, spell(self.sum(space))
+            op.give("at", space.map([form]), op.token)
+        self.discardable(op)
         if self.accept(":"):
             self.expect("index")
         op.types, op.result_type = ["index"] * len(op.operands), "index"
@@ -227,7 +231,7 @@ class _Reader(Cursor):
         function = self.expect_kind("string", 'a function such as `"sigmoid"`')
         self.expect("(")
         op.operands = self.values(")")
-        op.attributes = f"fn = {function.text}"
+        op.give("fn", function.text, function)
         self.typed(op)
         op.types = [op.result_type] * len(op.operands)
         self.call_and_finish(op)
@@ -240,7 +244,7 @@ class _Reader(Cursor):
 
     def typed(self, op: _Op) -> None:
         """`attributes {…} : type`."""
-        op.attributes = (op.attributes + self.discardable()).removeprefix(", ")
+        self.discardable(op)
         self.expect(":")
         op.result_type = self.type()
 
@@ -252,8 +256,12 @@ class _Reader(Cursor):
 
     def finish(self, op: _Op) -> None:
         """Attributes, types, and a location unless one is given."""
-        attributes = f" {{{op.attributes}}}" if op.attributes else ""
-        text = f"{attributes} : ({', '.join(op.types)}) -> {op.result_type}"
+        for number, (text, origin) in enumerate(op.attributes):
+            self.out.put(", " if number else " {", op.token.start)
+            self.out.put(text, origin)
+        if op.attributes:
+            self.out.put("}", op.attributes[-1][1])
+        text = f" : ({', '.join(op.types)}) -> {op.result_type}"
         if not self.tokens.is_at(self.at, "loc", "("):
             text += self.location(op.token, op.result)
         self.out.put(text, op.token.start)
@@ -271,21 +279,22 @@ class _Reader(Cursor):
         start, self.at = self.at, self.tokens.partner[self.at + 1] + 1
         return " " + self.tokens.flat(start, self.at)
 
-    def discardable(self) -> str:
-        """`attributes {…}` as `, …`, or nothing."""
+    def discardable(self, op: _Op) -> None:
+        """`attributes {…}`, where there are any."""
         if not self.accept("attributes"):
-            return ""
+            return
         start = self.at
         brace = self.expect("{")
         if start not in self.tokens.partner:
             raise TextError("this `{` is never closed", brace)
         self.at = self.tokens.partner[start] + 1
-        inside = self.tokens.flat(start + 1, self.at - 1)
-        return f", {inside}" if inside else ""
+        for first, end in self.tokens.split(start + 1, self.at - 1):
+            op.give("", self.tokens.flat(first, end), self.tokens[first])
 
-    def map_attribute(self) -> str:
+    def map_attribute(self, op: _Op) -> None:
         self.expect("at")
-        return self.attribute("affine_map")
+        token = self.token
+        op.give("at", self.attribute("affine_map"), token)
 
     def attribute(self, keyword: str) -> str:
         """`affine_set<…>` or an alias."""
@@ -317,6 +326,12 @@ OPS: dict[str, Callable[[_Reader, _Op], None]] = {
 
 def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def element_type(type: str) -> str:
+    """The element type of a plain tensor type, else nothing."""
+    match = re.fullmatch(r"tensor<(?:[\d?]+x)*([a-z]\w*)>", type.replace(" ", ""))
+    return match.group(1) if match else ""
 
 
 def box_attribute(type: str, rank: int) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.text_indices import Cursor, TextError
-from tadc.dialect.text_reader import box_attribute
+from tadc.dialect.text_reader import box_attribute, element_type
 from tadc.dialect.text_spelling import Speller
 from tadc.dialect.text_tokens import Rebuilt, Tokens
 
@@ -232,7 +232,7 @@ class _Writer:
         op.check(bool(op.operands) and not op.regions)
         op.check_indices(1)
         tensor, indices, kind = op.operands[0], op.operands[1:], op.operand_types[0]
-        op.check(kind.endswith(f"{op.result_type}>") and kind[-len(op.result_type) - 2] in "<x")
+        op.check(element_type(kind) == op.result_type)
         at = op.take("at")
         forms = self.speller.map(at, indices)
         where = f"[{', '.join(indices)}] at {at}" if forms is None else f"[{forms}]"

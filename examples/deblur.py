@@ -139,35 +139,37 @@ def inverse_hessian(pairs: list[tuple[Image, Image]], gradient: Image) -> Image:
     return result
 
 
-def find_kernel(scene: Scene, progress: Progress) -> Image:
+def find_kernel(scene: Scene, progress: Progress, steps: int = 80) -> Image:
     """The kernel, from the picture of the chart."""
-    loss = tadc.value_and_grad(tadc.function(KERNEL_LOSS), wrt="w")
-    flat = np.ones((WIDTH, WIDTH))
-    w = watch(
-        progress, "finding the kernel", lambda w: loss(w=w, chart=scene.chart, seen=scene.seen_chart), flat, 80
-    )
+    gradient = tadc.value_and_grad(tadc.function(KERNEL_LOSS), wrt="w")
+
+    def loss(w: Image) -> tuple[float, Image]:
+        return gradient(w=w, chart=scene.chart, seen=scene.seen_chart)
+
+    task = progress.add_task("finding the kernel", total=steps, loss=np.nan)
+    w = np.ones((WIDTH, WIDTH))
+    for w, value in minimise(loss, w, steps):
+        progress.update(task, advance=1, loss=value)
     return w**2 / (w**2).sum()
 
 
-def sharpen(scene: Scene, kernel: Image, progress: Progress) -> Image:
+def sharpen(scene: Scene, kernel: Image, progress: Progress, steps: int = 60) -> Image:
     """The photograph, from its picture and the kernel."""
-    loss = tadc.value_and_grad(tadc.function(PHOTO_LOSS), wrt="photo")
-    start = np.pad(scene.seen_photo, WIDTH // 2, mode="edge")
-    return watch(
-        progress,
-        "sharpening the photograph",
-        lambda photo: loss(photo=photo, kernel=kernel, seen=scene.seen_photo, weight=3e-4),
-        start,
-        60,
-    )
+    gradient = tadc.value_and_grad(tadc.function(PHOTO_LOSS), wrt="photo")
 
+    def loss(photo: Image) -> tuple[float, Image]:
+        return gradient(photo=photo, kernel=kernel, seen=scene.seen_photo, weight=3e-4)
 
-def watch(progress: Progress, title: str, loss: Loss, x: Image, steps: int) -> Image:
-    """Minimise under a progress bar."""
-    task = progress.add_task(title, total=steps, loss=float("nan"))
-    for x, value in minimise(loss, x, steps):
+    task = progress.add_task("sharpening the photograph", total=steps, loss=np.nan)
+    photo = widened(scene.seen_photo)
+    for photo, value in minimise(loss, photo, steps):
         progress.update(task, advance=1, loss=value)
-    return x
+    return photo
+
+
+def widened(picture: Image) -> Image:
+    """A picture of the camera, with a rim that makes it as large as what the camera was pointed at."""
+    return np.pad(picture, WIDTH // 2, mode="edge")
 
 
 def psnr(picture: Image, truth: Image) -> float:
@@ -196,7 +198,7 @@ def main(output: Path) -> None:
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
         kernel = find_kernel(scene, progress)
         sharp = sharpen(scene, kernel, progress)
-    before = np.pad(scene.seen_photo, WIDTH // 2, mode="edge")
+    before = widened(scene.seen_photo)
     error = np.linalg.norm(kernel - scene.kernel) / np.linalg.norm(scene.kernel)
     console.print(f"kernel: off by {100 * error:.1f} % of its norm")
     console.print(f"photograph: PSNR {psnr(before, scene.photo):.1f} dB blurred,", end=" ")

@@ -145,7 +145,7 @@ def bounds_innermost(form: Affine, binders: Sequence[str]) -> bool:
 
 
 def _solve_for_innermost(row: Constraint, binders: Sequence[str]) -> Constraint | None:
-    """The row with its innermost binder out of floors: `x // 2 >= i` is `x >= 2*i`; None if that cannot be."""
+    """The row with its innermost binder out of floors; None if that cannot be."""
     while True:
         name = next((b for b in reversed(binders) if b in row.form.variables), None)
         atoms = [(a, k) for a, k in row.form.terms if name in (a.variables if isinstance(a, Floor) else (a,))]

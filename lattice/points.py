@@ -26,7 +26,7 @@ def find_point(constraints: Sequence[Constraint]) -> dict[str, int] | None:
     """
     names = list(dict.fromkeys(name for row in constraints for name in sorted(row.form.variables)))
     # Inner variables are eliminated first, so that the search runs over the outer ones.
-    solution = solve(names[::-1], constraints, (), _fresh_names(names))
+    solution = solve(names[::-1], constraints, (), _fresh_names(names), linear=True)
     if solution is None:
         return None
     rank = {name: i for i, name in enumerate(names)}

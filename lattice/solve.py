@@ -56,14 +56,18 @@ def solve(
     constraints: Sequence[Constraint],
     facts: Sequence[Constraint],
     fresh: Callable[[str], str],
+    *,
+    linear: bool = False,
 ) -> Solution | None:
     """Solve constraints for the unknowns, given facts about the parameters.
 
     Unknowns come outermost first: where there is a choice the outer one is eliminated and
     the inner one stays a loop. `fresh(prefix)` gives a name that nothing else has.
+    A loop that runs at most once becomes a floor division where its rows stay bounds of
+    loops in this order; with `linear` it stays a loop, and no floor of a loop variable is left.
     None is a proof that no parameter value that the facts allow has a solution.
     """
-    work = _Solver(unknowns, facts, fresh)
+    work = _Solver(unknowns, facts, fresh, linear)
     for row in constraints:
         work.add(row)
     try:
@@ -83,8 +87,9 @@ class _Solver:
     """A system on its way from rows to a parametrisation."""
 
     def __init__(
-        self, unknowns: Sequence[str], facts: Sequence[Constraint], fresh: Callable[[str], str]
+        self, unknowns: Sequence[str], facts: Sequence[Constraint], fresh: Callable[[str], str], linear: bool
     ) -> None:
+        self.linear = linear
         self.facts = tuple(facts)
         self.fresh = fresh
         self.unknowns = list(unknowns)
@@ -238,7 +243,7 @@ class _Solver:
 
     def _determine(self) -> bool:
         """Replace a loop that runs at most once by its value."""
-        found = determined(self.unknowns, self.inequalities)
+        found = None if self.linear else determined(self.unknowns, self.inequalities)
         if found is None:
             return False
         name, value, self.inequalities = found

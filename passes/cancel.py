@@ -89,7 +89,7 @@ class Canceller:
         if solution is None:
             return self.algebra.zero
         spoken = dict(zip(binders, term.hints, strict=True))
-        hints = [spoken.get(z, "") for z in solution.kernel]
+        hints = [spoken.get(z) or f"z{n}" for n, z in enumerate(reversed(solution.kernel))][::-1]
         body = substitute_solution(self.terms, body, solution)
         inner = self.algebra.sum(solution.kernel, solution.domain, body, hints)
         return self.algebra.guard(solution.guards, inner, self.algebra.zero)

@@ -27,10 +27,12 @@ def derive(program: Program, mode: str, wrt: str | Sequence[str] | None = None) 
 
 def read_back(state: Compilation) -> Program:
     """The program that a compilation's module holds."""
+    from tadc.dialect.mlir import LOCK
     from tadc.dialect.reader import read_program, tad_functions
 
-    (function,) = tad_functions(state.module.operation)
-    program = read_program(function)
+    with LOCK:
+        (function,) = tad_functions(state.module.operation)
+        program = read_program(function)
     program.source = state.source
     return program
 

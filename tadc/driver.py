@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from tadc import stages as st
@@ -95,10 +96,20 @@ def compile_until(
     taken = planned(state.options, first, last)
     for stage in taken:
         begin = time.perf_counter()
-        stage.run(state)
+        with _lock_for(stage):
+            stage.run(state)
         if after:
             after(stage, state, time.perf_counter() - begin)
     return taken[-1]
+
+
+def _lock_for(stage: Stage) -> AbstractContextManager[object]:
+    """Stages on IR run one at a time in a process."""
+    if stage.name in ("ast", "typed"):
+        return nullcontext()
+    from tadc.dialect.mlir import LOCK
+
+    return LOCK
 
 
 def from_text(text: str, name: str = "<string>", options: Options | None = None) -> Compilation:

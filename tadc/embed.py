@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tadc.dialect.mlir import LOCK
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.writer import write_program
 from tadc.pipeline import run_passes
@@ -19,4 +20,5 @@ def build(f: Function, module: Any, name: str | None = None) -> Any:
 
     `name` is its symbol, by default the name of the first output.
     """
-    return write_program(f.program, module, name)
+    with LOCK:
+        return write_program(f.program, module, name)

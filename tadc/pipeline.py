@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import tadc.passes.catalogue  # registers our passes
-from tadc.dialect.mlir import ir, passmanager
+from tadc.dialect.mlir import LOCK, ir, passmanager
 from tadc.dialect.reader import place_of
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -21,7 +21,8 @@ def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None
     Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605).
     """
     try:
-        manager = build_pipeline(pipeline, module.context)
+        with LOCK:
+            manager = build_pipeline(pipeline, module.context)
     except PipelineError as problem:
         text = Source(problem.text, "<pipeline>")
         span = Span(problem.position, problem.position + 1)
@@ -58,7 +59,8 @@ def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None 
 def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
     try:
-        manager.run(operation)
+        with LOCK:
+            manager.run(operation)
     except ir.MLIRError as error:
         found = [_diagnostic(d, source) for d in error.error_diagnostics]
         raise CompileError(found or [Diagnostic("TAD0605", str(error), source=source)]) from None

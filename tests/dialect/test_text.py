@@ -57,9 +57,7 @@ def test_generic_form_is_read_too() -> None:
     module = parse_module(EVERY_OP, context)
     again = parse_module(generic(module), context)
     assert generic(again) == generic(module)
-    mixed = EVERY_OP.replace(
-        "tad.yield %4 : f64", '"tad.yield"(%4) : (f64) -> ()  // tad.map (%i) in {'
-    )
+    mixed = EVERY_OP.replace("tad.yield %4 : f64", '"tad.yield"(%4) : (f64) -> ()  // tad.map (%i) in {')
     assert generic(parse_module(mixed, context)) == generic(module)
 
 
@@ -110,7 +108,7 @@ def test_rows_of_a_set(rows: str, shown: str) -> None:
     [
         "%0 = tad.read %a[%i] : tensor<4xf64>",
         "%0 = tad.read %a[-%i * 2 - (%i + 1) floordiv 2 + 3] : tensor<4xf64>",
-        "%0 = tad.read %a[2] attributes {note = \"}\", tad.read} : tensor<4xf64>",
+        '%0 = tad.read %a[2] attributes {note = "}", tad.read} : tensor<4xf64>',
         "%0 = tad.index 7 : index",
         "%0 = tad.index -%i : index",
         "%0 = tad.index [%i, %i] at affine_map<(d0, d1) -> (d0 + d1)> : index",
@@ -175,7 +173,9 @@ def test_any_name(name: str) -> None:
 
 def test_places_of_every_op() -> None:
     module = parse_module("  " + EVERY_OP, ir.Context(), "f.mlir")
-    places = {op.name: str(op.location) for name in ("tad.read", "func.func") for op in operations(module, name)}
+    places = {
+        op.name: str(op.location) for name in ("tad.read", "func.func") for op in operations(module, name)
+    }
     assert places == {"tad.read": 'loc("f.mlir":5:14)', "func.func": 'loc("f.mlir":2:3)'}
     assert str(module.operation.location) == 'loc("f.mlir":1:3)'
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -45,8 +46,8 @@ def padded(count: int) -> int:
 
 def box(names: Sequence[str], shape: Sequence[int]) -> Lanes:
     """All points of an index space, in row-major order."""
-    points = np.indices(shape).reshape(len(shape), -1)
-    count = points.shape[1]
+    count = math.prod(shape)
+    points = np.indices(shape).reshape(len(shape), count)
     return _pad(dict(zip(names, points, strict=True)), count)
 
 

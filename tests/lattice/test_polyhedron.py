@@ -5,8 +5,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tadc.lattice.affine import Affine, Constraint, at_least_zero, box, equals_zero
-from tadc.lattice.polyhedron import NEVER, floor_facts, implied, irredundant, is_empty, normalised
-from tests.lattice.support import constraints, forms, isl_form, isl_set
+from tadc.lattice.polyhedron import (
+    NEVER,
+    floor_facts,
+    implied,
+    irredundant,
+    is_empty,
+    normalised,
+    quotient,
+    tightened,
+    without_floor,
+)
+from tests.lattice.support import constraints, forms, isl_form, isl_set, linear_forms
 
 NAMES = ["i", "j", "k"]
 i, j, k, n = map(Affine.var, ["i", "j", "k", "n"])
@@ -132,6 +142,43 @@ def test_the_row_that_is_easier_to_read_stays() -> None:
     assert list(map(str, irredundant(rows, []))) == ["i - j = 0", "j - 1 >= 0"]
     twice = [at_least_zero(4 * i - 7), at_least_zero(i - 2)]
     assert list(map(str, irredundant(twice, []))) == ["i - 2 >= 0"]
+
+
+@given(linear_forms(NAMES, 6), st.integers(2, 5), systems)
+@settings(max_examples=100, deadline=None)
+def test_constant_quotients(form: Affine, divisor: int, facts: list[Constraint]) -> None:
+    value = quotient(form, divisor, facts)
+    if value is not None:
+        assert isl_implied(form - divisor * value, facts)
+        assert isl_implied(divisor * value + divisor - 1 - form, facts)
+
+
+@given(linear_forms(NAMES, 12).map(Constraint), systems)
+@settings(max_examples=150, deadline=None)
+def test_tightened_rows_say_the_same(row: Constraint, facts: list[Constraint]) -> None:
+    short = tightened(row, facts)
+    assert len(short.form.terms) <= len(row.form.terms)
+    assert isl_set(NAMES, [*facts, short]).is_equal(isl_set(NAMES, [*facts, row]))
+
+
+def test_tightening() -> None:
+    facts = box(["i"], [3])
+    assert quotient(i + 3, 3, facts) == 1
+    assert quotient(i + 1, 3, facts) is None
+    assert quotient(j, 3, facts) is None
+    assert str(tightened(at_least_zero(3 * j + i - 6), facts)) == "j - 2 >= 0"
+    assert str(tightened(at_least_zero(3 * j - i - 6), facts)) == "3*j - i - 6 >= 0"
+    assert str(tightened(at_least_zero(6 * k + 3 * j + i), facts)) == "j + 2*k >= 0"
+
+
+@given(linear_forms(NAMES, 6), st.integers(2, 4), st.sampled_from([1, -1, 2, -3]), linear_forms(NAMES, 6))
+@settings(max_examples=100, deadline=None)
+def test_rows_solved_for_a_floor_say_the_same(numerator: Affine, c: int, k: int, rest: Affine) -> None:
+    floors = list(numerator.floordiv(c).floors())
+    row = at_least_zero(k * numerator.floordiv(c) + rest)
+    solved = without_floor(row, floors[0]) if floors else None
+    if solved is not None:
+        assert isl_set(NAMES, [solved]).is_equal(isl_set(NAMES, [row]))
 
 
 def test_answers_do_not_depend_on_earlier_questions() -> None:

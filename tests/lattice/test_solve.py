@@ -180,7 +180,8 @@ def test_guards_take_the_least_residue() -> None:
     def guard(form: Affine) -> list[str]:
         return solved([*box(["x"], [4]), equals_zero(form)], box(["b"], [13]), ["x"])["guards"][:1]  # type: ignore[index,return-value]
 
-    assert guard(3 * X + B - 1) == ["b - 3*((b + 2) // 3) + 2 = 0"]
+    assert guard(3 * X + B - 10) == ["b - 3*((b + 2) // 3) + 2 = 0"]
+    assert guard(3 * X + B - 1) == ["b - 1 = 0"]
     assert guard(3 * X - 2 * B) == ["b - 3*(b // 3) = 0"]
     assert guard(4 * X - 2 * B) == ["b - 2*(b // 2) = 0"]
     assert guard(-5 * X + 13 * B) == ["b - 5*(b // 5) = 0"]
@@ -206,6 +207,38 @@ def test_upsampling_reads_the_plain_index() -> None:
 def test_a_full_rank_map_gets_its_range_check() -> None:
     rows = [*box(["x"], [7]), equals_zero(X + 2 - B)]
     assert solved(rows, box(["b"], [10]), ["x"])["guards"] == ["b - 2 >= 0", "8 - b >= 0"]
+
+
+def test_tiling_needs_no_loop() -> None:
+    rows = [*box(["x", "y"], [3, 7]), equals_zero(10 * X + Y - B)]
+    assert solved(rows, box(["b"], [50]), ["x", "y"]) == {
+        "guards": ["29 - b >= 0", "10*(b // 10) - b + 6 >= 0"],
+        "substitution": {"x": "(b // 10)", "y": "b - 10*(b // 10)"},
+        "kernel": [],
+        "domain": [],
+    }
+
+
+def test_a_floor_of_a_loop_variable_is_no_loop_of_its_own() -> None:
+    rows = [*box(["x", "y"], [7, 5]), equals_zero((X + Y.floordiv(2)).floordiv(3) - B)]
+    assert solved(rows, box(["b"], [4]), ["x", "y"])["kernel"] == ["x", "y"]
+    linear = solve(["x", "y"], rows, box(["b"], [4]), fresh_names(), linear=True)
+    assert linear is not None
+    assert len(linear.kernel) == 3
+    assert all(row.form.is_linear for row in linear.domain)
+
+
+def test_exact_quotients_are_one_division() -> None:
+    rows = [*box(["x", "y"], [4, 3]), equals_zero(2 * X + 4 * Y - B), equals_zero(6 * X - 2 * Y + 4 - C)]
+    assert solved(rows, box(["b", "c"], [16, 24]), ["x", "y"])["substitution"] == {
+        "x": "((b + 2*c + 6) // 14) - 1",
+        "y": "((3*b - c + 4) // 14)",
+    }
+
+
+def test_a_remainder_that_facts_bound_leaves_the_rows() -> None:
+    rows = [*box(["x"], [9]), equals_zero(X.mod(3) - B)]
+    assert solved(rows, box(["b"], [3]), ["x"])["domain"] == ["q_0 >= 0", "2 - q_0 >= 0"]
 
 
 def test_no_guard_where_facts_hold() -> None:

@@ -1,0 +1,27 @@
+// RUN: tadc %s --passes 'tad-cancel-deltas' | filecheck %s
+// A guard that is a sum's body joins its domain first.
+
+func.func @f(%x: tensor<5xf64> {tad.name = "x"}) -> (tensor<5xf64> {tad.name = "f"}) {
+  %f = tad.map (%i) -> tensor<5xf64> {
+    %0 = tad.sum (%k) in {0 <= %k <= 4} -> f64 {
+      %1 = tad.guard where {%k == %i} -> f64 {
+        %2 = tad.read %x[%k] : tensor<5xf64>
+        tad.yield %2 : f64
+      } else {
+        %zero = arith.constant 0.0 : f64
+        tad.yield %zero : f64
+      }
+      tad.yield %1 : f64
+    }
+    tad.yield %0 : f64
+  }
+  return %f : tensor<5xf64>
+}
+
+// CHECK:        func.func @f(%x: tensor<5xf64> {tad.name = "x"}) -> (tensor<5xf64> {tad.name = "f"}) {
+// CHECK-NEXT:     %f = tad.map (%i) -> tensor<5xf64> {
+// CHECK-NEXT:       %0 = tad.read %x[%i] : tensor<5xf64>
+// CHECK-NEXT:       tad.yield %0 : f64
+// CHECK-NEXT:     }
+// CHECK-NEXT:     return %f : tensor<5xf64>
+// CHECK-NEXT:   }

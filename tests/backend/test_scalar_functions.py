@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from tadc.backend.runtime.arrays import DTYPES
+from tadc.backend.scalar_functions import DEFINED
+from tests.backend.kernels import Array, apply
+
+NAMES = sorted(DEFINED)
+
+inf, nan = math.inf, math.nan
+
+
+def log2(x: Any) -> Any:
+    return mpmath.log(x, 2)
+
+
+REFERENCE: dict[str, Any] = {
+    "exp": mpmath.exp,
+    "exp2": lambda x: mpmath.power(2, x),  # pyright: ignore[reportUnknownLambdaType]
+    "expm1": mpmath.expm1,
+    "log": mpmath.log,
+    "log2": log2,
+    "log10": mpmath.log10,
+    "log1p": mpmath.log1p,
+    "tanh": mpmath.tanh,
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+}
+DOMAIN = {"log": 0.0, "log2": 0.0, "log10": 0.0, "log1p": -1.0}
+
+
+def points(name: str, kind: str) -> Array:
+    """Arguments of every size, dense where functions change character."""
+    dtype = DTYPES[kind]
+    limits = np.finfo(dtype)
+    draw = np.random.default_rng(7)
+    largest = math.log10(float(limits.max))
+    half_pi = np.arange(1, 300) * (math.pi / 2)
+    parts = [
+        draw.uniform(-1, 1, 200),
+        draw.uniform(-1, 1, 200) * 10.0 ** draw.uniform(-12, 0, 200),
+        draw.uniform(0.4, 2.1, 400),
+        1 + draw.uniform(-1, 1, 100) * 10.0 ** draw.uniform(-7, -1, 100),
+        draw.uniform(-12, 12, 300),
+        draw.uniform(-100, 100, 200),
+        draw.uniform(-1100, 1100, 200),
+        draw.uniform(-1, 1, 200) * 10.0 ** draw.uniform(0, largest, 200),
+        draw.uniform(0, 1, 50) * float(limits.tiny),
+        half_pi,
+        np.arange(-12, 13) * math.log(2),
+        2.0 ** np.arange(-30.0, 60.0),
+        [0.0, float(limits.tiny), float(limits.max), -float(limits.max), 0.625, math.sqrt(0.5), math.sqrt(2)],
+    ]
+    x = np.concatenate(parts).astype(dtype)
+    # The neighbours too: thresholds are at round numbers.
+    with np.errstate(over="ignore"):
+        above, below = (np.nextafter(x[-120:], dtype.type(end)) for end in (inf, -inf))
+    x = np.concatenate([x, above, below])
+    low = DOMAIN.get(name)
+    return x[np.isfinite(x)] if low is None else x[np.isfinite(x) & (x > low)]
+
+
+def error_in_ulp(x: Array, y: Array, reference: Any) -> Array:
+    """How far results are from exact ones, in units in the last place of these."""
+    limits = np.finfo(y.dtype)
+    errors = np.zeros(len(x))
+    with mpmath.workprec(200):
+        # The spacing of floats at the result, and below the least normal the spacing of denormals.
+        for number, (argument, found) in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+            exact = reference(mpmath.mpf(argument))
+            if abs(exact) > mpmath.mpf(float(limits.max)) * (1 + mpmath.mpf(2) ** -(limits.nmant + 2)):
+                errors[number] = 0 if found == math.copysign(inf, exact) else inf
+                continue
+            exponent = max(mpmath.frexp(exact)[1] - 1, int(limits.minexp)) if exact else int(limits.minexp)
+            errors[number] = abs(mpmath.mpf(found) - exact) / mpmath.mpf(2) ** (exponent - limits.nmant)
+    return errors
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("name", NAMES)
+def test_error_is_below_two_and_a_half_ulp(name: str, kind: str) -> None:
+    x = points(name, kind)
+    errors = error_in_ulp(x, apply(name, kind, x), REFERENCE[name])
+    worst = int(np.argmax(errors))
+    assert errors[worst] < 2.5, f"{name}({x[worst]!r}) is off by {errors[worst]:.2f} ulp"
+
+
+SPECIAL: dict[str, list[tuple[float, float]]] = {
+    "exp": [(0.0, 1.0), (-0.0, 1.0), (inf, inf), (-inf, 0.0), (1e4, inf), (-1e4, 0.0)],
+    "exp2": [(0.0, 1.0), (3.0, 8.0), (-1.0, 0.5), (inf, inf), (-inf, 0.0), (-2e4, 0.0), (2e4, inf)],
+    "expm1": [(0.0, 0.0), (-0.0, -0.0), (inf, inf), (-inf, -1.0), (-1e4, -1.0), (1e4, inf)],
+    "log": [(1.0, 0.0), (0.0, -inf), (-0.0, -inf), (inf, inf), (-1.0, nan), (-inf, nan)],
+    "log2": [(1.0, 0.0), (8.0, 3.0), (2.0**-149, -149.0), (0.0, -inf), (-0.0, -inf), (inf, inf), (-1.0, nan)],
+    "log10": [(1.0, 0.0), (1000.0, 3.0), (0.0, -inf), (-0.0, -inf), (inf, inf), (-1.0, nan), (-inf, nan)],
+    "log1p": [(0.0, 0.0), (-0.0, -0.0), (-1.0, -inf), (inf, inf), (-2.0, nan), (-inf, nan)],
+    "tanh": [(0.0, 0.0), (-0.0, -0.0), (inf, 1.0), (-inf, -1.0), (100.0, 1.0), (-100.0, -1.0)],
+    "sin": [(0.0, 0.0), (-0.0, -0.0), (inf, nan), (-inf, nan)],
+    "cos": [(0.0, 1.0), (-0.0, 1.0), (inf, nan), (-inf, nan)],
+}
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("name", NAMES)
+def test_special_values_are_exact(name: str, kind: str) -> None:
+    cases = [*SPECIAL[name], (nan, nan)]
+    x, expected = (np.array(column, DTYPES[kind]) for column in zip(*cases, strict=True))
+    found = apply(name, kind, x)
+    np.testing.assert_array_equal(found, expected)
+    signs = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[signs]), np.signbit(expected[signs]))
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("name", ["expm1", "log1p", "tanh", "sin"])
+def test_denormals_come_out_unchanged(name: str, kind: str) -> None:
+    least = float(np.finfo(DTYPES[kind]).smallest_subnormal)
+    x = np.array([least, -least, 5 * least, -12345 * least], DTYPES[kind])
+    np.testing.assert_array_equal(apply(name, kind, x), x)
+
+
+def test_powers_of_ten_have_exact_logarithms() -> None:
+    np.testing.assert_array_equal(apply("log10", "f64", 10.0 ** np.arange(23)), np.arange(23.0))
+
+
+@pytest.mark.parametrize(("kind", "bits"), [("f32", range(-149, 128)), ("f64", range(-1074, 1024))])
+def test_powers_of_two_are_exact(kind: str, bits: range) -> None:
+    n = np.array(bits, DTYPES[kind])
+    powers = np.ldexp(DTYPES[kind].type(1), np.array(bits, np.int32))
+    np.testing.assert_array_equal(apply("exp2", kind, n), powers)
+    np.testing.assert_array_equal(apply("log2", kind, powers), n)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_huge_arguments_are_reduced_exactly(name: str) -> None:
+    # The last two are the doubles (of all) nearest to a multiple of pi/2, and the largest.
+    x = np.array([2.0**30, 2.0**30 + 2.0**-22, 1e15, 1e22, 1e300, 6381956970095103 * 2.0**797, 1.7976931348623157e308])
+    x = np.concatenate([x, -x])
+    errors = error_in_ulp(x, apply(name, "f64", x), REFERENCE[name])
+    assert errors.max() < 1.5
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_one_huge_lane_leaves_the_others_as_they_are(kind: str) -> None:
+    x = np.linspace(-50, 50, 4096).astype(DTYPES[kind])
+    alone = apply("sin", kind, x)
+    mixed = x.copy()
+    mixed[::7] = 1e30
+    found = apply("sin", kind, mixed)
+    keep = np.arange(4096) % 7 != 0
+    np.testing.assert_array_equal(found[keep], alone[keep])
+    np.testing.assert_allclose(found[~keep], float(mpmath.sin(mpmath.mpf(float(mixed[0])))), rtol=1e-6)

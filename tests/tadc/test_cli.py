@@ -1,0 +1,238 @@
+"""The command, from the outside."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tadc.cli import main
+from tadc.driver import STAGES
+
+PAPER = """\
+a: f64[3, 5]
+b: f64[4, 5]
+c: f64[3, 3]
+d: f64[8]
+f[i, j] = exp(-sum{k}_0^4 ((a[i, k] + b[j, k])**2 * c[i, i] + d[i + k]**3))
+"""
+SHAPES = {"a": (3, 5), "b": (4, 5), "c": (3, 3), "d": (8,), "df": (3, 4)}
+
+
+@pytest.fixture
+def paper(tmp_path):
+    """The paper's example and arrays for it, in a folder."""
+    (tmp_path / "paper.tad").write_text(PAPER)
+    random = np.random.default_rng(1)
+    for name, shape in SHAPES.items():
+        np.save(tmp_path / f"{name}.npy", random.uniform(-1, 1, shape))
+    return tmp_path
+
+
+def run(capsys, *argv):
+    """Exit code, stdout and stderr."""
+    code = main([str(word) for word in argv])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def files(folder, *names):
+    return [f"{n}={folder / n}.npy" for n in names]
+
+
+def value(folder):
+    """The paper's example by NumPy."""
+    a, b, c, d = (np.load(folder / f"{n}.npy") for n in "abcd")
+    i, j, k = np.ogrid[:3, :4, :5]
+    return np.exp(-((a[i, k] + b[j, k]) ** 2 * c[i, i] + d[i + k] ** 3).sum(2))
+
+
+def test_prints_the_program(capsys, paper):
+    code, out, err = run(capsys, paper / "paper.tad")
+    assert (code, err) == (0, "")
+    assert "f[i, j] = exp(-sum{k}_0^4 (" in out
+
+
+def test_prints_derivatives_as_programs(capsys, paper):
+    code, out, _ = run(capsys, paper / "paper.tad", "--wrt", "a,d")
+    assert code == 0
+    assert "dd[d_0] = sum{j}_0^3 (sum{k}_(max [0; d_0 - 2])^(min [4; d_0]) (" in out
+    again = paper / "again.tad"
+    again.write_text(out)
+    assert run(capsys, again)[1] == out
+
+
+@pytest.mark.parametrize("stage", [s.name for s in STAGES if s.name != "cubin"])
+def test_every_stage(capsys, paper, stage):
+    target = "cuda:sm_90" if stage in ("gpu", "nvvm", "ptx") else "cpu"
+    code, out, _ = run(capsys, paper / "paper.tad", "--wrt", "a", "--target", target, "--emit", stage, "-o", "-")
+    assert code == 0
+    assert len(out) > 100
+
+
+def test_a_stage_can_be_taken_up_again(capsys, paper):
+    """Each IR stage, written to a file and read, goes on to the same assembly."""
+    expected = run(capsys, paper / "paper.tad", "--wrt", "a", "--emit", "llvm")[1]
+    for stage in ("diff", "cancel", "opt", "loops", "llvm-dialect"):
+        file = paper / f"{stage}.mlir"
+        assert run(capsys, paper / "paper.tad", "--wrt", "a", "--emit", stage, "-o", file)[0] == 0
+        code, out, err = run(capsys, file, "--emit", "llvm")
+        assert code == 0, err
+        assert out.count("define") == expected.count("define")
+
+
+def test_delta_stages_differentiate_by_all(capsys):
+    code, out, _ = run(capsys, "-e", "x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])", "--emit", "cancel", "-o", "-")
+    assert code == 0
+    assert "tad.sum (%j)" in out
+
+
+def test_run_value_and_gradients(capsys, paper):
+    arrays = files(paper, "a", "b", "c", "d")
+    assert run(capsys, paper / "paper.tad", "--run", *arrays, "-o", paper / "out.npz")[0] == 0
+    np.testing.assert_allclose(np.load(paper / "out.npz")["f"], value(paper), rtol=1e-12)
+    arrays = files(paper, *SHAPES)
+    code, _, err = run(
+        capsys, paper / "paper.tad", "--wrt", "a,d", "--values", "--run", *arrays, "-o", paper / "g.npz"
+    )
+    assert code == 0, err
+    found = np.load(paper / "g.npz")
+    assert sorted(found.files) == ["da", "dd", "f"]
+    a = np.load(paper / "a.npy")
+    step = np.zeros_like(a)
+    step[1, 2] = 1e-6
+    np.save(paper / "a.npy", a + step)
+    above = value(paper)
+    np.save(paper / "a.npy", a - step)
+    slope = ((above - value(paper)) / 2e-6 * np.load(paper / "df.npy")).sum()
+    np.testing.assert_allclose(found["da"][1, 2], slope, rtol=1e-6)
+
+
+def test_run_prints_without_a_file(capsys):
+    code, out, _ = run(capsys, "-e", "x: f64; f = x**2", "--run", "x=3")
+    assert (code, out) == (0, "f =\n9.0\n")
+
+
+def test_check_gradient(capsys, paper):
+    code, out, _ = run(capsys, paper / "paper.tad", "--check-gradient")
+    assert code == 0
+    assert out.count("ok") == 4
+
+
+def test_standard_input(capsys, monkeypatch):
+    import io
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("x: f64[3]; f[i] = x[i]\n"))
+    code, out, _ = run(capsys, "-")
+    assert code == 0
+    assert "f[i] = x[i]" in out
+
+
+def test_dump_dir_and_time(capsys, paper):
+    code, _, err = run(
+        capsys, paper / "paper.tad", "--wrt", "a", "--emit", "asm", "-o", paper / "x.s",
+        "--dump-dir", paper / "dump", "--time",
+    )  # fmt: skip
+    assert code == 0
+    names = sorted(p.name for p in (paper / "dump").iterdir())
+    assert names[0] == "00-ast.txt"
+    assert "03-diff.mlir" in names
+    assert all(stage in err for stage in ("ast", "typed", "cancel", "loops", "asm"))
+
+
+def test_print_ir_after_all(paper):
+    done = subprocess.run(
+        [sys.executable, "-m", "tadc", paper / "paper.tad", "--wrt", "a", "--emit", "opt", "--print-ir-after-all"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "IR Dump After" in done.stderr
+    assert "tad-cancel-deltas" in done.stderr
+
+
+def test_help_fits_a_screen_and_is_quick():
+    program = (
+        "import sys; from tadc.cli import main; code = main(sys.argv[1:]);"
+        "assert not [m for m in sys.modules if 'mlir' in m.lower() or m in ('numpy', 'llvmlite')], 'heavy import';"
+        "sys.exit(code)"
+    )
+    for flag, limit in (("-h", 24), ("--help", 40)):
+        done = subprocess.run([sys.executable, "-c", program, flag], capture_output=True, text=True, check=True)
+        lines = done.stdout.splitlines()
+        assert len(lines) <= limit
+        assert max(map(len, lines)) <= 100
+
+
+def test_front_end_errors_do_not_import_mlir():
+    program = (
+        "import sys; from tadc.cli import main; code = main(['-e', 'x: f64[3]; f[i] = y[i]', '--emit', 'asm']);"
+        "assert code == 1; assert not [m for m in sys.modules if 'mlir' in m.lower()]"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "words"),
+    [
+        (["--emit", "loop", "x.tad"], 2, ["cannot be `loop`", "did you mean `loops`?"]),
+        (["--emt", "loops", "x.tad"], 2, ["unknown option `--emt`", "did you mean `--emit`?"]),
+        (["x.tad", "-e", "f = 1"], 2, ["both a FILE and -e TEXT"]),
+        (["--wrt", "a"], 2, ["no program"]),
+        (["-e", "f = 1", "--emit", "ptx"], 2, ["cuda"]),
+        (["-e", "f = 1", "--emit", "loops", "--target", "cuda"], 2, ["of target cpu"]),
+        (["-e", "f = 1", "--target", "cuda:sm_1", "--emit", "ptx"], 1, ["unknown target"]),
+        (["no.tad"], 1, ["no file `no.tad`"]),
+        (["-e", "f[i: 3] = x[i"], 1, ["TAD0101"]),
+        (["-e", "x: f64[3]; f[i] = x[i, i]"], 1, ["TAD0301"]),
+        (["-e", "x: f64[3]; f[i: 4] = x[i]"], 1, ["TAD0302", "i = 3"]),
+        (["-e", "x: f64[3]; f[i] = x[i]", "--wrt", "z"], 1, ["no argument `z`"]),
+        (["-e", "x: f64[3]; f[i] = x[i]", "--run", "x"], 1, ["not of the form NAME=FILE"]),
+        (["-e", "x: f64[3]; f[i] = x[i]", "--run", "x=none.npy"], 1, ["no file `none.npy`"]),
+        (["-e", "x: f64[3]; f[i] = x[i]", "--run", "x=2", "-o", "z.npz"], 1, ["TAD0503"]),
+        (["-e", "x: f64[3]; f[i] = x[i]", "--run", "x=2", "-o", "z.txt"], 1, ["cannot tell the format"]),
+        (["-e", "x: f64; f = x", "--run", "x=2", "y=3", "-o", "z.npz"], 1, ["TAD0502"]),
+        (["-e", "x: f64; f = x", "--passes", "tad-simplfy"], 1, ["did you mean `tad-simplify`?"]),
+        (["-e", "x: f64; f = x", "-o", "/nowhere/x.tad"], 1, ["cannot write"]),
+    ],
+)
+def test_wrong_use(capsys, tmp_path, monkeypatch, argv, code, words):
+    """Each mistake: its exit code, words that help, nothing on stdout, nothing written."""
+    monkeypatch.chdir(tmp_path)
+    found, out, err = run(capsys, *argv)
+    assert found == code
+    assert out == ""
+    for word in words:
+        assert word in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bug_leaves_a_reproducer(capsys, monkeypatch):
+    import tadc.commands
+
+    def broken(arguments):
+        raise RuntimeError("a bug on purpose")
+
+    monkeypatch.setattr(tadc.commands, "execute", broken)
+    code, _, err = run(capsys, "-e", "x: f64; f = x")
+    assert code == 70
+    file = err.split(" are in ")[1].split()[0]
+    with open(file) as text:
+        content = text.read()
+    assert "a bug on purpose" in content
+    assert content.rstrip().endswith("x: f64; f = x")
+
+
+def test_interrupt(capsys, monkeypatch):
+    import tadc.commands
+
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tadc.commands, "execute", interrupted)
+    assert run(capsys, "-e", "f = 1")[0] == 130
+
+
+def test_lists(capsys):
+    assert "tad-cancel-deltas" in run(capsys, "--list", "passes")[1]
+    assert "sigmoid(x)" in run(capsys, "--list", "functions")[1]
+    assert [line.split()[0] for line in run(capsys, "--list", "stages")[1].splitlines()] == [s.name for s in STAGES]

@@ -1,0 +1,88 @@
+"""The project's frame: what the README says, what CI runs, and the examples."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.progress import Progress
+
+import tadc.cli
+from examples import deblur
+
+ROOT = Path(__file__).parent.parent
+LAYERS = ("backend", "dialect", "frontend", "lattice", "passes")
+SOURCES = sorted(
+    path
+    for folder in (*LAYERS, "bench", "examples", "lit_tests", "tadc", "tests")
+    for path in (ROOT / folder).rglob("*.py")
+)
+EXAMPLES = sorted((ROOT / "examples").glob("*.tad"))
+
+
+def blocks(file: str, language: str = "") -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
+
+
+def settings() -> dict[str, dict[str, dict[str, list[str]]]]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+
+
+def test_ci_runs_the_commands_of_the_readme() -> None:
+    ci = (ROOT / ".ci" / "run").read_text().splitlines()
+    readme = (ROOT / "README.md").read_text()
+    commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    make")]
+    assert commands == ["make demo", "make test"]
+    assert [line for line in ci if line.startswith("make")] == ["make test", "make lint"]
+
+
+def test_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    program, gradient, *_ = blocks("README.md")
+    assert program == (ROOT / "examples" / "paper.tad").read_text()
+    assert tadc.cli.main([str(ROOT / "examples" / "paper.tad"), "--wrt", "a,d"]) == 0
+    assert gradient == capsys.readouterr().out
+
+
+def test_python_of_the_readme_runs() -> None:
+    (code,) = blocks("README.md", "python")
+    names: dict[str, np.ndarray] = {}
+    exec(code, names)
+    np.testing.assert_allclose(names["slope"], 2 * names["x"])
+
+
+def test_each_layer_is_linked_packaged_and_type_checked() -> None:
+    setuptools, pyright = settings()["setuptools"], settings()["pyright"]
+    for layer in LAYERS:
+        assert (ROOT / "tadc" / layer).readlink() == Path("..", layer)
+        assert f"tadc/{layer}" in pyright["include"]
+    modules = [path.relative_to(ROOT) for path in SOURCES if path.relative_to(ROOT).parts[0] in LAYERS]
+    folders = {".".join(("tadc", *module.parent.parts)) for module in modules}
+    assert {"tadc", *folders} == set(setuptools["packages"])
+    assert setuptools["package-dir"] == {f"tadc.{layer}": layer for layer in LAYERS}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_is_long(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = [line for line in lines if line.startswith("#")]
+    assert lines[: len(comment)] == comment
+    assert 1 <= len(comment) <= 3
+    assert tadc.cli.main([str(path), "--check-gradient"]) == 0
+    checked = capsys.readouterr().out
+    assert all(name in checked for name in tadc.function(path.read_text()).inputs)
+
+
+def test_deblur_finds_the_kernel_and_sharpens() -> None:
+    scene = deblur.make_scene()
+    with Progress(disable=True) as progress:
+        kernel = deblur.find_kernel(scene, progress)
+        photo = deblur.sharpen(scene, kernel, progress, steps=10)
+    assert np.linalg.norm(kernel - scene.kernel) < 0.02 * np.linalg.norm(scene.kernel)
+    before = deblur.psnr(deblur.widened(scene.seen_photo), scene.photo)
+    assert deblur.psnr(photo, scene.photo) > before + 5
