@@ -10,14 +10,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tadc.backend.ir_text import F32, F64, Function, Type, Value
+from tadc.backend.ir_text import Function, Value
 
 
 @dataclass(frozen=True)
 class Constants:
     """What the functions need for one format. Pairs are a number in two parts, high and low."""
 
-    type: Type
     mantissa: int
     bias: int
     shifter: float
@@ -46,7 +45,6 @@ class Constants:
 
 
 SINGLE = Constants(
-    type=F32,
     mantissa=23,
     bias=127,
     shifter=1.5 * 2.0**23,
@@ -75,7 +73,6 @@ SINGLE = Constants(
 )
 
 DOUBLE = Constants(
-    type=F64,
     mantissa=52,
     bias=1023,
     shifter=1.5 * 2.0**52,
@@ -204,7 +201,7 @@ def tanh(f: Function, c: Constants) -> Value:
     z, small = a * a, a.compare("olt", 0.625)
     if c is SINGLE:
         near = f.fma(z * a, f.horner(z, TANH_SINGLE), a)
-        far = f.constant(c.type, -2.0) / (e + 1.0) + 1.0
+        far = f.constant(f.type, -2.0) / (e + 1.0) + 1.0
         return f.copysign(f.select(small, near, far), f.x)
     numerator = f.select(small, z * a * f.horner(z, TANH_P), -2.0)
     denominator = f.select(small, f.horner(z, TANH_Q), e + 1.0)
@@ -223,7 +220,7 @@ def _normal(f: Function, c: Constants) -> tuple[Value, Value]:
     denormal = f.x.compare("olt", c.least_normal)
     shift = c.mantissa + 2
     scaled = f.select(denormal, f.x * 2.0**shift, f.x)
-    return scaled, f.select(denormal, float(-shift), f.constant(c.type, 0.0))
+    return scaled, f.select(denormal, float(-shift), f.constant(f.type, 0.0))
 
 
 def _series(f: Function, c: Constants, m: Value) -> tuple[Value, Value]:
@@ -246,7 +243,7 @@ def log(f: Function, c: Constants) -> Value:
     """`k ln 2 + log(m)`, the small terms added first."""
     scaled, shift = _normal(f, c)
     exponent, m = _log_parts(f, c, scaled)
-    k = exponent.convert("sitofp", c.type) + shift
+    k = exponent.convert("sitofp", f.type) + shift
     half, tail = _series(f, c, m)
     rest = half - f.fma(k, c.ln2[1], tail) - m
     return _log_edges(f, c, f.fma(k, c.ln2[0], -rest), 0.0)
@@ -257,7 +254,7 @@ def log1p(f: Function, c: Constants) -> Value:
     u = f.x + 1.0
     lost = f.x - (u - 1.0)
     exponent, m = _log_parts(f, c, u)
-    k = exponent.convert("sitofp", c.type)
+    k = exponent.convert("sitofp", f.type)
     half, tail = _series(f, c, m)
     # 1 / (1 + m) = 1 - m + m**2 is enough: `lost` is below half a unit of u.
     correction = (
@@ -276,7 +273,7 @@ def _log_base(f: Function, c: Constants, factor: tuple[float, float], unit: tupl
     """`k unit + factor log(m)`, every product in two parts."""
     scaled, shift = _normal(f, c)
     exponent, m = _log_parts(f, c, scaled)
-    k = exponent.convert("sitofp", c.type) + shift
+    k = exponent.convert("sitofp", f.type) + shift
     half, tail = _series(f, c, m)
     high = m - half
     low = m - high - half + tail

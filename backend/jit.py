@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from tadc.backend.object_code import LLVM_LOCK
+from tadc.backend.object_code import LLVM_LOCK, object_code
 from tadc.backend.target import binding, host_machine
 
 _numbers = itertools.count()
@@ -48,3 +49,15 @@ def load(code: bytes, symbols: Sequence[str]) -> Library:
 
 class LinkError(RuntimeError):
     """Object code that needs or lacks a symbol."""
+
+
+@cache
+def trampoline(count: int) -> Library:
+    """Code for `call(function, array)`: calls a function with `count` pointers that an array holds."""
+    lines = ["define void @call(ptr %function, ptr %array) {"]
+    for n in range(count):
+        lines.append(f"  %at{n} = getelementptr ptr, ptr %array, i64 {n}")
+        lines.append(f"  %a{n} = load ptr, ptr %at{n}")
+    arguments = ", ".join(f"ptr %a{n}" for n in range(count))
+    lines += [f"  call void %function({arguments})", "  ret void", "}", ""]
+    return load(object_code("\n".join(lines), 1), ["call"])

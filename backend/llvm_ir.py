@@ -2,39 +2,54 @@
 
 Functions that branch would keep LLVM from vectorising the loops that call them. So
 the optimiser first sees declarations of these, which name their vector variants
-(`defer`), and the definitions of what it chose once loops are vectors (`complete`).
+(`defer`), and the definitions of what it chose once loops are vectors (`undefer`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from tadc.backend.ir_text import declarations
-from tadc.backend.scalar_functions import DEFINITIONS, VECTOR_VARIANTS, Definitions
+from tadc.backend.ir_text import F32, F64, Type, declarations
+from tadc.backend.scalar_functions import host_function, symbol
+from tadc.backend.trigonometry import FUNCTIONS
+
+#: What finds the text of a function by its name, or None.
+Find = Callable[[str], str | None]
+
+#: Lanes of the vector variants that functions with a branch have.
+LANES = (2, 4, 8, 16)
+
+#: These variants by the symbol of the function: type of its values, lanes -> symbol of the variant.
+VARIANTS = {
+    symbol(function, type): (type, {n: symbol(function, Type(True, type.bits, n)) for n in LANES})
+    for function in FUNCTIONS
+    for type in (F32, F64)
+}
 
 _DECLARED = re.compile(r"^declare [^\n]*?@([\w.]+)\([^\n]*\n?", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.]+)\(", re.M)
 _CALLED = re.compile(r"call [^@\n]* @([\w.]+)\(")
 
 
-def complete(text: str, definitions: Definitions = DEFINITIONS) -> str:
-    """Replace the declarations of functions in `definitions` by these, and add what they call in turn."""
+def complete(text: str, find: Find = host_function) -> str:
+    """Replace the declarations of functions that `find` has by definitions; add what these call in turn."""
     defined = set(_DEFINED.findall(text))
-    waiting = [name for name in _DECLARED.findall(text) if name in definitions and name not in defined]
-    if not waiting:
-        return text
+    waiting: list[str] = _DECLARED.findall(text)
     bodies: list[str] = []
     while waiting:
         name = waiting.pop()
-        if name in defined or name not in definitions:
-            continue
-        bodies.append(definitions[name]())
-        defined.add(name)
-        waiting += _CALLED.findall(bodies[-1])
+        body = None if name in defined else find(name)
+        if body is not None:
+            bodies.append(body)
+            defined.add(name)
+            waiting += _CALLED.findall(body)
+    if not bodies:
+        return text
     text = _DECLARED.sub(lambda m: "" if m[1] in defined else m[0], text)
     declared = set(_DECLARED.findall(text))
     needed = sorted(
-        line for line in declarations("".join(bodies)) if _DECLARED.findall(line)[0] not in declared
+        line for line in declarations("".join(bodies)) if not declared & set(_DECLARED.findall(line))
     )
     return "\n".join([text.rstrip("\n"), "", *bodies, *needed, ""])
 
@@ -42,34 +57,42 @@ def complete(text: str, definitions: Definitions = DEFINITIONS) -> str:
 def without(text: str, names: set[str]) -> str:
     """The text less the declarations and definitions of these functions."""
     text = _DECLARED.sub(lambda m: "" if m[1] in names else m[0], text)
-    for name in names:
+    for name in names & set(_DEFINED.findall(text)):
         text = re.sub(rf"^define [^\n]*@{re.escape(name)}\([^\n]*\{{\n.*?^\}}\n", "", text, flags=re.M | re.S)
     return text
 
 
 def defer(text: str) -> str | None:
-    """The text with declarations, instead of definitions, of what has vector variants; None if nothing has."""
-    found = set(_CALLED.findall(text)) & set(VECTOR_VARIANTS)
+    """The text with what has vector variants declared, not defined; None if it calls nothing of the kind."""
+    found = sorted(set(_CALLED.findall(text)) & set(VARIANTS))
     if not found:
         return None
-    declared: list[str] = []
-    for name in sorted(found):
-        element = {"f32": "float", "f64": "double"}[name[-3:]]
-        variants = VECTOR_VARIANTS[name]
-        mapping = ",".join(f"_ZGV_LLVM_N{lanes}v_{name}({variant})" for lanes, variant in variants.items())
-        declared.append(f'declare {element} @{name}({element}) #9000 "vector-function-abi-variant"="{mapping}"')
-        for lanes, variant in variants.items():
-            declared.append(f"declare <{lanes} x {element}> @{variant}(<{lanes} x {element}>) #9000")
-    kept = [f"ptr @{variant}" for name in sorted(found) for variant in VECTOR_VARIANTS[name].values()]
-    text = without(text, found | {variant for name in found for variant in VECTOR_VARIANTS[name].values()})
-    # Nothing calls the variants yet: this keeps the optimiser from dropping their declarations.
-    used = f"@llvm.compiler.used = appending global [{len(kept)} x ptr] [{', '.join(kept)}], section \"llvm.metadata\""
-    attributes = "attributes #9000 = { nounwind willreturn speculatable memory(none) }"
-    return "\n".join([text, *declared, used, attributes, ""])
+    text = complete(without(text, set(found)), lambda name: None if name in VARIANTS else host_function(name))
+    variants = {
+        symbol: (type, lanes)
+        for name in found
+        for type, by in [VARIANTS[name]]
+        for lanes, symbol in by.items()
+    }
+    text = without(text, set(variants))
+    lines: list[str] = []
+    for name in found:
+        type, by_lanes = VARIANTS[name]
+        mapping = ",".join(f"_ZGV_LLVM_N{lanes}v_{name}({variant})" for lanes, variant in by_lanes.items())
+        lines.append(f'declare {type} @{name}({type}) #9000 "vector-function-abi-variant"="{mapping}"')
+    for variant, (type, lanes) in variants.items():
+        vector = Type(True, type.bits, lanes)
+        lines.append(f"declare {vector} @{variant}({vector}) #9000")
+    # Nothing may call the variants yet: this keeps the optimiser from dropping their declarations.
+    array = f"[{len(variants)} x ptr] [{', '.join(f'ptr @{variant}' for variant in variants)}]"
+    lines.append(f'@llvm.compiler.used = appending global {array}, section "llvm.metadata"')
+    lines.append("attributes #9000 = { nounwind willreturn speculatable memory(none) }")
+    return "\n".join([text, *lines, ""])
 
 
-def undefer(text: str, definitions: Definitions) -> str:
-    """After `defer` and the optimiser: the text with definitions of what it calls, and of nothing else."""
+def undefer(text: str) -> str:
+    """After `defer` and the optimiser: the text with definitions of what it calls."""
     text = re.sub(r"^@llvm\.compiler\.used[^\n]*\n", "", text, flags=re.M)
-    unused = set(definitions) - set(_CALLED.findall(text))
-    return complete(without(text, unused), definitions)
+    called = set(_CALLED.findall(text))
+    unused = {name for name in _DECLARED.findall(text) if name not in called and host_function(name)}
+    return complete(without(text, unused))

@@ -5,6 +5,9 @@ What neither table holds is left for upstream's convert-math-to-libm.
 
 from __future__ import annotations
 
+import re
+
+from tadc.backend.ir_text import Type
 from tadc.backend.scalar_functions import DEFINED, symbol
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
@@ -23,22 +26,28 @@ INTRINSICS = {
 
 
 def replace_math_ops(module: ir.Module) -> None:
-    """Replace what either table holds, in place: by an intrinsic, or a call of `tadc_exp_f64` and the like."""
+    """Replace what either table holds, in place, by an intrinsic or a call of `tadc_exp_f64` and the like."""
     declared: set[str] = set()
     for op in _math_ops(module):
-        kind, function = str(op.result.type), op.name.removeprefix("math.")
+        type, function = _type_of(op.result.type), op.name.removeprefix("math.")
         if op.name in INTRINSICS:
             with ir.InsertionPoint(op), op.location:
                 new = ir.Operation.create(INTRINSICS[op.name], [op.result.type], list(op.operands))
             _replace(op, new)
-        elif kind in ("f32", "f64") and function in DEFINED:
-            name = symbol(function, kind)
+        elif type and function in DEFINED:
+            name = symbol(function, type)
             if name not in declared:
                 _declare(module, name, op.result.type, len(op.operands))
                 declared.add(name)
             with ir.InsertionPoint(op), op.location:
                 call = mlir.func.CallOp([op.result.type], name, list(op.operands))
             _replace(op, call.operation)
+
+
+def _type_of(type: ir.Type) -> Type | None:
+    """f32 or f64, or vectors of one dimension of these."""
+    match = re.fullmatch(r"f(32|64)|vector<(\d+)xf(32|64)>", str(type))
+    return Type(True, int(match[1] or match[3]), int(match[2] or 1)) if match else None
 
 
 def _math_ops(module: ir.Module) -> list[ir.Operation]:

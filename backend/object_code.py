@@ -7,14 +7,10 @@ import threading
 from typing import Any
 
 from tadc.backend.llvm_ir import complete, defer, undefer
-from tadc.backend.scalar_functions import DEFINITIONS, VECTOR_DEFINITIONS, VECTOR_VARIANTS
 from tadc.backend.target import binding, host_features, host_machine
 
 #: llvmlite keeps one LLVM context for the process, which only one thread may use at a time.
 LLVM_LOCK = threading.RLock()
-
-#: What the optimiser sees from the start: functions without a branch.
-_EARLY = {name: text for name, text in DEFINITIONS.items() if name not in VECTOR_VARIANTS}
 
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 
@@ -43,10 +39,10 @@ def _optimise(text: str, machine: Any, level: int) -> Any:
     deferred = defer(text) if level >= 2 else None
     if deferred is None:
         return _run(complete(text), machine, level)
-    vectorised = _run(complete(deferred, _EARLY), machine, level)
+    vectorised = _run(deferred, machine, level)
     # Inlining is what is left to do; -O1 does it without a second round of unrolling.
-    return _run(undefer(str(vectorised), DEFINITIONS | VECTOR_DEFINITIONS), machine, 1)
- 
+    return _run(undefer(str(vectorised)), machine, 1)
+
 
 def _run(text: str, machine: Any, level: int) -> Any:
     llvm = binding()

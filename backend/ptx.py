@@ -14,7 +14,7 @@ from typing import Any
 from tadc.backend.errors import backend_error
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import LLVM_LOCK, run_pipeline
-from tadc.backend.scalar_functions import DEVICE_DEFINITIONS, DEVICE_INTRINSIC_DEFINITIONS
+from tadc.backend.scalar_functions import device_function, device_instruction
 from tadc.backend.target import CUDA_TRIPLE, DEFAULT_SM, binding, cuda_machine
 
 #: The PyPI package with libdevice and ptxas.
@@ -49,10 +49,10 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
     with LLVM_LOCK:
         machine = cuda_machine(sm, level)
         library = toolkit_file("nvvm/libdevice/libdevice.10.bc") if use_libdevice else None
-        text = complete(text, DEVICE_INTRINSIC_DEFINITIONS)
+        text = complete(text, device_instruction)
         needs = _DEVICE_FUNCTION.findall(text)
         if needs and library is None:
-            text = complete(text, DEVICE_DEFINITIONS)
+            text = complete(text, device_function)
             _reject_unknown(_DEVICE_FUNCTION.findall(text))
         module = binding().parse_assembly(_without_flushing(text))
         module.triple = CUDA_TRIPLE

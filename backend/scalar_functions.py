@@ -4,58 +4,20 @@ Each is internal, inlined, and free of branches, so that loops over it vectorise
 alone branch, for huge arguments. Errors stay below 2.5 units in the last place; signed zeros,
 denormals, infinities and NaN come out as C17, Annex F, asks. A module gets only what it
 uses: `llvm_ir.complete`.
+
+Names tell function and type: `tadc_exp_f64`, `tadc_exp_v8f64` on vectors of 8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import re
+from functools import cache
 
 from tadc.backend import exponential, trigonometry
 from tadc.backend.ir_text import F32, F64, Function, Type
 
-Definitions = dict[str, Callable[[], str]]
-
-TYPES = {"f32": F32, "f64": F64}
-
 #: Names of the functions, which are also the names of their `math` ops.
 DEFINED = frozenset({*exponential.BUILDERS, *trigonometry.FUNCTIONS})
-
-#: Lanes of the vector variants that functions with a branch have.
-LANES = (2, 4, 8, 16)
-
-
-def symbol(function: str, kind: str) -> str:
-    """The name of a function on `f32` or `f64` in LLVM IR: `tadc_exp_f64`."""
-    return f"tadc_{function}_{kind}"
-
-
-def device_symbol(function: str, kind: str) -> str:
-    """The name that upstream and libdevice give it on a GPU: `__nv_exp`, `__nv_expf`."""
-    return f"__nv_{function}" + ("f" if kind == "f32" else "")
-
-
-def define(function: str, kind: str, name: str | None = None) -> str:
-    """The text that defines a function, under its symbol or another name."""
-    if function in trigonometry.FUNCTIONS:
-        return trigonometry.define(function, TYPES[kind].bits, name=name)
-    constants = exponential.SINGLE if kind == "f32" else exponential.DOUBLE
-    f = Function(name or symbol(function, kind), constants.type)
-    return f.define(exponential.BUILDERS[function](f, constants))
-
-
-def _huge_definitions() -> Definitions:
-    return {
-        trigonometry.symbol(function, type, "_huge"): partial(trigonometry.define_huge, function, type.bits)
-        for function in trigonometry.FUNCTIONS
-        for type in TYPES.values()
-    }
-
-
-#: How to define each function that a text for the CPU may call.
-DEFINITIONS: Definitions = {
-    symbol(function, kind): partial(define, function, kind) for function in DEFINED for kind in TYPES
-} | _huge_definitions()
 
 #: Functions of libdevice that GPUs have instructions for: LLVM's intrinsic, operands.
 DEVICE_INTRINSICS = {
@@ -69,40 +31,59 @@ DEVICE_INTRINSICS = {
     "fma": ("fma", 3),
 }
 
+_HOST_NAME = re.compile(r"tadc_([a-z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
+_DEVICE_NAME = re.compile(r"__nv_([a-z0-9]+)")
 
-def define_by_intrinsic(function: str, kind: str) -> str:
-    """The text of a device function that is one instruction."""
+
+def symbol(function: str, type: Type) -> str:
+    """The name of a function in LLVM IR."""
+    return f"tadc_{function}_{type.suffix}"
+
+
+@cache
+def host_function(name: str) -> str | None:
+    """The text that defines a function `tadc_*`; None for any other name."""
+    match = _HOST_NAME.fullmatch(name)
+    if not match or match[1] not in DEFINED:
+        return None
+    type = Type(True, int(match[3]), int(match[2] or 1))
+    if match[4]:
+        return trigonometry.define_huge(match[1], type)
+    return _define(match[1], type, name)
+
+
+@cache
+def device_function(name: str) -> str | None:
+    """The text that defines one of our functions under libdevice's name, or what these call in turn."""
+    found = _device_name(name)
+    return _define(*found, name) if found and found[0] in DEFINED else host_function(name)
+
+
+@cache
+def device_instruction(name: str) -> str | None:
+    """The text that defines a function of libdevice that is one instruction; None for any other."""
+    found = _device_name(name)
+    if not found or found[0] not in DEVICE_INTRINSICS:
+        return None
+    function, type = found
     intrinsic, arity = DEVICE_INTRINSICS[function]
-    f = Function(device_symbol(function, kind), TYPES[kind], arity)
-    return f.define(f.call(f"llvm.{intrinsic}.{kind}", f.type, *f.arguments))
+    f = Function(name, type, arity)
+    return f.define(f.call(f"llvm.{intrinsic}.{type.suffix}", type, *f.arguments))
 
 
-#: How to define these: always in this way, also where libdevice is installed.
-DEVICE_INTRINSIC_DEFINITIONS: Definitions = {
-    device_symbol(function, kind): partial(define_by_intrinsic, function, kind)
-    for function in DEVICE_INTRINSICS
-    for kind in TYPES
-}
+def _device_name(name: str) -> tuple[str, Type] | None:
+    """The function and type that a name of libdevice stands for: `__nv_exp`, `__nv_expf`."""
+    match = _DEVICE_NAME.fullmatch(name)
+    if not match:
+        return None
+    # Some names end in `f` for f64 too.
+    known = match[1] in DEFINED or match[1] in DEVICE_INTRINSICS
+    return (match[1], F64) if known else (match[1].removesuffix("f"), F32)
 
-#: Our own functions under libdevice's names.
-DEVICE_DEFINITIONS: Definitions = {
-    device_symbol(function, kind): partial(define, function, kind, device_symbol(function, kind))
-    for function in DEFINED
-    for kind in TYPES
-} | DEFINITIONS
 
-#: Functions that have vector variants, by symbol: lanes -> symbol of the variant.
-VECTOR_VARIANTS: dict[str, dict[int, str]] = {
-    symbol(function, kind): {n: trigonometry.symbol(function, Type(True, type.bits, n)) for n in LANES}
-    for function in trigonometry.FUNCTIONS
-    for kind, type in TYPES.items()
-}
-
-#: How to define these variants and what they call.
-VECTOR_DEFINITIONS: Definitions = {
-    trigonometry.symbol(function, Type(True, type.bits, n), part): partial(define_part, function, type.bits, n)
-    for function in trigonometry.FUNCTIONS
-    for type in TYPES.values()
-    for n in LANES
-    for part, define_part in (("", trigonometry.define), ("_huge", trigonometry.define_huge))
-}
+def _define(function: str, type: Type, name: str) -> str:
+    if function in trigonometry.FUNCTIONS:
+        return trigonometry.define(function, type, name)
+    f = Function(name, type)
+    constants = exponential.SINGLE if type.bits == 32 else exponential.DOUBLE
+    return f.define(exponential.BUILDERS[function](f, constants))

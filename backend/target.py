@@ -65,7 +65,7 @@ def unknown_target(text: str) -> CompileError:
 @cache
 def binding() -> Any:
     """llvmlite's binding to LLVM with every target it has initialised."""
-    import llvmlite.binding as llvm
+    import llvmlite.binding as llvm  # pyright: ignore[reportMissingTypeStubs]
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

@@ -119,16 +119,15 @@ def _fast(f: Function, c: Constants, function: str) -> Value:
     return _at_quadrant(f, c, function, r, shifted.bits)
 
 
-def define(function: str, bits: int, lanes: int = 1, name: str | None = None) -> str:
-    """The text of `sin` or `cos` over f32 or f64 in vectors of `lanes`."""
-    c = SINGLE if bits == 32 else DOUBLE
-    type = Type(True, bits, lanes)
-    f = Function(name or symbol(function, type), type)
+def define(function: str, type: Type, name: str) -> str:
+    """The text of `sin` or `cos` of a float or of a vector."""
+    c = SINGLE if type.bits == 32 else DOUBLE
+    f = Function(name, type)
     result = _fast(f, c, function)
     huge = f.fabs(f.x).compare("ogt", c.fast_limit)
-    if lanes > 1:
-        huge = f.call(f"llvm.vector.reduce.or.v{lanes}i1", Type(False, 1), huge)
-    operands = f"{type} %x" if lanes == 1 else f"{type} %x, {type} {result.name}"
+    if type.lanes > 1:
+        huge = f.call(f"llvm.vector.reduce.or.v{type.lanes}i1", Type(False, 1), huge)
+    operands = f"{type} %x" if type.lanes == 1 else f"{type} %x, {type} {result.name}"
     f.lines += [
         f"  br i1 {huge.name}, label %huge, label %done",
         "huge:",
@@ -140,16 +139,15 @@ def define(function: str, bits: int, lanes: int = 1, name: str | None = None) ->
     return f.define(Value(f, "%result", type))
 
 
-def define_huge(function: str, bits: int, lanes: int = 1) -> str:
+def define_huge(function: str, type: Type) -> str:
     """The text of the function for arguments beyond `fast_limit`.
 
     Over a vector the second argument holds the results of the lanes that are not beyond.
     """
-    type = Type(True, bits, lanes)
-    if lanes > 1:
+    if type.lanes > 1:
         return _lane_by_lane(function, type)
     f = Function(symbol(function, type, "_huge"), type, attributes=COLD)
-    if bits == 32:
+    if type == F32:
         wide = f.call(symbol(function, F64), F64, f.x.convert("fpext", F64))
         return f.define(wide.convert("fptrunc", F32))
     table = ", ".join(f"i64 {word}" for word in _table())

@@ -101,6 +101,7 @@ class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
     body: ext.Region
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         kind = self.tensor.type
         if not kind.has_static_shape:
             return error(self, f"result must have a static shape, got {kind}")
@@ -120,6 +121,7 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
     body: ext.Region
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         outer = len(self.operation.operands)
         if not check_float(self, self.total.type) or not check_set(self, self.domain, None, outer):
             return False
@@ -139,6 +141,7 @@ class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
     otherwise: ext.Region
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         indices = len(self.operation.operands)
         found = parse_set(str(self.where))
         if (found.dims, found.symbols) != (indices, 0):
@@ -159,6 +162,7 @@ class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
     at: ir.AffineMapAttr
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         found, kind = parse_map(str(self.at)), self.tensor.type
         given = len(self.operation.operands) - 1
         if (found.dims, found.symbols) != (given, 0):
@@ -178,6 +182,7 @@ class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
     at: ir.AffineMapAttr
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         found, given = parse_map(str(self.at)), len(self.operation.operands)
         if (found.dims, found.symbols, len(found.forms)) != (given, 0, 1):
             return error(self, f"map must take the {given} indices given and yield one index")
@@ -191,6 +196,7 @@ class ValueOfOp(Tad.Operation, name="value_of", traits=[ext.Pure]):
     position: ext.Operand[ir.IndexType]
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         return check_float(self, self.value.type)
 
 
@@ -202,6 +208,7 @@ class ApplyOp(Tad.Operation, name="apply", traits=[ext.Pure]):
     fn: ir.StringAttr
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         if self.fn.value not in SCALAR_FUNCTIONS:
             return error(self, f"unknown function '{self.fn.value}'; has: {', '.join(SCALAR_FUNCTIONS)}")
         given, wanted = len(self.operation.operands), SCALAR_FUNCTIONS[self.fn.value]
@@ -219,6 +226,7 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
     value: ext.Operand[Any]
 
     def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
         parent = self.operation.parent
         if parent is None or parent.name not in REGION_OPS:
             return error(self, f"expects a parent of {', '.join(REGION_OPS)}")

@@ -143,9 +143,7 @@ class _Reader:
         body = self.region(block)
         self.names[value] = name
         place = place_of(operation.location)
-        self.definitions.append(
-            Definition(name, kind, shape, indices, body, is_output, place, gradient_of)
-        )
+        self.definitions.append(Definition(name, kind, shape, indices, body, is_output, place, gradient_of))
         self.copies()
 
     def copies(self) -> None:
@@ -155,9 +153,7 @@ class _Reader:
             kind, shape = self.tensor_type(value.type, self.function.location)
             indices = tuple(f"{name}_{n}" for n in range(len(shape)))
             body = self.terms.read(self.names[value], [Affine.var(i) for i in indices], kind)
-            self.definitions.append(
-                Definition(name, kind, shape, indices, body, gradient_of=gradient_of)
-            )
+            self.definitions.append(Definition(name, kind, shape, indices, body, gradient_of=gradient_of))
 
     # -- regions and scalars -------------------------------------------------------------------
 
@@ -195,7 +191,7 @@ class _Reader:
             self.values[result] = self.power(operation, place)
         elif name in scalar_ops.FUNCTION_OF:
             below = [self.term(v) for v in operation.operands]
-            if name == "arith.mulf" and isinstance(below[1], Const):
+            if name == "arith.mulf" and isinstance(below[1], Const) and not isinstance(below[0], Const):
                 below.reverse()  # canonicalisation puts literals last, people put factors first
             self.values[result] = self.terms.apply(scalar_ops.FUNCTION_OF[name], below, place)
         else:
@@ -210,7 +206,9 @@ class _Reader:
     def index(self, value: Any, operation: Any) -> Affine:
         found = self.indices.get(value)
         if found is None:
-            raise UnsupportedIR("an index must be bound by a region or made by 'tad.index'", operation.location)
+            raise UnsupportedIR(
+                "an index must be bound by a region or made by 'tad.index'", operation.location
+            )
         return found
 
     def indexed(self, operation: Any, place: Place | None) -> Term:
@@ -294,4 +292,3 @@ def place_of(location: Any) -> Place | None:
     if isinstance(location, ir.FusedLoc):
         return next((p for p in map(place_of, location.locations) if p), None)
     return None
-

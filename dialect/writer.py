@@ -97,7 +97,9 @@ class _Writer:
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
-            "arg_attrs": self.names_attribute((a.name, "cotangent", a.cotangent_of) for a in program.arguments),
+            "arg_attrs": self.names_attribute(
+                (a.name, "cotangent", a.cotangent_of) for a in program.arguments
+            ),
             "res_attrs": self.names_attribute((d.name, "gradient", d.gradient_of) for d in outputs),
         }
         function = ir.Operation.create("func.func", attributes=attributes, regions=1, ip=point)
@@ -125,9 +127,7 @@ class _Writer:
         return ir.ArrayAttr.get(attributes)
 
     def definition(self, definition: Definition, point: Any) -> Any:
-        domain = set_attribute(
-            box(definition.indices, definition.shape), definition.indices, self.context
-        )
+        domain = set_attribute(box(definition.indices, definition.shape), definition.indices, self.context)
         self.location = self.place(definition.span)
         operation = self.create(
             "tad.map",
@@ -155,9 +155,7 @@ class _Writer:
         """Open a region whose block arguments are these indices."""
         names = [hint or binder for hint, binder in zip(hints or binders, binders, strict=True)]
         places = [self.named(n, None) if n[0] not in "?$" else self.location for n in names]
-        block = ir.Block.create_at_start(
-            operation.regions[number], [self.index_type] * len(binders), places
-        )
+        block = ir.Block.create_at_start(operation.regions[number], [self.index_type] * len(binders), places)
         return Scope(outer, ir.InsertionPoint(block), dict(zip(binders, block.arguments, strict=True)))
 
     def body(self, root: Term, type: str, scope: Scope) -> None:
@@ -180,7 +178,9 @@ class _Writer:
         levels: dict[int, int] = {}
         for term, wanted in sorted(strict.values(), key=lambda w: w[0].number):
             is_region = isinstance(term, Reduce | Guard)
-            below = _reachable(term, levels) if is_region else [t.number for t, _ in self.always(term, wanted)]
+            below = (
+                _reachable(term, levels) if is_region else [t.number for t, _ in self.always(term, wanted)]
+            )
             levels[term.number] = max((levels.get(n, 0) for n in below), default=0) + is_region
         return sorted(strict.values(), key=lambda w: (levels[w[0].number], w[0].number))
 
@@ -213,7 +213,9 @@ class _Writer:
         natural = term.type or type
         if natural != type:
             operation = "arith.extf" if type == "f64" else "arith.truncf"
-            made = self.create(operation, self.types[type], [self.emit(term, natural, scope)], {}, scope.point)
+            made = self.create(
+                operation, self.types[type], [self.emit(term, natural, scope)], {}, scope.point
+            )
             value = made.results[0]
         else:
             value = self.make(term, type, scope).results[0]
@@ -286,9 +288,7 @@ class _Writer:
 
     def select(self, term: Select, type: str, scope: Scope) -> Any:
         lhs, rhs, then, otherwise = (self.emit(t, w, scope) for t, w in self.always(term, type))
-        predicate = ir.IntegerAttr.get(
-            ir.IntegerType.get_signless(64), scalar_ops.PREDICATES[term.relation]
-        )
+        predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), scalar_ops.PREDICATES[term.relation])
         truth = ir.IntegerType.get_signless(1)
         compare = self.create("arith.cmpf", truth, [lhs, rhs], {"predicate": predicate}, scope.point)
         values = [compare.results[0], then, otherwise]
@@ -355,6 +355,3 @@ def _reachable(term: Term, among: dict[int, int]) -> list[int]:
             found.append(node.number)
         stack += operands(node)
     return found
-
-
-

@@ -73,8 +73,7 @@ class Scene:
 def make_scene() -> Scene:
     """Grace Hopper, the photograph that matplotlib ships, through a simulated camera."""
     random = np.random.default_rng(0)
-    with get_sample_data("grace_hopper.jpg") as file:
-        colours = plt.imread(file, format="jpg")
+    colours = plt.imread(str(get_sample_data("grace_hopper.jpg", asfileobj=False)))
     photo = (colours[24:284, 126:386] @ np.array([0.299, 0.587, 0.114])) / 255
     chart = random.random((96, 96))
     kernel = shaken_kernel()
@@ -130,7 +129,7 @@ def inverse_hessian(pairs: list[tuple[Image, Image]], gradient: Image) -> Image:
         return gradient / (10 * np.abs(gradient).max())
     result, weights = gradient, list[float]()
     for step, change in reversed(pairs):
-        weights.append(np.vdot(step, result) / np.vdot(step, change))
+        weights.append(float(np.vdot(step, result) / np.vdot(step, change)))
         result = result - weights[-1] * change
     step, change = pairs[-1]
     result = result * (np.vdot(step, change) / np.vdot(change, change))

@@ -144,7 +144,7 @@ class _Checker:
             secondary = [(site.span, "declared here")]
             helps = ["leave out `let`, or the declaration"]
             self.reporter.add(
-                error("TAD0211", message, statement.name_span, secondary=secondary, helps=helps)
+                error("TAD0210", message, statement.name_span, secondary=secondary, helps=helps)
             )
         return self.declared[name]
 

@@ -12,6 +12,9 @@ CODES: dict[str, str] = {
     "TAD0106": "a reserved word as a name",
     "TAD0107": "an expression nested too deeply",
     "TAD0108": "a bracket that closes nothing",
+    "TAD0109": "an unknown element type",
+    "TAD0110": "wrong number of arguments of a function",
+    "TAD0111": "the range of a sum stated badly",
     # Names.
     "TAD0201": "an unknown function",
     "TAD0202": "an index that nothing binds",
@@ -22,9 +25,8 @@ CODES: dict[str, str] = {
     "TAD0207": "an index with the name of a tensor or size",
     "TAD0208": "a tensor or size whose name starts with `_`",
     "TAD0209": "a size symbol without a value",
-    "TAD0210": "wrong number of arguments of a function",
-    "TAD0211": "an intermediate that is declared",
-    "TAD0212": "a name used as what it is not",
+    "TAD0210": "an intermediate that is declared",
+    "TAD0211": "a name used as what it is not",
     # Shapes, ranges and index maps.
     "TAD0301": "wrong number of indices",
     "TAD0302": "a read out of range",
@@ -36,13 +38,13 @@ CODES: dict[str, str] = {
     "TAD0308": "not a size",
     "TAD0309": "beyond 64 bits",
     "TAD0310": "not a divisor of an index expression",
-    "TAD0311": "the range of a sum stated badly",
-    "TAD0312": "floor division of values",
-    "TAD0313": "a read with too many cases to prove",
-    "TAD0314": "a reduction that is not supported yet",
-    "TAD0315": "an `if` with too many conditions",
-    # Types and differentiation.
-    "TAD0401": "an argument without a derivative",
+    "TAD0311": "floor division of values",
+    "TAD0312": "a read with too many cases to prove",
+    "TAD0313": "a reduction that is not supported yet",
+    "TAD0314": "an `if` with too many conditions",
+    # Differentiation.
+    "TAD0401": "a name that one cannot differentiate by",
     "TAD0402": "a derivative that is zero almost everywhere",
-    "TAD0403": "an unknown element type",
+    "TAD0403": "a gradient of what is not one scalar",
+    "TAD0404": "an argument asked for twice",
 }

@@ -48,7 +48,7 @@ def check_access(access: Access) -> Diagnostic | None:
                 return _out_of_range(access, point, past)
     except TooManyCases:
         return error(
-            "TAD0313",
+            "TAD0312",
             f"cannot prove that `{access.tensor.name}` is read in range",
             access.span,
             "the guards around it leave too many cases",

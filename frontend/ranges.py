@@ -122,7 +122,8 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
 def _disagreement(
     name: str, span: Span, found: list[Candidate], text: Callable[[Span], str], is_sum: bool
 ) -> Diagnostic:
-    size = found[0].size
+    # The least is in range for every one of the reads.
+    size = min(candidate.size for candidate in found)
     stated = f"sum{{{name}}}_0^{size - 1} (…)" if is_sum and size else f"{name}: {size}"
     count = "two" if len(found) == 2 else str(len(found))
     return error(

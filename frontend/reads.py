@@ -91,7 +91,7 @@ class ReadChecker:
                 raise Rejected
             kind = "an index" if isinstance(found, Index) else "a size"
             label = "only tensors have elements"
-            raise Rejected(error("TAD0212", f"`{name}` is {kind}, not a tensor", span, label))
+            raise Rejected(error("TAD0211", f"`{name}` is {kind}, not a tensor", span, label))
         except Rejected as problem:
             self.reporter.add(problem)
             return None

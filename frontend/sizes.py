@@ -60,7 +60,7 @@ class Sizes:
         if site and site.kind == "tensor":
             secondary = [(site.span, "a tensor")]
             message = f"`{name}` is a tensor, not a size"
-            raise Rejected(error("TAD0212", message, span, secondary=secondary))
+            raise Rejected(error("TAD0211", message, span, secondary=secondary))
         if name in self.names.known:
             found = self.names.known[name]
             if isinstance(found, Size):

@@ -278,9 +278,7 @@ class Terms:
         """Replace free indices by forms."""
         return self.rewrite_forms(term, frozenset(mapping), lambda form: form.substitute(mapping))
 
-    def rewrite_forms(
-        self, term: Term, names: frozenset[str], rule: Callable[[Affine], Affine]
-    ) -> Term:
+    def rewrite_forms(self, term: Term, names: frozenset[str], rule: Callable[[Affine], Affine]) -> Term:
         """Apply `rule` to every index form that depends on one of `names`."""
         memo: dict[int, Term] = {}
         stack = [term]  # terms may be deeper than Python's stack

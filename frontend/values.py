@@ -97,7 +97,7 @@ class ValueReader:
 
     def _number(self, value: int | float, span: Span) -> Value:
         form = Affine.const(value) if isinstance(value, int) else None
-        return Value(self.terms.const(value, span), form if form and fits(form) else None)
+        return Value(self.terms.const(value, span), form if form is not None and fits(form) else None)
 
     def _name(self, expr: syntax.Name, setting: Setting) -> Value:
         match self.names.resolve(expr.id, expr.span, setting.scope):
@@ -157,7 +157,7 @@ class ValueReader:
             bad = node.lhs if lhs is None else node.rhs
             message = "`//` divides index expressions only"
             helps = [f"for values write `floor({top} / {below})`"] if len(top + below) < LONG else []
-            raise Rejected(error("TAD0312", message, bad.span, "not a linear index expression", helps=helps))
+            raise Rejected(error("TAD0311", message, bad.span, "not a linear index expression", helps=helps))
         what = "index expression"
         divisor = IndexReader(self.names, setting.scope, self.reporter.text, what).divisor(node, rhs)
         form = lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
@@ -173,7 +173,7 @@ class ValueReader:
         if node.kind != "sum":
             span = Span(node.span.start, node.span.start + len(node.kind))
             self.reporter.add(
-                error("TAD0314", f"`{node.kind}{{…}}` is not supported yet", span, "only `sum` is")
+                error("TAD0313", f"`{node.kind}{{…}}` is not supported yet", span, "only `sum` is")
             )
         legal = check_binders(node.indices, self.names, self.reporter, owner="")
         indices, context = dict(setting.scope.indices), setting.context
@@ -228,7 +228,7 @@ class ValueReader:
     def _if(self, node: syntax.If, setting: Setting) -> Value | None:
         if len(node.conditions) > MAX_CONDITIONS:
             label = f"more than {MAX_CONDITIONS}"
-            raise Rejected(error("TAD0315", "an `if` with too many conditions", node.span, label))
+            raise Rejected(error("TAD0314", "an `if` with too many conditions", node.span, label))
         found = [self.reads.condition(relation, setting) for relation in node.conditions]
         conditions = [condition for condition in found if condition is not None]
         known = len(conditions) == len(found)

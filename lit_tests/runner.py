@@ -76,9 +76,12 @@ class Script:
         for match in _COMMENT.finditer(self.text):
             word, colon = match[1], match[3]
             prefix = max((p for p in prefixes if word.upper().startswith(p)), key=len, default="")
-            if colon and prefix and _SUFFIX.fullmatch(word.removeprefix(prefix)):
+            suffix = word[len(prefix) :]
+            if colon and prefix and word.startswith(prefix) and _SUFFIX.fullmatch(suffix):
                 unused.discard(prefix)
-            elif word not in _PLAIN_WORDS and (colon or word == word.upper()) and (prefix or word.isupper()):
+                continue
+            near = prefix and word.isupper() and (not suffix or suffix[0] in "-_")
+            if word not in _PLAIN_WORDS and (near or (colon and (prefix or word.isupper()))):
                 line = self.text.count("\n", 0, match.start()) + 1
                 raise Failure(f"{self.path}:{line}: `{match[0]}` is no directive of this test's RUN lines")
         if unused:

@@ -110,7 +110,7 @@ class Algebra:
                 return self.mul(y, x)
             case Const(), Apply(function="mul", operands=(Const() as c, z)):
                 return self.mul(self.const(x.value * c.value), z)
-            case (Guard() | Select()), _ if is_const(x.otherwise, 0):
+            case ((Guard() | Select()), _) if is_const(x.otherwise, 0):
                 return self.branch(x, self.mul(x.then, y))
             case _, (Guard() | Select()) if is_const(y.otherwise, 0):
                 return self.branch(y, self.mul(x, y.then))
@@ -132,7 +132,7 @@ class Algebra:
         if is_const(y, 1):
             return x
         match x:
-            case (Guard() | Select()) if is_const(x.otherwise, 0):
+            case Guard() | Select() if is_const(x.otherwise, 0):
                 return self.branch(x, self.div(x.then, y))
             case Apply(function="neg", operands=(z,)):
                 return self.neg(self.div(z, y))
@@ -169,9 +169,7 @@ class Algebra:
         """Choose by value."""
         return then if then is otherwise else self.terms.select(relation, lhs, rhs, then, otherwise)
 
-    def sum(
-        self, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()
-    ) -> Term:
+    def sum(self, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()) -> Term:
         """The sum over a domain; over no index, its one term where the domain holds."""
         if is_const(body, 0):
             return self.zero

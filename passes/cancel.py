@@ -67,6 +67,7 @@ class Canceller:
         return self.memo[key]
 
     def rewrite(self, term: Term, facts: Domain) -> Term:
+        """The same, for a term that is new in this context."""
         match term:
             case Reduce():
                 return self.reduce(term, facts)
@@ -77,6 +78,7 @@ class Canceller:
                 return self.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
+        """Solve the equalities of a sum and of the guards that are its body."""
         binders, domain, body = self.terms.open(term)
         body = self.visit(body, facts + domain)
         rows = list(domain)
@@ -134,5 +136,3 @@ def exact_form(form: Affine, exact: Mapping[Floor, int]) -> Affine:
             rest = form - Affine.atom(atom) * k
             return exact_form(rest + atom.numerator * (k // exact[atom]), exact)
     return form
-
-

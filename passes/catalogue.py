@@ -14,7 +14,7 @@ from tadc.frontend.program import Program
 from tadc.passes.cancel import cancel_program
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
-from tadc.passes.registry import Pass, option, register
+from tadc.passes.registry import REGISTRY, Pass, flag_option, names_option, register
 from tadc.passes.reverse import reverse_program
 from tadc.passes.simplify import simplify_program
 
@@ -36,9 +36,9 @@ def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix
 class ReverseDiff(Pass):
     """Reverse-mode differentiation of every function."""
 
-    wrt: list[str] = option("arguments to differentiate by (all)")
-    keep_values: bool = option("return the outputs as well, before the gradients", False)
-    unit_cotangent: bool = option("the cotangent of the one, scalar output is 1", False)
+    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+    keep_values: bool = flag_option("return the outputs as well, before the gradients")
+    unit_cotangent: bool = flag_option("the cotangent of the one, scalar output is 1")
 
     def run(self, module: Any) -> None:
         """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
@@ -101,3 +101,6 @@ class ToGpu(Pass):
         """Lower every function."""
         for function in tad_functions(module):
             self.launches += lower_to_gpu(module, function)
+
+
+__all__ = ["REGISTRY", "CancelDeltas", "ReverseDiff", "Simplify", "ToGpu", "ToLoops", "rewrite_functions"]

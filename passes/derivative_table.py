@@ -82,19 +82,11 @@ RULES: dict[str, Rule] = {
     "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
     "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
     "log": lambda a, g, y, u: (_quotient(a, g, u, finite=is_positive(u)),),
-    "log2": lambda a, g, y, u: (
-        _quotient(a, g, a.mul(a.const(math.log(2)), u), finite=is_positive(u)),
-    ),
-    "log10": lambda a, g, y, u: (
-        _quotient(a, g, a.mul(a.const(math.log(10)), u), finite=is_positive(u)),
-    ),
-    "log1p": lambda a, g, y, u: (
-        _quotient(a, g, a.add(a.one, u), finite=is_positive(a.add(a.one, u))),
-    ),
+    "log2": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(2)), u), finite=is_positive(u)),),
+    "log10": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(10)), u), finite=is_positive(u)),),
+    "log1p": lambda a, g, y, u: (_quotient(a, g, a.add(a.one, u), finite=is_positive(a.add(a.one, u))),),
     "sqrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(2), y), finite=is_positive(u)),),
-    "cbrt": lambda a, g, y, u: (
-        _quotient(a, g, a.mul(a.const(3), _square(a, y)), finite=is_positive(u)),
-    ),
+    "cbrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(3), _square(a, y)), finite=is_positive(u)),),
     "sin": lambda a, g, y, u: (a.mul(g, a.apply("cos", u)),),
     "cos": lambda a, g, y, u: (a.neg(a.mul(g, a.apply("sin", u))),),
     "tan": lambda a, g, y, u: (a.mul(g, a.add(a.one, _square(a, y))),),

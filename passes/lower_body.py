@@ -148,12 +148,14 @@ class BodyLowering:
         return [form.substitute(mapping) for form in parse_map(str(op.attributes["at"])).forms]
 
     def value_of(self, op: Any, point: Any) -> Any:
+        """An index as a float."""
         type, whole = op.results[0].type, ir.IntegerType.get_signless(64, self.context)
         index = self.affine([self.forms[op.operands[0]]], point)
         cast = self.create("arith.index_cast", [whole], [index], point).results[0]
         return self.create("arith.sitofp", [type], [cast], point).results[0]
 
     def power(self, op: Any, point: Any) -> Any:
+        """`x**n` for a constant n."""
         exponent = op.operands[1].owner
         exponent = getattr(exponent, "operation", exponent)
         if exponent.name != "arith.constant":
@@ -164,6 +166,7 @@ class BodyLowering:
     # -- guards --------------------------------------------------------------------------------
 
     def guard(self, op: Any, facts: Domain, point: Any) -> Any:
+        """An `scf.if` on the conditions."""
         found = parse_set(str(op.attributes["where"]))
         mapping = {f"d{i}": self.forms[v] for i, v in enumerate(op.operands)}
         rows = tuple(c.substitute(mapping) for c in found.constraints)
@@ -213,6 +216,7 @@ class BodyLowering:
     # -- sums ----------------------------------------------------------------------------------
 
     def sum(self, op: Any, facts: Domain, point: Any) -> Any:
+        """A loop nest that carries the total; terms are added in lexicographic order."""
         found = parse_set(str(op.attributes["domain"]))
         names = [f"d{i}" for i in range(found.dims)]
         mapping = {f"s{i}": self.forms[v] for i, v in enumerate(op.operands)}

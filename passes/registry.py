@@ -33,11 +33,14 @@ class PipelineError(ValueError):
         self.text, self.position, self.message, self.help = text, position, message, help
 
 
-def option(help: str, default: Any = dataclasses.MISSING) -> Any:
-    """An option of a pass; a list of names without a default."""
-    if default is dataclasses.MISSING:
-        return field(default_factory=list[str], metadata={"help": help})
-    return field(default=default, metadata={"help": help})
+def names_option(help: str) -> Any:
+    """An option of a pass that is a list of names, empty by default."""
+    return field(default_factory=list[str], metadata={"help": help})
+
+
+def flag_option(help: str) -> Any:
+    """An option of a pass that is off by default."""
+    return field(default=False, metadata={"help": help})
 
 
 @dataclass
@@ -72,10 +75,13 @@ class Pass:
         return self.argument + ("{" + " ".join(parts) + "}" if parts else "")
 
 
-def register(argument: str, description: str) -> Callable[[type[Pass]], type[Pass]]:
+P = typing.TypeVar("P", bound=Pass)
+
+
+def register(argument: str, description: str) -> Callable[[type[P]], type[P]]:
     """Enter a pass under its name; `description` is one sentence of what it guarantees."""
 
-    def enter(cls: type[Pass]) -> type[Pass]:
+    def enter(cls: type[P]) -> type[P]:
         cls.argument, cls.description = argument, description
         REGISTRY[argument] = cls
         return cls

@@ -47,6 +47,7 @@ class Simplifier:
         return self.memo[term.number, facts]
 
     def rewrite(self, term: Term, facts: Domain) -> Term:
+        """The same, for a term whose operands are done."""
         match term:
             case Apply():
                 return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands])
@@ -75,7 +76,7 @@ class Simplifier:
                 return x
             case "mul", [one, x] if is_const(one, 1):
                 return x
-            case ("mul" | "div"), [x, one] if is_const(one, 1):
+            case (("mul" | "div"), [x, one]) if is_const(one, 1):
                 return x
             case "pow", [x, Const(value=int(n))] if n == 1:
                 return x
@@ -87,6 +88,7 @@ class Simplifier:
                 return self.terms.rebuild(term, below)
 
     def guard(self, term: Guard, facts: Domain) -> Term:
+        """The branch that is always taken, or the conditions that are not known."""
         rows = [c for c in term.conditions if not all(implied(form, facts) for form in c.inequalities)]
         if not rows:
             return self.visit(term.then, facts)
@@ -100,6 +102,7 @@ class Simplifier:
         return self.algebra.guard(rows, then, self.visit(term.otherwise, facts + negated))
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
+        """The sum over the rows that matter; 0 over an empty domain."""
         binders, domain, body = self.terms.open(term)
         if is_empty((*facts, *domain)):
             return self.algebra.zero

@@ -91,7 +91,9 @@ def make_parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         description="Compile tensor expressions and their derivatives.",
         usage="tadc [FILE | -e TEXT] [options]",
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=98),
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+            prog, max_help_position=26, width=98
+        ),
     )
     add = p.add_argument
     add("file", nargs="?", metavar="FILE", help="program or IR")
@@ -108,7 +110,12 @@ def make_parser() -> argparse.ArgumentParser:
     add("--dump-dir", metavar="DIR", help="write every stage to a folder")
     add("--time", action="store_true", help="the time of every stage, to stderr")
     add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
-    add("--list", choices=("stages", "passes", "functions"), metavar="WHAT", help="stages, passes or functions")
+    add(
+        "--list",
+        choices=("stages", "passes", "functions"),
+        metavar="WHAT",
+        help="stages, passes or functions",
+    )
     add("-h", dest="short_help", action="store_true", help="a few examples")
     add("--help", action="store_true", help="this text")
     add("--version", action="store_true", help="the version")

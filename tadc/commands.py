@@ -41,11 +41,9 @@ def list_names(what: str) -> int:
 
         lines = [f"{name}({', '.join('xy'[:count])})" for name, count in sorted(FUNCTIONS.items())]
     else:
-        import tadc.passes.catalogue
-        from tadc.passes.registry import REGISTRY
+        from tadc.pipeline import REGISTRY
 
         lines = [f"{p.argument:20}{p.description}" for p in REGISTRY.values()]
-        del tadc
     print("\n".join(lines))
     return 0
 
@@ -102,11 +100,14 @@ class Observer:
             self.dump(stage, state)
 
     def dump(self, stage: Stage, state: Compilation) -> None:
+        """Write a stage to a numbered file."""
         if stage.name == "cubin":
             return
         folder = Path(self.arguments.dump_dir or ".")
         order = [s.name for s in STAGES].index(stage.name)
-        Sink(str(folder / f"{order:02}-{stage.name}{stage.suffix}"), make_folder=True).write(stage.show(state))
+        Sink(str(folder / f"{order:02}-{stage.name}{stage.suffix}"), make_folder=True).write(
+            stage.show(state)
+        )
 
 
 def show(arguments: Arguments, source: Source) -> int:
@@ -183,5 +184,3 @@ def write_module(arguments: Arguments, state: Compilation) -> int:
 
     Sink(arguments.output or "-").write(show_module(state))
     return 0
-
-

@@ -21,7 +21,9 @@ class Compiled:
 
     def __init__(self, kernel: Kernel, outputs: tuple[str, ...]) -> None:
         self.kernel = kernel
-        self._result: Any = namedtuple("Result", outputs, rename=True) if len(outputs) > 1 else None
+        self._result: Any = None
+        if len(outputs) > 1:
+            self._result = namedtuple("Result", outputs, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
 
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Evaluate; one output is the array itself, several are a named tuple in order.

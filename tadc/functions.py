@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -175,8 +174,3 @@ def _no_sizes(sizes: Mapping[str, int] | None) -> None:
                 )
             ]
         )
-
-
-def named_result(names: Sequence[str]) -> Any:
-    """The named tuple type of several results."""
-    return namedtuple("Result", names, rename=True)

@@ -80,9 +80,7 @@ def _numpy(type: str) -> Any:
 def _random_inputs(program: Program, value: Compiled, random: Any) -> dict[str, Any]:
     """Inputs in (-1, 1), or in (0.1, 1) where the program has no value there."""
     for low in (-1.0, 0.1):
-        arrays = {
-            a.name: random.uniform(low, 1, a.shape).astype(_numpy(a.type)) for a in program.arguments
-        }
+        arrays = {a.name: random.uniform(low, 1, a.shape).astype(_numpy(a.type)) for a in program.arguments}
         if all(np.all(np.isfinite(v)) for v in evaluate(value, arrays).values()):
             break
     return arrays
@@ -126,5 +124,6 @@ def table(rows: list[Row]) -> str:
     ]
     widths = [max(len(line[n]) for line in lines) for n in range(len(head))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
     )

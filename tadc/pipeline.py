@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-import tadc.passes.catalogue  # registers our passes
 from tadc.dialect.mlir import LOCK, ir, passmanager
 from tadc.dialect.reader import place_of
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.passes.catalogue import REGISTRY
 from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline
 
 
@@ -39,7 +39,7 @@ _printing: ContextVar[bool] = ContextVar("printing", default=False)
 
 
 @contextmanager
-def printing_after_all(on: bool = True) -> Iterator[None]:
+def printing_after_all(on: bool = True) -> Generator[None]:
     """All pipelines in this block print the IR after every pass, to stderr."""
     token = _printing.set(on)
     try:
@@ -76,4 +76,4 @@ def _diagnostic(problem: Any, source: Source | None) -> Diagnostic:
     return made
 
 
-__all__ = ["run_pass_objects", "run_passes", "tadc"]
+__all__ = ["REGISTRY", "printing_after_all", "run_pass_objects", "run_passes"]

@@ -35,7 +35,9 @@ def run(arguments: Arguments, state: Compilation) -> int:
 def _writable(name: str, outputs: int) -> None:
     """What can be known of the output file before the work is done."""
     if not name.endswith((".npz", ".npy")):
-        raise file_error(f"cannot tell the format of `{name}`", "let its name end in .npz, or .npy for one array")
+        raise file_error(
+            f"cannot tell the format of `{name}`", "let its name end in .npz, or .npy for one array"
+        )
     if name.endswith(".npy") and outputs != 1:
         raise file_error(f"`{name}` can hold one array, but there are {outputs}", "let its name end in .npz")
     if not Path(name).parent.is_dir():
@@ -73,15 +75,19 @@ def _load(name: str, where: str) -> Any:
         raise file_error(f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings)) from None
     except (OSError, ValueError, EOFError) as problem:
         reason = str(problem).splitlines()[0]
-        raise file_error(f"cannot read `{file}` as an array: {reason}", "write it with `numpy.save`") from None
-    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise file_error(
+            f"cannot read `{file}` as an array: {reason}", "write it with `numpy.save`"
+        ) from None
+    if not hasattr(loaded, "files"):
         return loaded
     with loaded:
         names = list(loaded.files)
         wanted = entry or (name if name in names else names[0] if len(names) == 1 else "")
         if wanted not in names:
             has = f"it has {', '.join(names)}"
-            raise file_error(f"`{file}` has no array `{entry or name}`", has, f"write `{name}={file}:{names[0]}`")
+            raise file_error(
+                f"`{file}` has no array `{entry or name}`", has, f"write `{name}={file}:{names[0]}`"
+            )
         return loaded[wanted]
 
 

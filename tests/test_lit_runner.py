@@ -40,7 +40,7 @@ def run_text(folder: Path, text: str) -> None:
         "# RUN: tadc one > %t.txt && tadc - two < %t.txt | filecheck %s\n# CHECK: out one",
         "# RUN: tadc one \\\n# RUN:   two | filecheck %s --check-prefix=TWO\n# TWO: out one two",
         "# RUN: tadc 'a * b' | filecheck %s --check-prefixes A,B\n# A: out\n# B-SAME: a * b",
-        "// RUN: tadc | filecheck %s\n// CHECK: out\n// Check that prose is left alone.",
+        "// RUN: tadc | filecheck %s\n// CHECK: out\n// Check that prose\n// A CHECK is left alone.",
     ],
 )
 def test_passes(tmp_path: Path, text: str) -> None:

@@ -147,10 +147,11 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
     elif array.dtype.kind == "c":
         helps = [f"pass the real part: `{parameter.name}.real`"]
     elif array.dtype.kind == "O":
-        helps = [f"make it an array of numbers: `numpy.array({parameter.name}, dtype=numpy.{parameter.dtype.name})`"]
+        made = f"numpy.array({parameter.name}, dtype=numpy.{parameter.dtype.name})"
+        helps = [f"make it an array of numbers: `{made}`"]
     return Diagnostic(
         "TAD0504",
-        f"`{parameter.name}` has elements of type {name}, which do not convert to {parameter.type} without loss",
+        f"`{parameter.name}` has elements of type {name}, which {parameter.type} cannot hold without loss",
         notes=[declared(parameter)],
         helps=helps,
     )

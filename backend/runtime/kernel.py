@@ -15,6 +15,27 @@ from tadc.backend.runtime.outputs import given_outputs, share_memory
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
 
+#: A function called through ctypes takes no more arguments than this.
+_CTYPES_LIMIT = 1024
+
+
+def _few(address: int, count: int) -> Callable[..., None]:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(address)
+
+
+def _many(address: int, count: int) -> Callable[..., None]:
+    # The one place where a call needs a compiler, so it is imported only here.
+    from tadc.backend.jit import trampoline
+
+    library = trampoline(count)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["call"])
+    array = ctypes.c_void_p * count
+
+    def run(*addresses: int) -> None:
+        call(address, array(*addresses))
+
+    return run
+
 
 class Kernel:
     """A function `void f(double *, …)` over inputs, then outputs, then temporaries.
@@ -39,7 +60,7 @@ class Kernel:
         self.temporaries = tuple(temporaries)
         self._keepalive = keepalive
         count = len(self.inputs) + len(self.outputs) + len(self.temporaries)
-        self._function: Callable[..., None] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(address)
+        self._function = _few(address, count) if count <= _CTYPES_LIMIT else _many(address, count)
         self._new = [(p.shape, p.dtype) for p in (*self.outputs, *self.temporaries)]
         self._bytes = sum(p.bytes for p in (*self.outputs, *self.temporaries))
 

@@ -44,7 +44,9 @@ def _by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic])
                 listed = ", ".join(f"`{n}`" for n in names)
                 note = f"the outputs are {listed}"
                 helps = did_you_mean(name, names)
-                problems.append(Diagnostic("TAD0505", f"`out` names `{name}`, no output", notes=[note], helps=helps))
+                problems.append(
+                    Diagnostic("TAD0505", f"`out` names `{name}`, no output", notes=[note], helps=helps)
+                )
         return given
     values: list[Any] = list(out) if isinstance(out, tuple | list) else [out]  # pyright: ignore[reportUnknownArgumentType]
     if len(values) != len(names):
@@ -72,7 +74,9 @@ def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
         return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
     if not array.flags.writeable:
         message = f"`out` for `{name}` is read-only"
-        return Diagnostic("TAD0505", message, notes=[note], helps=["pass an array that can be written, or a copy"])
+        return Diagnostic(
+            "TAD0505", message, notes=[note], helps=["pass an array that can be written, or a copy"]
+        )
     return None
 
 
@@ -97,6 +101,6 @@ def share_memory(a: Array, b: Array) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=10_000)
+        return np.shares_memory(a, b, max_work=10_000)  # pyright: ignore[reportArgumentType]
     except np.exceptions.TooHardError:
         return True

@@ -49,7 +49,9 @@ def test_a_symbol_that_the_code_lacks() -> None:
 
 
 def test_a_symbol_that_the_process_lacks() -> None:
-    text = "declare void @tadc_no_such_function()\ndefine void @k() {\n  call void @tadc_no_such_function()\n  ret void\n}"
+    text = (
+        "declare void @no_such_function()\ndefine void @k() {\n  call void @no_such_function()\n  ret void\n}"
+    )
     with pytest.raises(LinkError):
         load(object_code(text), ["k"])
 

@@ -139,7 +139,9 @@ def test_powers_of_two_are_exact(kind: str, bits: range) -> None:
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_huge_arguments_are_reduced_exactly(name: str) -> None:
     # The last two are the doubles (of all) nearest to a multiple of pi/2, and the largest.
-    x = np.array([2.0**30, 2.0**30 + 2.0**-22, 1e15, 1e22, 1e300, 6381956970095103 * 2.0**797, 1.7976931348623157e308])
+    x = np.array(
+        [2.0**30, 2.0**30 + 2.0**-22, 1e15, 1e22, 1e300, 6381956970095103 * 2.0**797, 1.7976931348623157e308]
+    )
     x = np.concatenate([x, -x])
     errors = error_in_ulp(x, apply(name, "f64", x), REFERENCE[name])
     assert errors.max() < 1.5

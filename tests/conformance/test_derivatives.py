@@ -86,15 +86,14 @@ def test_value_and_vjp() -> None:
         np.testing.assert_allclose(getattr(both, name), getattr(apart, name), rtol=1e-13)
 
 
-def test_gradients_do_not_depend_on_memory_beyond_the_arrays() -> None:
+def test_gradients_do_not_depend_on_memory_beyond_the_arrays(root: Path) -> None:
     """Programs whose reads need their guards, on arrays between pages that must not be touched."""
-    script = Path(__file__).with_name("guard_pages.py")
     done = subprocess.run(
-        [sys.executable, str(script)],
+        [sys.executable, "-m", "tests.conformance.guard_pages"],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=root,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -61,7 +61,9 @@ BINARY: list[tuple[str, Callable[..., np.ndarray], Scalar, float]] = [
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1e-300, -1e-300, 1e-9, 20.0, -20.0, 700.5, 1e300, inf, -inf, nan]
 
 
-@pytest.mark.parametrize(("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=lambda p: str(p))
+@pytest.mark.parametrize(
+    ("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS]
+)
 def test_unary(
     name: str, values: Callable[..., np.ndarray], derivatives: Scalar, low: float, high: float
 ) -> None:
@@ -78,7 +80,7 @@ def test_unary(
     check(str(f), reference, {"x": x}, order=2, reprinted=0)
 
 
-@pytest.mark.parametrize(("name", "values", "derivatives", "low"), BINARY, ids=lambda p: str(p))
+@pytest.mark.parametrize(("name", "values", "derivatives", "low"), BINARY, ids=[row[0] for row in BINARY])
 def test_binary(name: str, values: Callable[..., np.ndarray], derivatives: Scalar, low: float) -> None:
     """The same for functions of two values."""
     n = len(SPECIAL)
@@ -102,8 +104,12 @@ def test_remainder() -> None:
     np.testing.assert_allclose(f(x=x, y=y), np.mod(x[:, None], y), rtol=1e-14)
 
 
-@pytest.mark.parametrize(("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=lambda p: str(p))
-def test_f32(name: str, values: Callable[..., np.ndarray], derivatives: Scalar, low: float, high: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS]
+)
+def test_f32(
+    name: str, values: Callable[..., np.ndarray], derivatives: Scalar, low: float, high: float
+) -> None:
     """Values and gradients in single precision."""
     g = tadc.value_and_vjp(tadc.function(f"x: f32[64]\nf[i] = {name}(x[i])"))
     x = np.random.default_rng(1).uniform(low, high, 64).astype(np.float32)

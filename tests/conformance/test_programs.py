@@ -243,7 +243,7 @@ def _(x: Array, y: Array) -> Array:
 
 @case(
     "f32",
-    "x: f32[3, 5]\ny: f32[5, 4]\nf[i, j] = exp(sum{k} (x[i, k]*y[k, j])) + 2*x[i, j]**3 / (i + 1)",
+    "x: f32[3, 5]\ny: f32[5, 4]\nf[i, j: 4] = exp(sum{k} (x[i, k]*y[k, j])) + 2*x[i, j]**3 / (i + 1)",
     tolerance=1e-4,
     x=Tensor((3, 5), "float32"),
     y=Tensor((5, 4), "float32"),

@@ -3,40 +3,54 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Term, Terms
+from tadc.frontend.terms import Const, Term, Terms
 from tadc.lattice.affine import Affine, Constraint, box
 
 UNARY = ("exp", "sin", "neg", "abs", "sigmoid", "relu", "sign", "sqrt")
 BINARY = ("add", "sub", "mul", "div", "max", "min", "mod", "pow", "atan2")
 RELATIONS = ("=", "!=", "<", "<=", ">", ">=")
-LITERALS = (0, 1, 2, -1, 0.5, -0.0, 1e300, float("inf"))
+LITERALS = (0, 1, 2, -1, 0.5, -0.0, 7, float("inf"))
 
 Tensor = tuple[str, str, tuple[int, ...]]
 
 
-def random_program(seed: int) -> Program:
+def random_program(
+    seed: int,
+    *,
+    functions: Collection[str] = (*UNARY, *BINARY),
+    types: Sequence[str] = ("f32", "f64"),
+    literals: Sequence[float] = LITERALS,
+    depth: int = 5,
+) -> Program:
     """A program; the same for the same seed."""
-    return _Maker(seed).program()
+    unary = [f for f in UNARY if f in functions]
+    binary = [f for f in BINARY if f in functions]
+    return _Maker(random.Random(seed), unary, binary, types, literals).program(depth)
 
 
+@dataclass
 class _Maker:
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-        self.terms = Terms()
+    random: random.Random
+    unary: Sequence[str]
+    binary: Sequence[str]
+    types: Sequence[str]
+    literals: Sequence[float]
+    terms: Terms = field(default_factory=Terms)
 
-    def program(self) -> Program:
+    def program(self, depth: int) -> Program:
         draw = self.random
         names = "abcd"[: draw.randint(1, 4)]
-        arguments = [Argument(n, draw.choice(["f32", "f64"]), self.shape(3)) for n in names]
+        arguments = [Argument(n, draw.choice(self.types), self.shape(3)) for n in names]
         tensors: list[Tensor] = [(a.name, a.type, a.shape) for a in arguments]
         definitions: list[Definition] = []
         for name in "fgh"[: draw.randint(1, 3)]:
-            shape, kind = self.shape(2), draw.choice(["f32", "f64"])
+            shape, kind = self.shape(2), draw.choice(self.types)
             indices = tuple("ij"[: len(shape)])
-            body = self.term(indices, tensors, draw.randint(1, 5))
+            body = self.term(indices, tensors, draw.randint(1, depth))
             is_output = name == "f" or draw.random() < 0.7
             definitions.append(Definition(name, kind, shape, indices, body, is_output))
             tensors.append((name, kind, shape))
@@ -69,11 +83,13 @@ class _Maker:
         kind = draw.choice("leaf unary binary binary power sum sum guard select".split()) if depth else "leaf"
         match kind:
             case "unary":
-                return terms.apply(draw.choice(UNARY), [below()])
+                return terms.apply(draw.choice(self.unary), [below()])
             case "binary":
                 left = below()
-                return terms.apply(draw.choice(BINARY), [left, left if draw.random() < 0.2 else below()])
-            case "power":
+                pair = [left, left if draw.random() < 0.2 else below()]
+                pair.sort(key=lambda term: not isinstance(term, Const))  # the reader puts factors first
+                return terms.apply(draw.choice(self.binary), pair)
+            case "power" if "pow" in self.binary:
                 return terms.apply("pow", [below(), terms.const(draw.choice([2, 3, -1, 0]))])
             case "sum":
                 binders = [terms.fresh() for _ in range(draw.randint(1, 2))]
@@ -94,6 +110,6 @@ class _Maker:
                 name, kind, shape = self.random.choice(tensors)
                 return self.terms.read(name, [self.form(scope) for _ in shape], kind)
             case "literal":
-                return self.terms.const(self.random.choice(LITERALS))
+                return self.terms.const(self.random.choice(self.literals))
             case _:
                 return self.terms.index(self.form(scope))

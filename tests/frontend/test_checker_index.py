@@ -155,7 +155,7 @@ def test_an_if_has_a_limit_of_conditions() -> None:
         return f"f[i: 4] = if {{{' and '.join(f'i != {n}' for n in range(count))}}} then (1) else (0)"
 
     assert checked(text(100))
-    assert problem(text(101)).code == "TAD0315"
+    assert problem(text(101)).code == "TAD0314"
 
 
 # -- guards ----------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def test_too_many_cases_to_prove() -> None:
     found = problem(
         f"x: f64[5]\nf[{', '.join(f'{n}: 7' for n in names)}] = if {{{different}}} then (x[9]) else (0)"
     )
-    assert (found.code, found.message) == ("TAD0313", "cannot prove that `x` is read in range")
+    assert (found.code, found.message) == ("TAD0312", "cannot prove that `x` is read in range")
 
 
 def test_bounds_of_a_sum_close_over_outer_indices() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tadc.frontend.codes import CODES
@@ -194,7 +197,7 @@ def test_indices_may_start_with_an_underscore() -> None:
 
 def test_let_of_a_declared_output() -> None:
     found = problem("h: f64[2]\nlet h[i] = 1")
-    assert (found.code, found.at, found.others) == ("TAD0211", "2:5 h", (("1:1 h: f64[2]", "declared here"),))
+    assert (found.code, found.at, found.others) == ("TAD0210", "2:5 h", (("1:1 h: f64[2]", "declared here"),))
     assert found.helps == ("leave out `let`, or the declaration",)
 
 
@@ -209,7 +212,7 @@ def test_let_of_a_declared_output() -> None:
 )
 def test_names_used_as_what_they_are_not(text: str, message: str, at: str) -> None:
     found = problem(text)
-    assert (found.code, found.message, found.at) == ("TAD0212", message, at)
+    assert (found.code, found.message, found.at) == ("TAD0211", message, at)
 
 
 def test_size_symbol_without_a_value_in_a_shape() -> None:
@@ -268,3 +271,14 @@ def test_several_errors_in_one_expression() -> None:
 def test_every_code_has_a_title() -> None:
     assert all(title and title[0] not in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for title in CODES.values())
     assert list(CODES) == sorted(CODES)
+
+
+def test_every_code_of_the_front_end_is_in_the_table(root: Path) -> None:
+    files = [path for path in (root / "frontend").glob("*.py") if path.name != "codes.py"]
+    used = {code for path in files for code in re.findall(r"TAD\d{4}", path.read_text("utf-8"))}
+    assert used == {code for code in CODES if code < "TAD04"}
+
+
+def test_every_error_has_a_golden_file(root: Path) -> None:
+    shown = {path.name[:7] for path in (root / "lit_tests" / "errors").glob("TAD*.tad")}
+    assert {code for code in CODES if code < "TAD04"} <= shown

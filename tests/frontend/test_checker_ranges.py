@@ -66,7 +66,7 @@ def test_ranges_disagree_on_the_left() -> None:
     assert (found.code, found.at, found.label) == ("TAD0305", "4:3 i", "`i` has 3 candidate ranges")
     assert [place for place, _ in found.others] == ["1:7 j: 4", "2:8 6", "3:8 0"]
     assert found.others[2][1] == "no values from `y[i]`"
-    assert found.helps == ("give the range: `i: 4`",)
+    assert found.helps == ("give the range: `i: 0`",)
 
 
 def test_a_stated_range_needs_no_agreement() -> None:

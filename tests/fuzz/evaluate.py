@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +24,7 @@ class Flat:
 
     def decode(self, array: Array, shape: tuple[int, ...]) -> NDArray[np.floating]:
         """See Layout."""
-        return np.asarray(array)[: int(np.prod(shape))].reshape(shape)
+        return np.asarray(array)[: math.prod(shape)].reshape(shape)
 
 
 class OutOfRange(Exception):
@@ -46,6 +48,10 @@ class Evaluator:
             lanes = box(definition.indices, definition.shape)
             known[definition.name] = self._value(definition.body, lanes, known)
         return {name: known[name] for name in self.program.outputs}
+
+    def check_reads(self) -> None:
+        """Raise OutOfRange or KeyError where the program reads what is not there."""
+        self({name: jnp.zeros(padded(math.prod(shape))) for name, shape in self.program.arguments.items()})
 
     def _value(self, node: Node, lanes: Lanes, known: Tensors) -> Array:
         match node:

@@ -53,12 +53,13 @@ def generate(seed: int) -> Program:
 
 
 class _Generator:
-    """A program that grows: extents of arguments so far, shapes of definitions so far."""
+    """A program that grows: extents of arguments, shapes of definitions, and what is read, so far."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.extents: dict[str, list[int]] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.read: set[str] = set()
 
     def program(self) -> Program:
         rng = self.rng
@@ -75,7 +76,7 @@ class _Generator:
         """The shape of an argument: what its reads need, or more."""
         if not all(extents):
             return tuple(self.rng.choice((0, 1, 2, 3)) for _ in extents)
-        return tuple(size + self.rng.choice((0, 0, 0, 0, 1, 2)) for size in extents)
+        return tuple(size + self.rng.choice((0, 0, 0, 0, 0, 0, 1, 2)) for size in extents)
 
     def _definition(self, name: str, last: bool) -> Definition:
         rng = self.rng
@@ -160,13 +161,16 @@ class _Generator:
         return Apply(op, (left, right, yes, no)), max(x, y)
 
     def _guard(self, lanes: Lanes, depth: int) -> tuple[Node, float]:
-        conditions = tuple(self._relation(lanes) for _ in range(self.rng.choice((1, 1, 2, 2, 3))))
-        taken = lanes.where(conditions)
+        conditions: list[Relation] = []
+        taken = lanes.active
+        for _ in range(self.rng.choice((1, 1, 2, 2, 3))):
+            conditions.append(self._relation(lanes.only(taken)))
+            taken = lanes.where(conditions)
         then, x = self.expression(lanes.only(taken), depth)
         if self.rng.random() < 0.4:
-            return Guard(conditions, then, Literal(0.0)), x
+            return Guard(tuple(conditions), then, Literal(0.0)), x
         otherwise, y = self.expression(lanes.only(lanes.active & ~taken), self.rng.randint(0, depth))
-        return Guard(conditions, then, otherwise), max(x, y)
+        return Guard(tuple(conditions), then, otherwise), max(x, y)
 
     def _relation(self, lanes: Lanes) -> Relation:
         """A relation that holds somewhere, mostly."""
@@ -229,6 +233,9 @@ class _Generator:
 
     def _sum_of_size(self, lanes: Lanes, avoid: str | None = None) -> Sum:
         size = self.rng.choices((0, 1, 2, 3, 4, 5), (0.3, 1, 3, 4, 3, 2))[0]
+        known = [e for extents in (*self.extents.values(), *self.shapes.values()) for e in extents if 0 < e < 7]
+        if known and self.rng.random() < 0.6:
+            size = self.rng.choice(known)
         name = self._fresh(lanes, avoid)
         return Sum(name, (Form((), 0),), (Form((), size - 1),), Literal(0.0), "size")
 
@@ -257,13 +264,18 @@ class _Generator:
 
     def _read(self, lanes: Lanes) -> tuple[Node, float]:
         rng = self.rng
-        tensors = [*self.extents, *self.extents, *self.shapes]
-        tensor = rng.choice(tensors)
+        tensors = [*self.extents, *self.shapes]
+        (tensor,) = rng.choices(tensors, [2 if name in self.read else 6 for name in tensors])
+        self.read.add(tensor)
         rank = len(self.extents[tensor] if tensor in self.extents else self.shapes[tensor])
         forms: list[Form] = []
+        plain = bool(lanes.env) and rng.random() < 0.4
         for _ in range(rank):
-            diagonal = forms and rng.random() < 0.15
-            forms.append(rng.choice(forms) if diagonal else self._form(lanes))
+            if plain:
+                forms.append(Form(((rng.choice([*lanes.env, list(lanes.env)[-1]]), 1),)))
+            else:
+                diagonal = forms and rng.random() < 0.15
+                forms.append(rng.choice(forms) if diagonal else self._form(lanes))
         if rank and rng.random() < 0.12:
             return self._padded_read(tensor, forms, lanes), 1.0
         if tensor in self.shapes and not self._fits(tensor, forms, lanes):

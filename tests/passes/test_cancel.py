@@ -66,9 +66,15 @@ def gradient_text(text, name="dx"):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("x: f64[8]; f[i: 3, j: 4] = x[i + j]", "dx[x_0] = sum{j}_(max [0; x_0 - 2])^(min [3; x_0]) (df[x_0 - j, j])"),
+        (
+            "x: f64[8]; f[i: 3, j: 4] = x[i + j]",
+            "dx[x_0] = sum{j}_(max [0; x_0 - 2])^(min [3; x_0]) (df[x_0 - j, j])",
+        ),
         ("x: f64[8]; f[i: 4] = x[2*i]", "dx[x_0] = if {x_0 % 2 = 0} then (df[x_0 // 2]) else (0)"),
-        ("x: f64[10]; f[i: 7] = x[i + 2]", "dx[x_0] = if {x_0 >= 2 and x_0 <= 8} then (df[x_0 - 2]) else (0)"),
+        (
+            "x: f64[10]; f[i: 7] = x[i + 2]",
+            "dx[x_0] = if {x_0 >= 2 and x_0 <= 8} then (df[x_0 - 2]) else (0)",
+        ),
         ("x: f64[7]; f[i: 7] = x[6 - i]", "dx[x_0] = df[6 - x_0]"),
         ("x: f64[3]; f[i: 3] = x[i]", "dx[i] = df[i]"),
         ("x: f64[3, 3]; f[i] = x[i, i]", "dx[i, x_1] = if {i = x_1} then (df[i]) else (0)"),
@@ -80,4 +86,6 @@ def test_what_is_printed(text, expected):
     if expected is not None:
         assert gradient_text(text) == expected
     else:
-        assert gradient_text(text) == "dx[x_0] = if {x_0 = 2} then (sum{i}_0^2 (sum{j}_0^3 (df[i, j]))) else (0)"
+        assert (
+            gradient_text(text) == "dx[x_0] = if {x_0 = 2} then (sum{i}_0^2 (sum{j}_0^3 (df[i, j]))) else (0)"
+        )

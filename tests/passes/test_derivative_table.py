@@ -121,5 +121,11 @@ def test_zero_cotangent_through_an_intermediate():
 
 def test_no_select_where_the_partial_is_finite():
     """Only what the conventions need is printed."""
-    for body in ("x[i] / (1 + x[i]**2)", "sqrt(1 + x[i]**2)", "log(2 + exp(x[i]))", "1 / 3 * x[i]", "x[i]**3"):
+    for body in (
+        "x[i] / (1 + x[i]**2)",
+        "sqrt(1 + x[i]**2)",
+        "log(2 + exp(x[i]))",
+        "1 / 3 * x[i]",
+        "x[i]**3",
+    ):
         assert "select" not in str(tadc.vjp(tadc.function(f"x: f64[3]; f[i] = {body}")))

@@ -32,6 +32,7 @@ def test_squarings_cost_linear():
 
 def test_nested_squares_cost_linear():
     """The same inside one expression."""
+
     def nested(n):
         text = "x[i]"
         for _ in range(n):

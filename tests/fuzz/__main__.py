@@ -1,0 +1,20 @@
+"""`python -m tests.fuzz FIRST [LAST] [--order N]`: try the programs of these seeds, and show what fails."""
+
+from __future__ import annotations
+
+import argparse
+
+from tests.fuzz.compare import failure
+from tests.fuzz.generate import generate
+
+parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+parser.add_argument("first", type=int)
+parser.add_argument("last", type=int, nargs="?", help="default: FIRST, whose program is printed")
+parser.add_argument("--order", type=int, default=1)
+given = parser.parse_args()
+if given.last is None:
+    print(generate(given.first))
+seeds = range(given.first, (given.first if given.last is None else given.last) + 1)
+failures = [found for seed in seeds if (found := failure(seed, order=given.order))]
+print(*failures, sep="\n" + "=" * 80 + "\n")
+print(f"{len(failures)} of {len(seeds)} programs failed")
