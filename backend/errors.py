@@ -1,11 +1,4 @@
-"""Errors of the back end, as diagnostics.
-
-TAD0601  an operation has no translation to LLVM IR
-TAD0602  a scalar function has no device version
-TAD0603  ptxas rejects a module
-TAD0604  ptxas is not installed
-TAD0605  unknown target
-"""
+"""Errors of the back end, as diagnostics TAD07xx."""
 
 from __future__ import annotations
 

@@ -20,12 +20,8 @@ Find = Callable[[str], str | None]
 #: Lanes of the vector variants that functions with a branch have.
 LANES = (2, 4, 8, 16)
 
-#: These variants by the symbol of the function: type of its values, lanes -> symbol of the variant.
-VARIANTS = {
-    symbol(function, type): (type, {n: symbol(function, Type(True, type.bits, n)) for n in LANES})
-    for function in FUNCTIONS
-    for type in (F32, F64)
-}
+#: Functions with a branch, by symbol.
+BRANCHING = {symbol(function, type): (function, type) for function in FUNCTIONS for type in (F32, F64)}
 
 _DECLARED = re.compile(r"^declare [^\n]*?@([\w.]+)\([^\n]*\n?", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.]+)\(", re.M)
@@ -63,31 +59,27 @@ def without(text: str, names: set[str]) -> str:
 
 
 def defer(text: str) -> str | None:
-    """The text with what has vector variants declared, not defined; None if it calls nothing of the kind."""
-    found = sorted(set(_CALLED.findall(text)) & set(VARIANTS))
+    """The text with functions that branch declared, not defined; None if it calls none."""
+    found = sorted(set(_CALLED.findall(text)) & set(BRANCHING))
     if not found:
         return None
-    text = complete(without(text, set(found)), lambda name: None if name in VARIANTS else host_function(name))
-    variants = {
-        symbol: (type, lanes)
-        for name in found
-        for type, by in [VARIANTS[name]]
-        for lanes, symbol in by.items()
-    }
-    text = without(text, set(variants))
+    text = complete(
+        without(text, set(found)), lambda name: None if name in BRANCHING else host_function(name)
+    )
     lines: list[str] = []
+    variants: list[str] = []
     for name in found:
-        type, by_lanes = VARIANTS[name]
-        mapping = ",".join(f"_ZGV_LLVM_N{lanes}v_{name}({variant})" for lanes, variant in by_lanes.items())
+        function, type = BRANCHING[name]
+        vectors = [Type(True, type.bits, lanes) for lanes in LANES]
+        mapping = ",".join(f"_ZGV_LLVM_N{v.lanes}v_{name}({symbol(function, v)})" for v in vectors)
         lines.append(f'declare {type} @{name}({type}) #9000 "vector-function-abi-variant"="{mapping}"')
-    for variant, (type, lanes) in variants.items():
-        vector = Type(True, type.bits, lanes)
-        lines.append(f"declare {vector} @{variant}({vector}) #9000")
+        lines += [f"declare {v} @{symbol(function, v)}({v}) #9000" for v in vectors]
+        variants += [symbol(function, v) for v in vectors]
     # Nothing may call the variants yet: this keeps the optimiser from dropping their declarations.
     array = f"[{len(variants)} x ptr] [{', '.join(f'ptr @{variant}' for variant in variants)}]"
     lines.append(f'@llvm.compiler.used = appending global {array}, section "llvm.metadata"')
     lines.append("attributes #9000 = { nounwind willreturn speculatable memory(none) }")
-    return "\n".join([text, *lines, ""])
+    return "\n".join([without(text, set(variants)), *lines, ""])
 
 
 def undefer(text: str) -> str:

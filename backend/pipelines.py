@@ -59,18 +59,18 @@ def translate(module: ir.Module) -> str:
     Functions that the text calls are declarations; `llvm_ir.complete` defines them.
 
     Raises:
-        CompileError: TAD0601, an operation has no translation (upstream would crash on it).
+        CompileError: TAD0701, an operation has no translation (upstream would crash on it).
     """
     kernels = [op.operation for op in module.body.operations if op.operation.name == "gpu.module"]
     if len(kernels) > 1:
         raise backend_error(
-            "TAD0601", f"a module holds {len(kernels)} gpu modules; one is translated at a time"
+            "TAD0701", f"a module holds {len(kernels)} gpu modules; one is translated at a time"
         )
     root: ir.Operation = kernels[0] if kernels else module.operation
     for op in _operations(root):
         if not _has_translation(op.name):
             raise backend_error(
-                "TAD0601",
+                "TAD0701",
                 f"operation `{op.name}` has no translation to LLVM IR",
                 [f"at {str(op.location).removeprefix('loc(').removesuffix(')')}"],
                 ["lower it to the llvm dialect first"],

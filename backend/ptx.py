@@ -44,7 +44,7 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
     multiplication and addition are fused, no denormal is flushed.
 
     Raises:
-        CompileError: TAD0602, a function is in neither; TAD0605, an unknown architecture.
+        CompileError: TAD0702, a function is in neither; TAD0705, an unknown architecture.
     """
     with LLVM_LOCK:
         machine = cuda_machine(sm, level)
@@ -67,7 +67,7 @@ def _reject_unknown(names: list[str]) -> None:
     if names:
         listed = ", ".join(f"`{name.removeprefix('__nv_')}`" for name in names)
         raise backend_error(
-            "TAD0602",
+            "TAD0702",
             f"no device code for {listed}",
             ["the compiler's own device functions do not cover it; CUDA's libdevice does"],
             [f"install it: pip install {PACKAGE}"],
@@ -114,12 +114,12 @@ def assemble(ptx: str, sm: int) -> bytes:
     """The cubin that ptxas makes of PTX.
 
     Raises:
-        CompileError: TAD0603, ptxas rejects the text; TAD0604, there is no ptxas.
+        CompileError: TAD0703, ptxas rejects the text; TAD0704, there is no ptxas.
     """
     program = find_ptxas()
     if program is None:
         raise backend_error(
-            "TAD0604", "there is no ptxas to assemble PTX", [], [f"install it: pip install {PACKAGE}"]
+            "TAD0704", "there is no ptxas to assemble PTX", [], [f"install it: pip install {PACKAGE}"]
         )
     with tempfile.TemporaryDirectory(prefix="tadc-") as folder:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
@@ -128,7 +128,7 @@ def assemble(ptx: str, sm: int) -> bytes:
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
             words = (run.stdout + run.stderr).replace(str(source), "kernel.ptx").strip()
-            raise backend_error("TAD0603", f"ptxas rejects the PTX for sm_{sm}", words.splitlines())
+            raise backend_error("TAD0703", f"ptxas rejects the PTX for sm_{sm}", words.splitlines())
         return result.read_bytes()
 
 

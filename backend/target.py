@@ -39,7 +39,7 @@ def parse_target(text: str) -> Target:
     """Read `cpu`, `cuda` or `cuda:sm_90`.
 
     Raises:
-        CompileError: TAD0605, the text names no target.
+        CompileError: TAD0705, the text names no target.
     """
     if text == "cpu":
         return CPU
@@ -55,7 +55,7 @@ def unknown_target(text: str) -> CompileError:
     """The error for a target that does not exist."""
     known = ", ".join(f"sm_{sm}" for sm in CUDA_ARCHITECTURES)
     return backend_error(
-        "TAD0605",
+        "TAD0705",
         f"unknown target `{text}`",
         [f"the architectures of CUDA are {known}"],
         ["write `cpu`, `cuda`, or an architecture as in `cuda:sm_90`"],
@@ -97,7 +97,7 @@ def cuda_machine(sm: int, level: int) -> Any:
     """A new TargetMachine for a GPU. LLVM picks the least PTX version that the GPU needs.
 
     Raises:
-        CompileError: TAD0605, LLVM would abort the process on an architecture it does not know.
+        CompileError: TAD0705, LLVM would abort the process on an architecture it does not know.
     """
     if sm not in CUDA_ARCHITECTURES:
         raise unknown_target(f"cuda:sm_{sm}")

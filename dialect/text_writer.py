@@ -43,7 +43,7 @@ class _Op:
         """Remove an attribute that is the op's own."""
         if key not in self.attributes:
             raise _Shape
-        return self.attributes.pop(key)
+        return self.attributes.pop(key).removeprefix(f"{key} = ")
 
     @property
     def discardable(self) -> str:
@@ -91,10 +91,7 @@ class _Generic(Cursor):
     def dictionary(self, op: _Op) -> None:
         close = self.tokens.partner[self.at]
         for start, end in self.tokens.split(self.at + 1, close):
-            plain = self.tokens.is_at(start + 1, "=")
-            value = self.tokens.flat(start + 2, end) if plain else ""
-            own = plain and self.tokens[start].text in ("domain", "where", "at", "fn")
-            op.attributes[self.tokens[start].text] = value if own else self.tokens.flat(start, end)
+            op.attributes[self.tokens[start].text] = self.tokens.flat(start, end)
         self.at = close + 1
 
     def types(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Every code of a diagnostic of the front end, with its title."""
+"""Every code of a diagnostic, with its title."""
 
 from __future__ import annotations
 
@@ -44,7 +44,30 @@ CODES: dict[str, str] = {
     "TAD0314": "an `if` with too many conditions",
     # Differentiation.
     "TAD0401": "a name that one cannot differentiate by",
-    "TAD0402": "a derivative that is zero almost everywhere",
     "TAD0403": "a gradient of what is not one scalar",
     "TAD0404": "an argument asked for twice",
+    "TAD0405": "a program without an output",
+    # Arrays at a call.
+    "TAD0501": "an argument that is missing",
+    "TAD0502": "an argument that is unknown, given twice or one too many",
+    "TAD0503": "an array of the wrong shape",
+    "TAD0504": "an array whose elements would change when converted",
+    "TAD0505": "an `out=` that cannot be written",
+    "TAD0506": "too little memory",
+    # IR, passes and pipelines.
+    "TAD0601": "a text that is no IR",
+    "TAD0602": "a module that is no valid IR",
+    "TAD0603": "an index coefficient beyond 64 bits",
+    "TAD0604": "a pipeline that cannot be built",
+    "TAD0605": "a pass that failed",
+    "TAD0606": "a stage that this IR does not reach",
+    # Code generation.
+    "TAD0701": "an operation without a translation to LLVM IR",
+    "TAD0702": "a scalar function without device code",
+    "TAD0703": "a kernel that ptxas rejects",
+    "TAD0704": "no ptxas",
+    "TAD0705": "an unknown target",
+    "TAD0706": "a target that cannot be run here",
+    # Files of the command.
+    "TAD0801": "a file that cannot be read or written",
 }

@@ -6,25 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.intervals import Interval, interval_of
 
-#: Least and greatest value, both attained where the facts do not join indices.
-Interval = tuple[int, int]
 #: Constraints of which at least one holds.
 Clause = tuple[Constraint, ...]
-
-
-def interval_of(form: Affine, intervals: Mapping[str, Interval]) -> Interval:
-    """Bounds of a form over a box; exact for a linear form."""
-    least = greatest = form.constant
-    for atom, k in form.terms:
-        if isinstance(atom, str):
-            low, high = intervals[atom]
-        else:
-            low, high = interval_of(atom.numerator, intervals)
-            low, high = low // atom.denominator, high // atom.denominator
-        least += k * (low if k > 0 else high)
-        greatest += k * (high if k > 0 else low)
-    return least, greatest
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tadc.frontend.context import Clause, Context, interval_of
+from tadc.frontend.context import Clause, Context
 from tadc.frontend.scope import INT64_MAX
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
 from tadc.lattice.bounds import EliminationLimit
+from tadc.lattice.intervals import interval_of
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import implied
 
 Point = dict[str, int]
 
 #: The most systems one proof may solve: guards with alternatives multiply.
-_LIMIT = 200
+_LIMIT = 100
 #: The most facts a proof takes into account.
 _MAX_FACTS = 500
 

@@ -7,7 +7,8 @@ nothing, not even a NaN.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 from tadc.frontend.terms import (
     Apply,
@@ -177,19 +178,41 @@ class Algebra:
             return self.guard(domain, body, self.zero)
         return self.terms.reduce(binders, domain, body, hints=hints or ("",) * len(binders))
 
-    def masked(self, cotangent: Term, partial_is_finite: bool, product: Term) -> Term:
-        """`product`, but 0 where the cotangent is 0 though the partial may be infinite."""
-        if partial_is_finite or (isinstance(cotangent, Const) and cotangent.value):
-            return product
-        match cotangent, product:
-            case (Guard(otherwise=o), Guard() as p) if is_const(o, 0) and (
-                p.conditions == cotangent.conditions and is_const(p.otherwise, 0)
-            ):
-                return self.branch(p, self.masked(cotangent.then, False, p.then))
-            case _ if is_const(product, 0):
-                return product
+    def masked(
+        self, cotangent: Term, product: Callable[[Term], Term], nonzero: frozenset[Term] = frozenset()
+    ) -> Term:
+        """`product(cotangent)`, a multiple of it by a partial that may be infinite; 0 where it is 0.
+
+        Only factors that are not known to be non-zero are tested, those of enclosing tests
+        among the known: a chain of such products tests each factor once.
+        """
+        if isinstance(cotangent, Guard | Select) and is_const(cotangent.otherwise, 0):
+            if isinstance(cotangent, Select) and cotangent.relation == "!=" and is_const(cotangent.rhs, 0):
+                nonzero |= frozenset(factors(cotangent.lhs))
+            return self.branch(cotangent, self.masked(cotangent.then, product, nonzero))
+        unknown = [f for f in factors(cotangent) if f not in nonzero and not is_positive(f)]
+        if not unknown:
+            return product(cotangent)
+        tested = reduce(self.mul, unknown)
+        return self.select("!=", tested, self.zero, product(cotangent), self.zero)
+
+
+def factors(term: Term) -> list[Term]:
+    """Terms of which one is 0 where the term is 0: what is multiplied, without signs and literals."""
+    found: dict[Term, None] = {}
+    stack = [term]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Apply(function="mul"):
+                stack += reversed(node.operands)
+            case Apply(function="neg" | "div"):
+                stack.append(node.operands[0])
+            case Const() if node.value:
+                pass
             case _:
-                return self.select("=", cotangent, self.zero, self.zero, product)
+                found[node] = None
+    return list(found)
 
 
 _DEPTH = 12  # a deeper look would be exponential on shared terms

@@ -18,8 +18,14 @@ from tadc.passes.algebra import Algebra, is_positive
 Rule = Callable[..., tuple[Term, ...]]
 
 
+def _times(a: Algebra, g: Term, partial: Term, *, finite: bool) -> Term:
+    """`g * partial`, 0 for g = 0 also where the partial is infinite."""
+    return a.mul(g, partial) if finite else a.masked(g, lambda c: a.mul(c, partial))
+
+
 def _quotient(a: Algebra, g: Term, divisor: Term, *, finite: bool) -> Term:
-    return a.masked(g, finite, a.div(g, divisor))
+    """`g / divisor`, 0 for g = 0 also where the divisor is 0."""
+    return a.div(g, divisor) if finite else a.masked(g, lambda c: a.div(c, divisor))
 
 
 def _over_root(a: Algebra, g: Term, radicand: Term) -> Term:
@@ -39,32 +45,31 @@ def _share(a: Algebra, g: Term, wins: str, x: Term, y: Term) -> Term:
 
 def _div(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     finite = is_positive(v) or isinstance(v, Const)
-    return (
-        a.masked(g, finite, a.div(g, v)),
-        a.masked(g, finite, a.neg(a.div(a.mul(g, y), v))),
-    )
+    by_divisor = a.div(a.mul(g, y), v) if finite else a.masked(g, lambda c: a.div(a.mul(c, y), v))
+    return (_quotient(a, g, v, finite=finite), a.neg(by_divisor))
 
 
 def _pow(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     n = integer_exponent(y)
     if n is not None:
-        finite = n >= 1 or is_positive(u)
-        return (a.masked(g, finite, a.mul(g, a.mul(a.const(n), a.power(u, n - 1)))), a.zero)
-    lowered = a.apply("pow", u, a.sub(v, a.one))
-    du = a.mul(g, a.mul(v, lowered))
+        partial = a.mul(a.const(n), a.power(u, n - 1))
+        return (_times(a, g, partial, finite=n >= 0 or is_positive(u)), a.zero)
+    partial = a.mul(v, a.apply("pow", u, a.sub(v, a.one)))
     if isinstance(v, Const):
-        return (a.masked(g, is_positive(u) or v.value >= 1, du), a.zero)
+        return (_times(a, g, partial, finite=is_positive(u) or v.value >= 1), a.zero)
+    du = _times(a, g, partial, finite=is_positive(u))
+    dv = a.mul(g, a.mul(y, a.apply("log", u)))
+    if is_positive(u):
+        return (du, dv)
     # 0**v is constant near v > 0, and u**0 near v = 0: no infinite logarithm, no 0 * inf.
-    dv = a.select("=", y, a.zero, a.zero, a.mul(g, a.mul(y, a.apply("log", u))))
-    du = a.select("=", v, a.zero, a.zero, du)
-    return (a.masked(g, is_positive(u), du), a.mul(g, a.mul(y, a.apply("log", u))) if is_positive(u) else dv)
+    return (a.select("!=", v, a.zero, du, a.zero), a.select("!=", y, a.zero, dv, a.zero))
 
 
 def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     norm = a.add(_square(a, u), _square(a, v))
     return (
-        a.masked(g, False, a.div(a.mul(g, v), norm)),
-        a.masked(g, False, a.neg(a.div(a.mul(g, u), norm))),
+        a.masked(g, lambda c: a.div(a.mul(c, v), norm)),
+        a.neg(a.masked(g, lambda c: a.div(a.mul(c, u), norm))),
     )
 
 

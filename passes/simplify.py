@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Reduce, Select, Term, Terms, operands
-from tadc.lattice.affine import Constraint, box
+from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, Terms, operands
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.intervals import Interval, intervals_of, rounded, without_constant_floors
 from tadc.lattice.polyhedron import implied, irredundant, is_empty
 from tadc.passes.algebra import Algebra, is_const
 
@@ -30,6 +31,7 @@ class Simplifier:
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.terms)
+        self.boxes: dict[Domain, dict[str, Interval]] = {}
 
     def visit(self, term: Term, facts: Domain) -> Term:
         """The simplified term, where the facts hold; iterative, for terms may be deep."""
@@ -60,10 +62,29 @@ class Simplifier:
                 return self.guard(term, facts)
             case Reduce():
                 return self.reduce(term, facts)
-            case IndexValue() if term.form.is_constant:
-                return self.terms.const(term.form.constant, term.span)
+            case IndexValue():
+                form = self.form(term.form, facts)
+                if form.is_constant:
+                    return self.terms.const(form.constant, term.span)
+                return self.terms.index(form, term.span)
+            case Read():
+                return self.terms.rebuild(term, (), lambda form: self.form(form, facts))
             case _:
                 return term
+
+    def form(self, form: Affine, facts: Domain) -> Affine:
+        """The form without floors that the facts decide."""
+        return form if form.is_linear else without_constant_floors(form, self.intervals(facts))
+
+    def intervals(self, facts: Domain) -> dict[str, Interval]:
+        """What the facts say of each index alone."""
+        if facts not in self.boxes:
+            self.boxes[facts] = intervals_of(facts)
+        return self.boxes[facts]
+
+    def row(self, row: Constraint, facts: Domain) -> Constraint:
+        """The row without floors that the facts decide."""
+        return Constraint(self.form(row.form, facts), row.equality)
 
     def arithmetic(self, term: Apply, below: list[Term]) -> Term:
         """Neutral elements and double signs only: nothing that could change a rounding."""
@@ -89,7 +110,8 @@ class Simplifier:
 
     def guard(self, term: Guard, facts: Domain) -> Term:
         """The branch that is always taken, or the conditions that are not known."""
-        rows = [c for c in term.conditions if not all(implied(form, facts) for form in c.inequalities)]
+        rows = [self.row(c, facts) for c in term.conditions]
+        rows = [c for c in rows if not all(implied(form, facts) for form in c.inequalities)]
         if not rows:
             return self.visit(term.then, facts)
         if is_empty((*facts, *rows)):
@@ -106,7 +128,8 @@ class Simplifier:
         binders, domain, body = self.terms.open(term)
         if is_empty((*facts, *domain)):
             return self.algebra.zero
-        rows = tuple(irredundant(domain, facts))
+        box = self.intervals(facts)
+        rows = tuple(irredundant([rounded(self.row(c, facts), binders, box) for c in domain], facts))
         body = self.visit(body, facts + rows)
         if is_const(body, 0) and term.kind == "sum":
             return self.algebra.zero

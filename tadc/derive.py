@@ -40,9 +40,7 @@ def read_back(state: Compilation) -> Program:
 def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
     """The arguments to differentiate by; None is all of them."""
     inputs = [a.name for a in program.arguments]
-    if wrt is None:
-        return tuple(inputs)
-    names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    names = tuple(inputs) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
     problems = [_unknown(name, program) for name in names if name not in inputs]
     problems += [
         Diagnostic("TAD0404", f"`{name}` is asked for twice", source=program.source)

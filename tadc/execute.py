@@ -37,7 +37,7 @@ class Compiled:
 def compile_program(program: Program, target: Target | None = None, level: int = 3) -> Compiled:
     """Compile for this machine, value and derivatives alike.
 
-    Raises CompileError where the target cannot be run here.
+    Raises CompileError where the target cannot be run here, or there is nothing to run.
     """
     if target is not None and target.is_cuda:
         raise CompileError(
@@ -49,6 +49,8 @@ def compile_program(program: Program, target: Target | None = None, level: int =
                 )
             ]
         )
+    if not program.outputs:
+        raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=program.source)])
     state = Compilation(Options(target=target, level=level), program.source, program=program)
     compile_until(state, "llvm", first="tad")
     return Compiled(load_kernel(state, program), tuple(d.name for d in program.outputs))

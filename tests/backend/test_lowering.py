@@ -169,7 +169,7 @@ def test_an_operation_without_a_translation_is_an_error() -> None:
         with pytest.raises(CompileError) as found:
             translate(module)
     (problem,) = found.value.diagnostics
-    assert problem.code == "TAD0601"
+    assert problem.code == "TAD0701"
     assert "`func.func`" in problem.message
 
     with ir.Context() as context:
@@ -282,5 +282,5 @@ def test_targets_by_name(text: str, target: Target) -> None:
 
 @pytest.mark.parametrize("text", ["gpu", "cuda:sm_91", "cuda:90", "cuda:sm_60"])
 def test_unknown_targets(text: str) -> None:
-    with pytest.raises(CompileError, match=r"TAD0605.*unknown target"):
+    with pytest.raises(CompileError, match=r"TAD0705.*unknown target"):
         parse_target(text)

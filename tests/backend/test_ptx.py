@@ -94,7 +94,7 @@ def test_a_function_that_nothing_defines_names_the_package() -> None:
     with pytest.raises(CompileError) as found:
         ptx_of("%y = math.erf %x : TYPE", "f32", use_libdevice=False)
     (problem,) = found.value.diagnostics
-    assert problem.code == "TAD0602"
+    assert problem.code == "TAD0702"
     assert "`erff`" in problem.message
     assert problem.helps == ["install it: pip install nvidia-cuda-nvcc-cu12"]
 
@@ -106,7 +106,7 @@ def test_without_the_package_our_own_functions_serve(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ptx, "toolkit_file", nothing)
     assert "ex2.approx" not in ptx_of("%y = math.exp %x : TYPE", "f32")
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(CompileError, match=r"TAD0604.*no ptxas"):
+    with pytest.raises(CompileError, match=r"TAD0704.*no ptxas"):
         assemble("", 80)
 
 
@@ -115,12 +115,12 @@ def test_errors_of_ptxas_are_quoted() -> None:
     with pytest.raises(CompileError) as found:
         assemble(text, 80)
     (problem,) = found.value.diagnostics
-    assert problem.code == "TAD0603"
+    assert problem.code == "TAD0703"
     assert any(re.search(r"kernel\.ptx, line \d+; error.*retour", note) for note in problem.notes)
 
 
 def test_an_unknown_architecture_is_an_error_not_an_abort() -> None:
-    with pytest.raises(CompileError, match="TAD0605"):
+    with pytest.raises(CompileError, match="TAD0705"):
         emit_ptx("define void @k() {\n  ret void\n}", 42)
 
 

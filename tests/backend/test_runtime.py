@@ -345,7 +345,7 @@ def test_the_runtime_imports_neither_mlir_nor_llvm(root: Path) -> None:
 
 
 def test_more_tensors_than_ctypes_takes() -> None:
-    count = 1500
+    count = 1100
     arguments = ", ".join(f"%a{n}: memref<f64>" for n in range(count))
     body = "\n".join(
         f"%v{n} = memref.load %a{n - 1}[] : memref<f64>\n"

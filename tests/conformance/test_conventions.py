@@ -101,7 +101,9 @@ def test_an_infinite_partial(expression: str) -> None:
         ("select(y[i] > 0, x[i] * y[i], 0)", [1.0, 2.0, 3.0], [5.0, 0, 0]),
     ],
 )
-def test_the_branch_not_taken_contributes_nothing(expression: str, x: list[float], expected: list[float]) -> None:
+def test_the_branch_not_taken_contributes_nothing(
+    expression: str, x: list[float], expected: list[float]
+) -> None:
     """Neither when it is NaN nor when it is infinite; `y` is 5, NaN, -inf."""
     found = gradient(expression, x, [1, 1, 1], y=[5.0, nan, -inf])
     np.testing.assert_allclose(found, expected, rtol=1e-15)

@@ -208,8 +208,10 @@ def _(x: Array, y: Array) -> Array:
     y=Tensor((6,), low=0.5),
 )
 def _(x: Array, y: Array) -> Array:
-    return (x - 0.3 * jnp.floor(x / 0.3)) ** 2 + (3 * x - y * jnp.floor(3 * x / y)) * x + (
-        -x - 0.7 * jnp.floor(-x / 0.7)
+    return (
+        (x - 0.3 * jnp.floor(x / 0.3)) ** 2
+        + (3 * x - y * jnp.floor(3 * x / y)) * x
+        + (-x - 0.7 * jnp.floor(-x / 0.7))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Const, Term, Terms
+from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, box
 
 UNARY = ("exp", "sin", "neg", "abs", "sigmoid", "relu", "sign", "sqrt")
@@ -86,9 +86,7 @@ class _Maker:
                 return terms.apply(draw.choice(self.unary), [below()])
             case "binary":
                 left = below()
-                pair = [left, left if draw.random() < 0.2 else below()]
-                pair.sort(key=lambda term: not isinstance(term, Const))  # the reader puts factors first
-                return terms.apply(draw.choice(self.binary), pair)
+                return terms.apply(draw.choice(self.binary), [left, left if draw.random() < 0.2 else below()])
             case "power" if "pow" in self.binary:
                 return terms.apply("pow", [below(), terms.const(draw.choice([2, 3, -1, 0]))])
             case "sum":

@@ -37,8 +37,11 @@ ARGUMENTS = "a b c x y w df dx da x_0 z0 df_1".split()
 DEFINITIONS = "f g h u v t".split()
 INDICES = "i j k l m n p q".split()
 
-#: The largest extent of an argument, by rank.
-EXTENTS = (1, 18, 10, 6)
+#: The largest extent of an argument, by rank; and of one whose reads have large coefficients.
+EXTENTS, LARGE_EXTENTS = (1, 18, 10, 6), (1, 60, 20, 8)
+
+#: Coefficients of indices, and those of programs that are about them.
+COEFFICIENTS, LARGE_COEFFICIENTS = (1, 1, 1, 1, 1, -1, 2, -2, 3), (1, 1, 2, -2, 3, -3, 4, 5, 6, 10)
 
 #: The most points of an output, and of a sum's body.
 OUTPUT_POINTS, POINTS = 80, 1200
@@ -60,6 +63,11 @@ class _Generator:
         self.extents: dict[str, list[int]] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.read: set[str] = set()
+        (kind,) = rng.choices(("plain", "maps", "deep"), (5, 3, 2))
+        self.depths = {"plain": (2, 3, 3, 4), "maps": (1, 2, 2), "deep": (4, 5, 5)}[kind]
+        self.indices_of_a_form = (1, 3, 4, 3) if kind == "maps" else (1, 7, 4, 1)
+        self.coefficients = LARGE_COEFFICIENTS if kind == "maps" else COEFFICIENTS
+        self.largest = LARGE_EXTENTS if kind == "maps" else EXTENTS
 
     def program(self) -> Program:
         rng = self.rng
@@ -80,14 +88,16 @@ class _Generator:
 
     def _definition(self, name: str, last: bool) -> Definition:
         rng = self.rng
-        shape = [rng.choices(range(7), (1, 4, 10, 10, 8, 6, 4))[0] for _ in range(rng.choice((0, 1, 1, 2, 2, 3)))]
+        shape = [
+            rng.choices(range(7), (1, 4, 10, 10, 8, 6, 4))[0] for _ in range(rng.choice((0, 1, 1, 2, 2, 3)))
+        ]
         while math.prod(shape) > OUTPUT_POINTS:
             shape[shape.index(max(shape))] -= 1
         indices = rng.sample(INDICES[:5], len(shape))
         lanes = box(indices, shape)
         for _ in range(4):
             saved = {argument: list(extents) for argument, extents in self.extents.items()}
-            body, _ = self.expression(lanes, rng.choice((2, 3, 3, 4)))
+            body, _ = self.expression(lanes, rng.choice(self.depths))
             if any(isinstance(node, Read) for node in nodes(body)):
                 break
             self.extents = saved
@@ -222,7 +232,9 @@ class _Generator:
             return self._limited(Sum(name, (form,), (high,), empty), lanes)
         lower = (low, form) if rng.random() < 0.7 else (low,)
         upper = (high, self._form(lanes, avoid=name).shifted(rng.randint(0, 3)))
-        return self._limited(Sum(name, lower, upper if len(lower) == 1 or rng.random() < 0.6 else (high,), empty), lanes)
+        return self._limited(
+            Sum(name, lower, upper if len(lower) == 1 or rng.random() < 0.6 else (high,), empty), lanes
+        )
 
     def _limited(self, node: Sum, lanes: Lanes) -> Sum:
         """At most nine terms to a sum."""
@@ -233,7 +245,9 @@ class _Generator:
 
     def _sum_of_size(self, lanes: Lanes, avoid: str | None = None) -> Sum:
         size = self.rng.choices((0, 1, 2, 3, 4, 5), (0.3, 1, 3, 4, 3, 2))[0]
-        known = [e for extents in (*self.extents.values(), *self.shapes.values()) for e in extents if 0 < e < 7]
+        known = [
+            e for extents in (*self.extents.values(), *self.shapes.values()) for e in extents if 0 < e < 7
+        ]
         if known and self.rng.random() < 0.6:
             size = self.rng.choice(known)
         name = self._fresh(lanes, avoid)
@@ -252,14 +266,13 @@ class _Generator:
         names = [name for name in lanes.env if name != avoid]
         # The innermost index, which no other read may have used yet, more often.
         weights = [2 if name == names[-1] else 1 for name in names]
-        count = min(len(names), rng.choices((0, 1, 2, 3), (1, 7, 4, 1))[0])
+        count = min(len(names), rng.choices((0, 1, 2, 3), self.indices_of_a_form)[0])
         chosen: list[str] = []
         while len(chosen) < count:
             (name,) = rng.choices(names, weights)
             if name not in chosen:
                 chosen.append(name)
-        coefficients = (1, 1, 1, 1, 1, -1, 2, -2, 3)
-        terms = tuple((name, rng.choice(coefficients)) for name in chosen)
+        terms = tuple((name, rng.choice(self.coefficients)) for name in chosen)
         return Form(terms, rng.choice((0, 0, 0, 1, -1, 2)) if not (count == 1 and rng.random() < 0.5) else 0)
 
     def _read(self, lanes: Lanes) -> tuple[Node, float]:
@@ -269,7 +282,7 @@ class _Generator:
         self.read.add(tensor)
         rank = len(self.extents[tensor] if tensor in self.extents else self.shapes[tensor])
         forms: list[Form] = []
-        plain = bool(lanes.env) and rng.random() < 0.4
+        plain = bool(lanes.env) and rng.random() < 0.35
         for _ in range(rank):
             if plain:
                 forms.append(Form(((rng.choice([*lanes.env, list(lanes.env)[-1]]), 1),)))
@@ -296,12 +309,12 @@ class _Generator:
         if tensor in self.shapes:
             return form.shifted(rng.randint(0, self.shapes[tensor][dimension] - 1 - (high - low)) - low)
         extents = self.extents[tensor]
-        if high - low >= EXTENTS[len(extents)]:
+        if high - low >= self.largest[len(extents)]:
             form = Form((), 0)
             low = high = 0
         # Where nothing needs the constant, mostly leave the form as short as it is.
         slack = rng.choice((0, 0, 0, 1, 2))
-        offset = 0 if 0 <= low and high < EXTENTS[len(extents)] and rng.random() < 0.6 else slack - low
+        offset = 0 if 0 <= low and high < self.largest[len(extents)] and rng.random() < 0.6 else slack - low
         extents[dimension] = max(extents[dimension], high + offset + 1)
         return form.shifted(offset)
 

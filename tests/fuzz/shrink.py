@@ -54,7 +54,9 @@ def smaller(program: Program) -> Iterator[Program]:
 
 def _smaller_definitions(definition: Definition) -> Iterator[Definition]:
     # Stated, so that no range hangs on what is taken away.
-    definition = replace(definition, ranges="stated" if definition.ranges == "inferred" else definition.ranges)
+    definition = replace(
+        definition, ranges="stated" if definition.ranges == "inferred" else definition.ranges
+    )
     for body in _smaller_nodes(definition.body):
         yield replace(definition, body=body)
     for k, size in enumerate(definition.shape):

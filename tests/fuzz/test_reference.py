@@ -74,7 +74,17 @@ def test_every_feature_is_common() -> None:
     rare = {name: count for name, count in found.items() if count < 10}
     assert not rare
     assert found.keys() >= {
-        *("let", "several outputs", "declared", "inferred", "size 0", "shadowed", "else", "equality", "value"),
+        *(
+            "let",
+            "several outputs",
+            "declared",
+            "inferred",
+            "size 0",
+            "shadowed",
+            "else",
+            "equality",
+            "value",
+        ),
         *("bounds", "size", "none", "joined", "several bounds", "bounds of outer indices", "nested sums"),
         *("stride", "negative", "two indices in one dimension", "diagonal", "never read", "scalar"),
     }

@@ -105,7 +105,21 @@ def test_conventions(expression, x, expected):
 
 
 @pytest.mark.parametrize(
-    "expression", ["sqrt(x)", "cbrt(x)", "log(x)", "log2(x)", "log10(x)", "asin(1 - x)", "1 / x", "x**0.5"]
+    "expression",
+    [
+        "sqrt(x)",
+        "cbrt(x)",
+        "log(x)",
+        "log2(x)",
+        "log10(x)",
+        "asin(1 - x)",
+        "1 / x",
+        "x**0.5",
+        "atan2(x, 0)",
+        "x**(-2)",
+        "atanh(1 - x)",
+        "acosh(1 + x)",
+    ],
 )
 def test_zero_cotangent_times_infinite_partial(expression):
     """0 * inf is 0 in a derivative."""
@@ -129,3 +143,16 @@ def test_no_select_where_the_partial_is_finite():
         "x[i]**3",
     ):
         assert "select" not in str(tadc.vjp(tadc.function(f"x: f64[3]; f[i] = {body}")))
+
+
+def test_masks_do_not_pile_up():
+    """A chain of infinite partials tests each factor once: its text grows linearly."""
+
+    def length(depth):
+        text = "x[i]"
+        for k in range(depth):
+            text = f"sqrt({text} / y[{k}])"
+        return len(str(tadc.vjp(tadc.function(f"x: f64[3]; y: f64[12]; f[i] = {text}"), "x")))
+
+    lengths = [length(n) for n in (3, 6, 12)]
+    assert lengths[2] - lengths[1] < 5 * (lengths[1] - lengths[0])

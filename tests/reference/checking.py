@@ -54,6 +54,7 @@ def check(
     wrt: str | Sequence[str] | None = None,
     reprinted: int = 1,
     differences: bool = False,
+    together: bool = False,
     tolerance: float = 1e-9,
     layout: Layout | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
@@ -64,9 +65,9 @@ def check(
 
     Order n is `vjp` applied n times, with respect to `wrt` (None: every input, the cotangents included). Every
     derivative up to order `reprinted` is also printed, read back and compared. `differences` compares the
-    first gradients to central differences of the program's own value. `shapes` are those of the program's
-    outputs; by default the reference's own. `compiled` runs each order of the reference as one XLA
-    computation.
+    first gradients to central differences of the program's own value; `together` compares the value and the
+    first gradients of one unit. `shapes` are those of the program's outputs, by default the reference's own.
+    `compiled` runs each order of the reference as one XLA computation.
     """
     layout = layout or Dense()
     rng = np.random.default_rng(seed)
@@ -74,42 +75,41 @@ def check(
     encoded = {name: layout.encode(array) for name, array in arrays.items()}
     function = tadc.function(program)
     shapes = shapes or {name: array.shape for name, array in jax.eval_shape(reference, encoded).items()}
+    expected: dict[str, NDArray[np.floating]] = {}
     for level in range(order + 1):
+        value, known = function, expected
         if level:
-            value = function
-            function, reference, shapes = _differentiate(function, reference, wrt, arrays)
-            outputs = _call(value, arrays)
+            function, reference = _differentiate(value, reference, wrt)
+            shapes = {gradient: arrays[name].shape for name, gradient in function.gradients.items()}
             for output, name in function.cotangents.items():
                 assert name not in arrays, f"the cotangent {name} takes the name of an input"
-                shape, dtype = outputs[output].shape, outputs[output].dtype
-                arrays[name] = rng.uniform(-1, 1, shape).astype(dtype)
+                arrays[name] = rng.uniform(-1, 1, known[output].shape).astype(known[output].dtype)
                 encoded[name] = layout.encode(arrays[name])
-            if differences and level == 1:
-                _compare_to_differences(value, function, arrays)
-        expected = (jax.jit(reference) if compiled else reference)(encoded)
-        place = f"order {level}"
-        _compare(function, arrays, expected, shapes, layout, tolerance, place)
+        found = (jax.jit(reference) if compiled else reference)(encoded)
+        expected = {name: layout.decode(array, shapes[name]) for name, array in found.items()}
+        _compare(function, arrays, expected, tolerance, f"order {level}")
         if 1 <= level <= reprinted:
-            text = str(function)
-            again = tadc.function(text)
-            assert tuple(again.inputs) == tuple(function.inputs), f"{place}, reprinted:\n{text}"
-            place = f"{place}, reprinted"
-            _compare(again, arrays, expected, shapes, layout, tolerance, place)
+            again = tadc.function(str(function))
+            assert tuple(again.inputs) == tuple(function.inputs), f"order {level}, reprinted:\n{function}"
+            _compare(again, arrays, expected, tolerance, f"order {level}, reprinted")
+        if level == 1 and together:
+            both = tadc.value_and_vjp(value, wrt=wrt)
+            _compare(both, arrays, known | expected, tolerance, "value and gradients")
+        if level == 1 and differences:
+            _compare_to_differences(value, function, arrays)
 
 
 def _differentiate(
-    function: tadc.Function, reference: Function, wrt: str | Sequence[str] | None, arrays: Arrays
-) -> tuple[tadc.Function, Function, dict[str, tuple[int, ...]]]:
-    """Both sides' derivative, and the shapes of its outputs."""
+    function: tadc.Function, reference: Function, wrt: str | Sequence[str] | None
+) -> tuple[tadc.Function, Function]:
+    """Both sides' derivative."""
     derivative = tadc.vjp(function, wrt=wrt)
     asked = tuple(function.inputs) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
     assert set(derivative.gradients) == set(asked)
     assert set(derivative.cotangents) == set(function.outputs)
     assert set(derivative.outputs) == set(derivative.gradients.values())
     assert set(derivative.inputs) == {*function.inputs, *derivative.cotangents.values()}
-    pulled = pullback(reference, derivative.cotangents, derivative.gradients)
-    shapes = {gradient: arrays[name].shape for name, gradient in derivative.gradients.items()}
-    return derivative, pulled, shapes
+    return derivative, pullback(reference, derivative.cotangents, derivative.gradients)
 
 
 def _call(function: tadc.Function, arrays: Arrays) -> dict[str, NDArray[np.floating]]:
@@ -122,20 +122,11 @@ def _call(function: tadc.Function, arrays: Arrays) -> dict[str, NDArray[np.float
     return {name: np.asarray(getattr(result, name)) for name in names}
 
 
-def _compare(
-    function: tadc.Function,
-    arrays: Arrays,
-    expected: Mapping[str, Array],
-    shapes: Mapping[str, tuple[int, ...]],
-    layout: Layout,
-    tolerance: float,
-    place: str,
-) -> None:
-    found = _call(function, arrays)
+def _compare(function: tadc.Function, arrays: Arrays, expected: Arrays, tolerance: float, place: str) -> None:
+    found = _call(function, {name: arrays[name] for name in function.inputs})
     assert set(found) == set(expected), place
-    for name, got in found.items():
-        want = layout.decode(expected[name], shapes[name])
-        assert_close(got, want, tolerance, lambda name=name: f"{place}, {name} of\n{function}")
+    for name, want in expected.items():
+        assert_close(found[name], want, tolerance, lambda name=name: f"{place}, {name} of\n{function}")
 
 
 def assert_close(

@@ -1,0 +1,15 @@
+// The domain of a map has the dimensions of its tensor.
+// RUN: not tadc %s 2>&1 | filecheck %s
+
+func.func @f(%a: tensor<4xf64>, %b: tensor<4x4xf32>) -> tensor<4xf64> {
+  %f = tad.map (%i) -> tensor<4xf64> {
+    %0 = tad.read %a[%i] : tensor<4xf64>
+    %1 = tad.map (%k) in affine_set<() : ()> -> tensor<4xf64> { tad.yield %0 : f64 }
+    tad.yield %0 : f64
+  }
+  return %f : tensor<4xf64>
+}
+
+// CHECK:      error[TAD0602]: the IR is not valid
+// CHECK-NEXT: invalid_map_domain.mlir:7:10
+// CHECK:      ^^^^^^^ 'tad.map' op set has 0 dimensions, expected 1

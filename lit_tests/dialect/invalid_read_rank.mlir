@@ -1,0 +1,15 @@
+// A read gives one subscript a dimension.
+// RUN: not tadc %s 2>&1 | filecheck %s
+
+func.func @f(%a: tensor<4xf64>, %b: tensor<4x4xf32>) -> tensor<4xf64> {
+  %f = tad.map (%i) -> tensor<4xf64> {
+    %0 = tad.read %a[%i] : tensor<4xf64>
+    %1 = tad.read %b[%i] : tensor<4x4xf32>
+    tad.yield %0 : f64
+  }
+  return %f : tensor<4xf64>
+}
+
+// CHECK:      error[TAD0602]: the IR is not valid
+// CHECK-NEXT: invalid_read_rank.mlir:7:10
+// CHECK:      ^^^^^^^^ 'tad.read' op map yields 1 subscripts but tensor<4x4xf32> has rank 2

@@ -1,0 +1,15 @@
+// A tensor has one type.
+// RUN: not tadc %s 2>&1 | filecheck %s
+
+func.func @f(%a: tensor<4xf64>, %b: tensor<4x4xf32>) -> tensor<4xf64> {
+  %f = tad.map (%i) -> tensor<4xf64> {
+    %0 = tad.read %a[%i] : tensor<4xf64>
+    %1 = tad.read %b[%i] : tensor<4xf64>
+    tad.yield %0 : f64
+  }
+  return %f : tensor<4xf64>
+}
+
+// CHECK:      error[TAD0601]: cannot read the IR
+// CHECK-NEXT: invalid_read_type.mlir:7:19
+// CHECK:      ^^ use of value '%b' expects different type than prior uses: 'tensor<4xf64>' vs 'tensor<4x4xf32>'

@@ -1,0 +1,42 @@
+"""Every kernel also comes out as PTX, and ptxas takes it."""
+
+from pathlib import Path
+
+import pytest
+
+from tadc.backend.ptx import assemble
+from tadc.backend.target import Target
+from tadc.driver import compile_until
+from tadc.frontend.source import Source
+from tadc.stages import Compilation, Options
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
+
+FUNCTIONS = """
+x: {type}[4]
+f[i] = exp(x[i]) + log(2 + x[i]) + sin(x[i]) * cos(x[i]) + tanh(x[i]) + sqrt(1 + x[i]**2) + erf(x[i])
+g[i] = max(x[i], 0) + min(x[i], 1) + abs(x[i]) + sign(x[i]) + relu(x[i]) + sigmoid(x[i]) + x[i] % 2
+h[i] = select(x[i] < 0, x[i]**3, x[i]**2.5) + atan2(x[i], 2) + floor(x[i]) + ceil(x[i]) + i + cbrt(2 + x[i])
+"""
+
+PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
+    "functions f32": FUNCTIONS.format(type="f32"),
+    "functions f64": FUNCTIONS.format(type="f64"),
+    "strides": "x: f64[20, 9]; f[i: 4, j: 3] = x[2*i + 4*j, 3*j + i % 2] * x[i // 2, j]",
+    "guards": "x: f32[9]; f[i: 5, j: 4] = if {i + j >= 2 and i = 2*j} then (x[i + j]) else (x[i] * x[j])",
+    "size zero": "x: f64[0]; f[i] = x[i]",
+    "scalars": "x: f64; y: f64; f = x * y + sin(x)",
+    "intermediates": "x: f64[6]; let h[i] = x[i]**2; f[i: 5] = h[i] * h[i + 1]; g = sum{i} (f[i])",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("sm", [70, 90])
+def test_ptxas_takes_value_and_gradients(name, sm):
+    """One kernel a tensor; the cubin is an ELF file."""
+    state = Compilation(Options("value-and-vjp", target=Target(sm)), Source(PROGRAMS[name], name))
+    compile_until(state, "ptx")
+    assert state.ptx.count(".visible .entry") == len(state.launches)
+    assert "atom." not in state.ptx
+    assert "red." not in state.ptx
+    assert assemble(state.ptx, sm).startswith(b"\x7fELF")
