@@ -1,4 +1,4 @@
-"""Maps whose derivatives need exact integer algebra: strides, overlaps, guards, bounds that depend on indices."""
+"""Maps whose derivatives need exact integer algebra: strides, overlaps, guards, bounds of indices."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _(x: Array, y: Array) -> Array:
 
 @case("index values", "x: f64[4]\nf[i] = (2*i - 3) * x[i]**3 + i", order=3, x=(4,))
 def _(x: Array) -> Array:
-    i = np.arange(4)
+    i = jnp.arange(4)
     return (2 * i - 3) * x**3 + i
 
 
@@ -121,7 +121,11 @@ def _(x: Array, y: Array) -> Array:
 
 @case(
     "zero padding",
-    "x: f64[6]\nk: f64[3]\nf[i: 6] = sum{t} (if {0 <= i + t - 1 and i + t - 1 <= 5} then (x[i + t - 1]) else (0) * k[t])",
+    """
+    x: f64[6]
+    k: f64[3]
+    f[i: 6] = sum{t} (if {0 <= i + t - 1 and i + t - 1 <= 5} then (x[i + t - 1]) else (0) * k[t])
+    """,
     x=(6,),
     k=(3,),
 )
@@ -177,7 +181,11 @@ def _(x: Array) -> Array:
 
 @case(
     "strict relations",
-    "x: f64[6]\nf[i: 6, j: 4] = if {i < j} then (x[i]**2) else (if {2*i > 3*j} then (x[i - j]**3) else (x[j]))",
+    """
+    x: f64[6]
+    f[i: 6, j: 4] = if {i < j} then (x[i]**2) else (
+        if {2*i > 3*j} then (x[i - j]**3) else (x[j]))
+    """,
     x=(6,),
 )
 def _(x: Array) -> Array:
@@ -328,7 +336,7 @@ def _(x: Array, y: Array) -> Array:
 
 @case("sum of a constant", "x: f64[3]\nf[i] = sum{k}_1^(i) (2) * x[i]**2 + sum{k: 5} (k*x[i])", x=(3,))
 def _(x: Array) -> Array:
-    return 2 * np.arange(3) * x**2 + 10 * x
+    return 2 * jnp.arange(3) * x**2 + 10 * x
 
 
 @case(

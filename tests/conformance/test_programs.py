@@ -29,7 +29,13 @@ def _(x: Array, df: Array) -> Array:
 
 @case(
     "names of gradients and indices taken",
-    "df: f64[3]\ndx: f64[3]\ndf_1: f64[3]\nx: f64[3, 3]\nf[x_0, z0] = df[x_0] * dx[z0] * df_1[x_0] * x[z0, x_0]**2",
+    """
+    df: f64[3]
+    dx: f64[3]
+    df_1: f64[3]
+    x: f64[3, 3]
+    f[x_0, z0] = df[x_0] * dx[z0] * df_1[x_0] * x[z0, x_0]**2
+    """,
     df=(3,),
     dx=(3,),
     df_1=(3,),
@@ -103,7 +109,7 @@ def _(x: Array, y: Array) -> dict[str, Array]:
 )
 def _(x: Array) -> dict[str, Array]:
     f = (x**3).sum()
-    return {"f": f, "g": np.arange(3)[:, None] * x**2, "h": x[1::2] * f}
+    return {"f": f, "g": jnp.arange(3)[:, None] * x**2, "h": x[1::2] * f}
 
 
 @case(
@@ -231,7 +237,11 @@ def _(x: Array) -> Array:
 
 @case(
     "select by value",
-    "x: f64[5]\ny: f64[5]\nf[i, j] = select(x[i] < y[j], x[i]**2 * y[j], sin(x[i])) + select(x[i] >= 0, 1, y[j])",
+    """
+    x: f64[5]
+    y: f64[5]
+    f[i, j] = select(x[i] < y[j], x[i]**2 * y[j], sin(x[i])) + select(x[i] >= 0, 1, y[j])
+    """,
     x=(5,),
     y=(5,),
 )

@@ -170,7 +170,8 @@ def _(Sigma: Array, mu: Array, V: Array) -> dict[str, Array]:
     Sigma: f64[3, 4, 4]
     mu: f64[3, 4]
     V: f64[2, 4]
-    S[r,s,t,n] = sqrt(1/(1+4*Sigma[s,n,n]**2)) * exp(-2*(mu[s,n]-(V[r,n]+V[t,n])/2)**2/(1+4*Sigma[s,n,n]) - (V[r,n]-V[t,n])**2/2)
+    S[r,s,t,n] = (sqrt(1/(1+4*Sigma[s,n,n]**2))
+        * exp(-2*(mu[s,n]-(V[r,n]+V[t,n])/2)**2/(1+4*Sigma[s,n,n]) - (V[r,n]-V[t,n])**2/2))
     """,
     order=1,
     Sigma=Tensor((3, 4, 4), low=0.0),

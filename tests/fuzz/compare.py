@@ -40,7 +40,8 @@ def failure(seed: int, *, order: int) -> str | None:
         return (_error(candidate, order, seed) or "").split(":", 1)[0] == kind
 
     small = shrink(program, fails)
-    return f"seed {seed}, order {order}\n{error}\n\nprogram:\n{program}\nsmaller:\n{small}\n{_error(small, order, seed)}"
+    rest = _error(small, order, seed)
+    return f"seed {seed}, order {order}\n{error}\n\nprogram:\n{program}\nsmaller:\n{small}\n{rest}"
 
 
 def _error(program: Program, order: int, seed: int) -> str | None:

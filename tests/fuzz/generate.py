@@ -95,16 +95,21 @@ class _Generator:
             shape[shape.index(max(shape))] -= 1
         indices = rng.sample(INDICES[:5], len(shape))
         lanes = box(indices, shape)
-        for _ in range(4):
-            saved = {argument: list(extents) for argument, extents in self.extents.items()}
-            body, _ = self.expression(lanes, rng.choice(self.depths))
-            if any(isinstance(node, Read) for node in nodes(body)):
-                break
-            self.extents = saved
+        body = self._body(lanes)
         self.shapes[name] = tuple(shape)
         is_output = last or rng.random() < 0.4
         ranges = "declared" if is_output and rng.random() < 0.2 else "stated"
         return Definition(name, tuple(indices), tuple(shape), body, is_output, ranges)
+
+    def _body(self, lanes: Lanes) -> Node:
+        """An expression that reads something, mostly."""
+        for attempt in range(4):
+            saved = {argument: list(extents) for argument, extents in self.extents.items()}
+            body, _ = self.expression(lanes, self.rng.choice(self.depths))
+            if attempt == 3 or any(isinstance(node, Read) for node in nodes(body)):
+                return body
+            self.extents = saved
+        raise AssertionError
 
     # -- expressions: a node, and about how large its values get ----------------------------
 

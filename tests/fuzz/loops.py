@@ -6,12 +6,13 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from tests.fuzz.tree import RELATIONS, Apply, Form, Guard, Literal, Node, Program, Read, Relation, Sum, Value
 
-FUNCTIONS: dict[str, Callable[..., float]] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,

@@ -1,4 +1,4 @@
-"""The reference itself: against loops, its gradients against differences; and that programs are not all alike."""
+"""The reference against loops, its gradients against differences; and that programs are not all alike."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def _sized(node: Sum) -> str:
 def _bound(mark: str, function: str, forms: tuple[Form, ...]) -> str:
     if len(forms) > 1:
         return f"{mark}({function} [{'; '.join(map(str, forms))}])"
-    (form,) = forms
+    form = forms[0]
     return f"{mark}({form})" if form.terms else f"{mark}{form}"
 
 

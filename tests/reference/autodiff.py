@@ -19,7 +19,7 @@ jax.config.update("jax_enable_x64", True)
 
 Tensors: TypeAlias = Mapping[str, Array]
 
-#: A program as the reference sees it: outputs by name from inputs by name. It may be given more than it reads.
+#: A program as the reference sees it: outputs by name from inputs by name. It may be given more.
 Function: TypeAlias = Callable[[Tensors], dict[str, Array]]
 
 

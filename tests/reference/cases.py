@@ -6,6 +6,7 @@ import textwrap
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 from jax import Array
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 
 from tests.reference.autodiff import Tensors
 from tests.reference.checking import check
+
+
+Reference: TypeAlias = Callable[..., Array | dict[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Case:
 
     name: str
     program: str
-    reference: Callable[..., Array | dict[str, Array]]
+    reference: Reference
     tensors: Mapping[str, Tensor]
     order: int
     reprinted: int
@@ -64,9 +68,6 @@ class Case:
             tolerance=self.tolerance,
             seed=self.seed + 1,
         )
-
-
-Reference: TypeAlias = Callable[..., Array | dict[str, Array]]
 
 
 @dataclass

@@ -63,11 +63,12 @@ def check(
 ) -> None:
     """Assert that a program and its derivatives up to `order` compute what `reference` does.
 
-    Order n is `vjp` applied n times, with respect to `wrt` (None: every input, the cotangents included). Every
-    derivative up to order `reprinted` is also printed, read back and compared. `differences` compares the
-    first gradients to central differences of the program's own value; `together` compares the value and the
-    first gradients of one unit. `shapes` are those of the program's outputs, by default the reference's own.
-    `compiled` runs each order of the reference as one XLA computation.
+    Order n is `vjp` applied n times, with respect to `wrt` (None: every input, the cotangents
+    included). Every derivative up to order `reprinted` is also printed, read back and compared.
+    `differences` compares the first gradients to central differences of the program's own value;
+    `together` compares the value and the first gradients of one unit. `shapes` are those of the
+    program's outputs, by default the reference's own. `compiled` runs each order of the reference
+    as one XLA computation.
     """
     layout = layout or Dense()
     rng = np.random.default_rng(seed)
