@@ -9,7 +9,7 @@ demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
 
 test: .venv/test.stamp
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check

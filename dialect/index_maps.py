@@ -39,20 +39,24 @@ _TOKEN = re.compile(r"\s*(floordiv|ceildiv|mod|[ds]\d+|\d+|[()+*-])")
 _LIMIT = 2**63
 
 
+class NotAffine(ValueError):
+    """An index expression with a product of indices, or a divisor that is no positive constant."""
+
+
 class IndexOverflow(ArithmeticError):
     """A coefficient that does not fit MLIR's 64-bit affine expressions."""
 
 
 @lru_cache(maxsize=4096)
 def parse_map(text: str) -> IndexMap:
-    """Read `affine_map<…>`."""
+    """Read `affine_map<…>`; raises NotAffine."""
     dims, symbols, body = _split(text)
     return IndexMap(dims, symbols, tuple(_Reader(part).expression() for part in body))
 
 
 @lru_cache(maxsize=4096)
 def parse_set(text: str) -> IndexSet:
-    """Read `affine_set<…>`; constraints that always hold are left out."""
+    """Read `affine_set<…>`; constraints that always hold are left out. Raises NotAffine."""
     dims, symbols, body = _split(text)
     rows: list[Constraint] = []
     for part in body:
@@ -68,7 +72,8 @@ def _split(text: str) -> tuple[int, int, list[str]]:
     if match is None:
         raise ValueError(f"not an affine map or set: {text}")
     count = [len([n for n in (names or "").split(",") if n.strip()]) for names in match.groups()[:2]]
-    parts, depth, start, body = [], 0, 0, match.group(3)
+    parts: list[str] = []
+    depth, start, body = 0, 0, match.group(3)
     for position, char in enumerate(body):
         depth += (char == "(") - (char == ")")
         if char == "," and not depth:
@@ -103,8 +108,12 @@ class _Reader:
         value = self.factor()
         while self.peek() in ("*", "floordiv", "ceildiv", "mod"):
             operator, right = self.take(), self.factor()
+            if operator == "*" and value.is_constant:
+                value, right = right, value
+            if not right.is_constant or (operator != "*" and right.constant < 1):
+                wanted = "a constant" if operator == "*" else "a positive constant"
+                raise NotAffine(f"an index expression needs {wanted} beside '{operator}'")
             if operator == "*":
-                value, right = (right, value) if value.is_constant else (value, right)
                 value = value * right.constant
             elif operator == "floordiv":
                 value = value.floordiv(right.constant)

@@ -16,11 +16,13 @@ outer indices are captured from above.
 """
 
 # No `from __future__ import annotations` here: ext.py evaluates annotation objects.
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
-from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.index_maps import NotAffine, parse_map, parse_set
 from tadc.dialect.mlir import LOCK, ext, ir
+from tadc.lattice.affine import box
 
 #: Functions of `tad.apply`, with their number of operands.
 SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
@@ -39,12 +41,13 @@ def load_dialect(context: ir.Context) -> None:
             Tad.load()
 
 
-def trailing_variadic(cls: type) -> type:
+def trailing_variadic(cls: Any) -> Any:
     """Drop `operandSegmentSizes` of an op whose only variadic group is its last one.
 
     IRDL does not need the attribute then, but ext.py writes and reads it always.
     """
-    fields = [f.name for f in cls._fields if isinstance(f, ext.OperandDef)]
+    declared: list[Any] = cls._fields
+    fields: list[str] = [f.name for f in declared if isinstance(f, ext.OperandDef)]
     fixed = len(fields) - 1
     cls._ODS_OPERAND_SEGMENTS = None
     for position, name in enumerate(fields[:-1]):
@@ -93,6 +96,19 @@ def check_set(op: Any, attribute: ir.Attribute, dims: int | None, symbols: int) 
     return True
 
 
+def affine(verifier: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Make NotAffine an error of the op."""
+
+    @wraps(verifier)
+    def verify(op: Any) -> bool:
+        try:
+            return verifier(op)
+        except NotAffine as problem:
+            return error(op, str(problem))
+
+    return verify
+
+
 class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
     """A tensor given element by element; its domain is the box of its shape."""
 
@@ -100,6 +116,7 @@ class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
+    @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         kind = self.tensor.type
@@ -109,6 +126,10 @@ class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
             return False
         if not check_set(self, self.domain, kind.rank, 0):
             return False
+        names = [f"d{n}" for n in range(kind.rank)]
+        wanted = {row for row in box(names, kind.shape) if not row.form.is_constant}
+        if set(parse_set(str(self.domain)).constraints) != wanted:
+            return error(self, f"domain must be the box of its shape, {list(kind.shape)}")
         return check_region(self, self.body, kind.rank)
 
 
@@ -120,6 +141,7 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
     domain: ir.IntegerSetAttr
     body: ext.Region
 
+    @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         outer = len(self.operation.operands)
@@ -140,6 +162,7 @@ class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
     then: ext.Region
     otherwise: ext.Region
 
+    @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         indices = len(self.operation.operands)
@@ -161,6 +184,7 @@ class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
     indices: Sequence[ext.Operand[ir.IndexType]]
     at: ir.AffineMapAttr
 
+    @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         found, kind = parse_map(str(self.at)), self.tensor.type
@@ -181,6 +205,7 @@ class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
     indices: Sequence[ext.Operand[ir.IndexType]]
     at: ir.AffineMapAttr
 
+    @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         found, given = parse_map(str(self.at)), len(self.operation.operands)

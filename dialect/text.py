@@ -33,9 +33,9 @@ from itertools import pairwise
 from typing import Any
 
 from tadc.dialect import text_reader, text_writer
+from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
-from tadc.dialect.reader import place_of
 from tadc.dialect.text_tokens import Rebuilt, Tokens
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span

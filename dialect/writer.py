@@ -9,13 +9,13 @@ leaves the guard that protects it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect import scalar_ops
 from tadc.dialect.index_maps import map_attribute, set_attribute
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
+from tadc.dialect.schedule import Scope, always_evaluated, schedule
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.source import Place, Span
 from tadc.frontend.terms import (
@@ -28,40 +28,8 @@ from tadc.frontend.terms import (
     Select,
     Term,
     integer_exponent,
-    join_types,
-    operands,
 )
 from tadc.lattice.affine import Affine, box
-
-Wanted = tuple[Term, str]
-
-
-@dataclass
-class Scope:
-    """A region being filled: values made there, and the indices it binds."""
-
-    outer: Scope | None
-    point: Any
-    indices: dict[str, Any] = field(default_factory=dict[str, Any])
-    values: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
-
-    def value(self, term: Term, type: str) -> Any | None:
-        """The value of a term, made here or further out."""
-        scope: Scope | None = self
-        while scope:
-            if found := scope.values.get((term.number, type)):
-                return found
-            scope = scope.outer
-        return None
-
-    def index(self, name: str) -> Any:
-        """The value of an index."""
-        scope: Scope | None = self
-        while scope:
-            if name in scope.indices:
-                return scope.indices[name]
-            scope = scope.outer
-        raise KeyError(name)
 
 
 def write_program(program: Program, module: Any, name: str | None = None, before: Any = None) -> Any:
@@ -160,46 +128,9 @@ class _Writer:
 
     def body(self, root: Term, type: str, scope: Scope) -> None:
         """Fill a region with what it always evaluates, then yield the root."""
-        for term, wanted in self.schedule(root, type, scope):
+        for term, wanted in schedule(root, type, scope):
             self.emit(term, wanted, scope)
         self.create("tad.yield", None, [self.emit(root, type, scope)], {}, scope.point)
-
-    def schedule(self, root: Term, type: str, scope: Scope) -> list[Wanted]:
-        """What the region always evaluates, operands first, shared work before regions."""
-        strict: dict[tuple[int, str], Wanted] = {}
-        stack = [(root, type)]
-        while stack:
-            term, wanted = stack.pop()
-            wanted = term.type or wanted
-            if (term.number, wanted) in strict or scope.value(term, wanted):
-                continue
-            strict[term.number, wanted] = (term, wanted)
-            stack += self.always(term, wanted)
-        levels: dict[int, int] = {}
-        for term, wanted in sorted(strict.values(), key=lambda w: w[0].number):
-            is_region = isinstance(term, Reduce | Guard)
-            below = (
-                _reachable(term, levels) if is_region else [t.number for t, _ in self.always(term, wanted)]
-            )
-            levels[term.number] = max((levels.get(n, 0) for n in below), default=0) + is_region
-        return sorted(strict.values(), key=lambda w: (levels[w[0].number], w[0].number))
-
-    def always(self, term: Term, type: str) -> list[Wanted]:
-        """Operands that are evaluated whenever the term is, each with its type."""
-        match term:
-            case Apply():
-                evaluated = term.operands if integer_exponent(term) is None else term.operands[:1]
-                return [(t, type) for t in evaluated]
-            case Select():
-                compared = join_types((term.lhs.type, term.rhs.type)) or type
-                return [
-                    (term.lhs, compared),
-                    (term.rhs, compared),
-                    (term.then, type),
-                    (term.otherwise, type),
-                ]
-            case _:
-                return []
 
     # -- terms ---------------------------------------------------------------------------------
 
@@ -252,7 +183,7 @@ class _Writer:
                 raise TypeError(f"no such term: {term}")
 
     def apply(self, term: Apply, type: str, scope: Scope) -> Any:
-        values = [self.emit(t, wanted, scope) for t, wanted in self.always(term, type)]
+        values = [self.emit(t, wanted, scope) for t, wanted in always_evaluated(term, type)]
         result, point = self.types[type], scope.point
         exponent = integer_exponent(term)
         if exponent is not None:
@@ -287,7 +218,7 @@ class _Writer:
         return operation
 
     def select(self, term: Select, type: str, scope: Scope) -> Any:
-        lhs, rhs, then, otherwise = (self.emit(t, w, scope) for t, w in self.always(term, type))
+        lhs, rhs, then, otherwise = (self.emit(t, w, scope) for t, w in always_evaluated(term, type))
         predicate = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), scalar_ops.PREDICATES[term.relation])
         truth = ir.IntegerType.get_signless(1)
         compare = self.create("arith.cmpf", truth, [lhs, rhs], {"predicate": predicate}, scope.point)
@@ -339,19 +270,3 @@ def _in_order(forms: Iterable[Affine]) -> list[str]:
             names = [atom] if isinstance(atom, str) else sorted(atom.variables)
             seen.update(dict.fromkeys(names))
     return list(seen)
-
-
-def _reachable(term: Term, among: dict[int, int]) -> list[int]:
-    """The nodes below a term, at any depth, that are in `among`."""
-    found: list[int] = []
-    seen: set[int] = set()
-    stack = list(operands(term))
-    while stack:
-        node = stack.pop()
-        if node.number in seen:
-            continue
-        seen.add(node.number)
-        if node.number in among:
-            found.append(node.number)
-        stack += operands(node)
-    return found

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.frontend.functions import ALIASES, FUNCTIONS
+from tadc.frontend.naming import RESERVED, first_free
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
 from tadc.lattice.affine import Affine
-
-RESERVED = {"pi", "size", "out", "let", "sum", "prod", "logsumexp", "if", "then", "else", "and", "select"}
-
 
 class Names:
     """The names in use; tensors and indices share one space, so both are taken."""
 
     def __init__(self, program: Program) -> None:
         self.tensors = {t.name for t in (*program.arguments, *program.definitions)}
-        self.taken = self.tensors | RESERVED | set(FUNCTIONS) | set(ALIASES) | {"f32", "f64"}
+        self.taken = self.tensors | RESERVED
         for definition in program.definitions:
             self.taken.update(definition.indices)
             for term in reachable([definition.body]):
@@ -26,19 +23,13 @@ class Names:
 
     def free(self, wish: str) -> str:
         """Claim the first free of `wish`, `wish_1`, `wish_2`, …"""
-        name, number = wish, 0
-        while name in self.taken:
-            number += 1
-            name = f"{wish}_{number}"
+        name = first_free(wish, self.taken)
         self.taken.add(name)
         return name
 
     def index(self, wish: str, besides: Sequence[str]) -> str:
         """A name for an index: it may shadow other indices, but is no tensor and none of `besides`."""
-        name, number = wish, 0
-        while name in self.tensors or name in besides:
-            number += 1
-            name = f"{wish}_{number}"
+        name = first_free(wish, self.tensors | set(besides))
         self.taken.add(name)
         return name
 

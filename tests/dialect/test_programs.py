@@ -206,7 +206,7 @@ def test_a_function_of_another_compiler() -> None:
         """,
         ir.Context(),
     )
-    assert outputs(read_back(module)) == {"out0": [0, 1, 2, 3]}
+    assert outputs(read_back(module)) == {"f": [0, 1, 2, 3]}
 
 
 def test_several_contexts_and_a_caller_s_own() -> None:

@@ -121,7 +121,7 @@ def test_rows_of_a_set(rows: str, shown: str) -> None:
         '%0 = tad.sum (%k) in {%k >= 0} attributes {a = "->"} -> f64 {\n  tad.yield %x : f64\n}',
         "%0 = tad.guard where {} -> f64 {\n  tad.yield %x : f64\n} else {\n  tad.yield %x : f64\n}",
         "%0 = tad.map () -> tensor<f64> {\n  tad.yield %x : f64\n}",
-        "%0 = tad.map (%j) in {1 <= %j <= 3} attributes {u} -> tensor<4xf64> {\n  tad.yield %x : f64\n}",
+        "%0 = tad.map (%j) attributes {u} -> tensor<4xf64> {\n  tad.yield %x : f64\n}",
     ],
 )
 def test_lines_come_back(line: str) -> None:

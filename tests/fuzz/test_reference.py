@@ -9,8 +9,8 @@ import pytest
 
 from tests.fuzz import loops
 from tests.fuzz.evaluate import Evaluator, Flat
-from tests.fuzz.generate import generate, nodes
-from tests.fuzz.tree import Guard, Program, Read, Sum, Value
+from tests.fuzz.generate import generate
+from tests.fuzz.tree import Guard, Program, Read, Sum, Value, nodes
 from tests.reference.autodiff import pullback
 
 LAYOUT = Flat()

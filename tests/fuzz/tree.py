@@ -224,6 +224,13 @@ def children(node: Node) -> Iterator[tuple[str | int, Node]]:
                 yield place.name, child
 
 
+def nodes(node: Node) -> Iterator[Node]:
+    """The node and all below."""
+    yield node
+    for _, child in children(node):
+        yield from nodes(child)
+
+
 def with_child(node: Node, place: str | int, child: Node) -> Node:
     """The node with another child at a place."""
     if isinstance(node, Apply):
@@ -272,9 +279,9 @@ def _sized(node: Sum) -> str:
 
 
 def _bound(mark: str, function: str, forms: tuple[Form, ...]) -> str:
-    if len(forms) > 1:
+    form, *others = forms
+    if others:
         return f"{mark}({function} [{'; '.join(map(str, forms))}])"
-    form = forms[0]
     return f"{mark}({form})" if form.terms else f"{mark}{form}"
 
 

@@ -13,7 +13,7 @@ from tadc.lattice.solve import solve
 from tests.lattice.support import brute_force, forms, fresh_names, isl_points, linear_forms, shapes, visit
 
 NAMES = ["i", "j", "k"]
-i, j, k, b, n = map(Affine.var, ["i", "j", "k", "b", "n"])
+i, j, k, a, b, c, n = map(Affine.var, ["i", "j", "k", "a", "b", "c", "n"])
 
 Values = list[tuple[int, ...]]
 
@@ -94,6 +94,23 @@ def test_what_facts_or_outer_loops_imply_is_gone() -> None:
     ]
     rows = [*box(["j"], [9]), at_least_zero(b - j)]
     assert text(loop_bounds(["j"], rows, box(["b"], [5]))) == ["j: max ['0'] min ['b']"]
+
+
+def test_constants_then_plain_forms_then_divisions() -> None:
+    rows = [
+        at_least_zero(2 * k - b),
+        at_least_zero(k - c),
+        at_least_zero(k - a),
+        at_least_zero(k + 3),
+        at_least_zero(9 - k),
+    ]
+    facts = [at_least_zero(20 - a - b - c), at_least_zero(30 + a + b + c)]
+    assert text(loop_bounds(["k"], rows, facts)) == ["k: max ['-3', 'a', 'c', '-((-b) // 2)'] min ['9']"]
+
+
+def test_remainders_of_outer_loops_leave_the_bounds() -> None:
+    rows = [*box(["i", "k"], [3, 9]), at_least_zero(3 * k + i - 6)]
+    assert text(loop_bounds(["i", "k"], rows, []))[1] == "k: max ['2'] min ['8']"
 
 
 def test_exact_divisions_are_one_division() -> None:

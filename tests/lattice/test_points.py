@@ -59,6 +59,15 @@ def test_small_points_first() -> None:
     }
 
 
+def test_outer_variables_are_small_before_inner_ones() -> None:
+    assert find_point([*box(["i", "j"], [50, 50]), equals_zero(i + j - 7)]) == {"i": 0, "j": 7}
+
+
+def test_an_upper_bound_alone_is_searched_downwards() -> None:
+    gaps = [at_least_zero(-2 - i), at_least_zero(5 * k - 2 * i - 1), at_least_zero(2 * i + 2 - 5 * k)]
+    assert find_point(gaps) == {"i": -3, "k": -1}
+
+
 def test_without_bounds() -> None:
     assert find_point([]) == {}
     assert find_point([equals_zero(i - j)]) == {"i": 0, "j": 0}

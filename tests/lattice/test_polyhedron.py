@@ -125,6 +125,7 @@ def test_symbolic_sizes() -> None:
     assert implied(2 * n - 2 - i - j, facts)
     assert not implied(i - j - 1, facts)
     assert not implied(9 - i, facts)
+    assert implied(3 * n - 3 - 2 * i - j, facts)
 
 
 def test_contradictions_imply_everything() -> None:

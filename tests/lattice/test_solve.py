@@ -209,6 +209,19 @@ def test_a_full_rank_map_gets_its_range_check() -> None:
     assert solved(rows, box(["b"], [10]), ["x"])["guards"] == ["b - 2 >= 0", "8 - b >= 0"]
 
 
+def test_dependent_rows_make_a_guard() -> None:
+    rows = [*box(["x", "y"], [9, 9]), equals_zero(2 * X + 3 * Y - B), equals_zero(4 * X + 6 * Y - 2 * C)]
+    assert solved(rows, box(["b", "c"], [40, 40]), ["x", "y"])["guards"] == ["b - c = 0"]
+
+
+def test_only_guarded_quotients_are_exact() -> None:
+    rows = [*box(["x"], [9]), equals_zero(2 * X + 2 * B.floordiv(3) - C)]
+    solution = solve(["x"], rows, box(["b", "c"], [9, 20]), fresh_names())
+    assert solution is not None
+    assert str(solution.substitution["x"]) == "(c // 2) - (b // 3)"
+    assert solution.exact == ((C, 2),)
+
+
 def test_tiling_needs_no_loop() -> None:
     rows = [*box(["x", "y"], [3, 7]), equals_zero(10 * X + Y - B)]
     assert solved(rows, box(["b"], [50]), ["x", "y"]) == {

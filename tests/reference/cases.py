@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tests.reference.autodiff import Tensors
 from tests.reference.checking import check
 
-
 Reference: TypeAlias = Callable[..., Array | dict[str, Array]]
 
 

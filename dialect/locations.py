@@ -1,0 +1,26 @@
+"""What MLIR locations say: a name, a place in a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.frontend.source import Place
+
+
+def name_of(location: Any) -> str:
+    """The name that a location carries, or nothing."""
+    return location.name_str if isinstance(location, ir.NameLoc) else ""
+
+
+def place_of(location: Any) -> Place | None:
+    """The first file position in a location."""
+    if type(location) is ir.Location:  # as diagnostics give it
+        location = ir.Location.from_attr(location.attr, location.context)
+    if isinstance(location, ir.FileLineColLoc):
+        return Place(str(location.filename), location.start_line, location.start_col)
+    if isinstance(location, ir.NameLoc):
+        return place_of(location.child_loc)
+    if isinstance(location, ir.FusedLoc):
+        return next((p for p in map(place_of, location.locations) if p), None)
+    return None

@@ -1,0 +1,196 @@
+"""Bodies of `tad` regions back to terms."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.dialect import scalar_ops
+from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.locations import name_of, place_of
+from tadc.dialect.mlir import ir
+from tadc.frontend.source import Place
+from tadc.frontend.terms import Const, Term, Terms
+from tadc.lattice.affine import Affine
+
+
+class UnsupportedIR(Exception):
+    """IR that no program of the language says; `location` is where."""
+
+    def __init__(self, message: str, location: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+
+
+@dataclass
+class RegionReader:
+    """What values stand for: tensors for names, indices for forms, scalars for terms."""
+
+    terms: Terms = field(default_factory=Terms)
+    names: dict[Any, str] = field(default_factory=dict[Any, str])
+    indices: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
+    values: dict[Any, Term] = field(default_factory=dict[Any, Term])
+
+    def region(self, block: Any) -> Term:
+        """What a region yields."""
+        operations = [op.operation for op in block.operations]
+        for operation in operations[:-1]:
+            self.scalar(operation)
+        return self.term(operations[-1].operands[0])
+
+    def term(self, value: Any) -> Term:
+        """What a scalar stands for."""
+        found = self.values.get(value)
+        if found is None:
+            raise UnsupportedIR("a region may use indices and scalars only", value.location)
+        return found
+
+    def scalar(self, operation: Any) -> None:
+        """Read one operation of a region."""
+        name, place = operation.name, place_of(operation.location)
+        if name == "tad.index":
+            self.indices[operation.results[0]] = self.forms(operation, operation.operands)[0]
+            return
+        if name == "arith.cmpf" or (name == "arith.constant" and not _is_float(operation)):
+            return  # read where they are used: by a select, by an integer power
+        result = operation.results[0]
+        if name == "tad.map":
+            raise UnsupportedIR("'tad.map' cannot stand inside another op", operation.location)
+        if name.startswith("tad."):
+            self.values[result] = self.indexed(operation, place)
+        elif name in ("arith.extf", "arith.truncf"):
+            self.values[result] = self.converted(operation)
+        elif name == "arith.constant":
+            self.values[result] = self.terms.const(_literal(operation), place)
+        elif name == "arith.select":
+            self.values[result] = self.select(operation, place)
+        elif name == scalar_ops.INTEGER_POWER:
+            self.values[result] = self.power(operation, place)
+        elif name in scalar_ops.FUNCTION_OF:
+            below = [self.term(v) for v in operation.operands]
+            if name == "math.powf" and isinstance(below[1], Const):
+                # `x**2.0` is a power, `x**2` a product.
+                below[1] = self.terms.const(float(below[1].value), place)
+            if name == "arith.mulf" and isinstance(below[1], Const) and not isinstance(below[0], Const):
+                below.reverse()  # canonicalisation puts literals last, people put factors first
+            self.values[result] = self.terms.apply(scalar_ops.FUNCTION_OF[name], below, place)
+            _require_float(operation)
+        else:
+            raise UnsupportedIR(f"'{name}' has no place in a tensor program", operation.location)
+
+    def converted(self, operation: Any) -> Term:
+        """Conversions are implied by types: up anywhere, down only where a tensor is stored."""
+        _require_float(operation)
+        if operation.name == "arith.truncf":
+            for use in operation.results[0].uses:
+                user = use.owner.operation
+                if user.name != "tad.yield" or user.parent.name != "tad.map":
+                    raise UnsupportedIR(
+                        "a value is rounded to f32 only where it is stored", operation.location
+                    )
+        return self.term(operation.operands[0])
+
+    def forms(self, operation: Any, indices: Any) -> list[Affine]:
+        """The forms of an op's map over its index operands."""
+        found = parse_map(str(operation.attributes["at"]))
+        mapping = {f"d{i}": self.index(v, operation) for i, v in enumerate(indices)}
+        return [form.substitute(mapping) for form in found.forms]
+
+    def index(self, value: Any, operation: Any) -> Affine:
+        """What an index stands for."""
+        found = self.indices.get(value)
+        if found is None:
+            raise UnsupportedIR(
+                "an index must be bound by a region or made by 'tad.index'", operation.location
+            )
+        return found
+
+    def indexed(self, operation: Any, place: Place | None) -> Term:
+        """Read an operation of ours that gives a scalar."""
+        match operation.name:
+            case "tad.read":
+                tensor = operation.operands[0]
+                if tensor not in self.names:
+                    raise UnsupportedIR("the tensor read is no argument and no 'tad.map'", operation.location)
+                forms = self.forms(operation, list(operation.operands)[1:])
+                kind = str(operation.results[0].type)
+                return self.terms.read(self.names[tensor], forms, kind, place)
+            case "tad.value_of":
+                return self.terms.index(self.index(operation.operands[0], operation), place)
+            case "tad.apply":
+                below = [self.term(v) for v in operation.operands]
+                return self.terms.apply(ir.StringAttr(operation.attributes["fn"]).value, below, place)
+            case "tad.sum":
+                return self.reduce(operation, place)
+            case "tad.guard":
+                found = parse_set(str(operation.attributes["where"]))
+                mapping = {f"d{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
+                rows = [c.substitute(mapping) for c in found.constraints]
+                then, otherwise = (self.region(r.blocks[0]) for r in operation.regions)
+                return self.terms.guard(rows, then, otherwise, place)
+            case _:
+                raise UnsupportedIR(f"'{operation.name}' cannot stand here", operation.location)
+
+    def reduce(self, operation: Any, place: Place | None) -> Term:
+        """Read a sum."""
+        found = parse_set(str(operation.attributes["domain"]))
+        block = operation.regions[0].blocks[0]
+        binders = [self.terms.fresh("s") for _ in block.arguments]
+        for argument, binder in zip(block.arguments, binders, strict=True):
+            self.indices[argument] = Affine.var(binder)
+        mapping = {f"d{i}": Affine.var(b) for i, b in enumerate(binders)}
+        mapping |= {f"s{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
+        rows = [c.substitute(mapping) for c in found.constraints]
+        hints = [name_of(a.location) for a in block.arguments]
+        return self.terms.reduce(binders, rows, self.region(block), hints=hints, span=place)
+
+    def select(self, operation: Any, place: Place | None) -> Term:
+        """Read a choice by value."""
+        compare = _maker(operation.operands[0], "arith.cmpf")
+        predicate = compare.attributes["predicate"].value if compare else None
+        if compare is None or predicate not in scalar_ops.RELATION_OF:
+            raise UnsupportedIR("a select must choose by an ordered 'arith.cmpf'", operation.location)
+        lhs, rhs = (self.term(v) for v in compare.operands)
+        then, otherwise = (self.term(v) for v in list(operation.operands)[1:])
+        return self.terms.select(scalar_ops.RELATION_OF[predicate], lhs, rhs, then, otherwise, place)
+
+    def power(self, operation: Any, place: Place | None) -> Term:
+        """Read an integer power."""
+        exponent = _maker(operation.operands[1], "arith.constant")
+        if exponent is None:
+            raise UnsupportedIR("the exponent of an integer power must be a constant", operation.location)
+        power = self.terms.const(ir.IntegerAttr(exponent.attributes["value"]).value)
+        return self.terms.apply("pow", [self.term(operation.operands[0]), power], place)
+
+
+def _is_float(operation: Any) -> bool:
+    return str(operation.results[0].type) in ("f32", "f64")
+
+
+def _require_float(operation: Any) -> None:
+    if not _is_float(operation):
+        kind = operation.results[0].type
+        raise UnsupportedIR(
+            f"'{operation.name}' of type {kind}: only f32 and f64 are read", operation.location
+        )
+
+
+def _maker(value: Any, name: str) -> Any | None:
+    """The operation of this name that makes a value, if one does."""
+    owner = getattr(value.owner, "operation", None) or value.owner
+    return owner if isinstance(owner, ir.Operation) and owner.name == name else None
+
+
+def _literal(operation: Any) -> int | float:
+    """A literal as a person writes it: integral ones as ints, f32 ones in no more digits than they need."""
+    value: float = operation.attributes["value"].value
+    if value.is_integer() and abs(value) < 2**53 and repr(value) != "-0.0":
+        return int(value)
+    if str(operation.results[0].type) == "f32":
+        for digits in range(1, 10):
+            short = float(f"{value:.{digits}g}")
+            if abs(short) < 3e38 and struct.pack("f", short) == struct.pack("f", value):
+                return short
+    return value

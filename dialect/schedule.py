@@ -1,0 +1,97 @@
+"""What a region evaluates, and in which order.
+
+A region holds what it always evaluates, operations before the regions that use them; what
+only a branch or a sum needs stays in there, so no read leaves the guard that protects it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.frontend.terms import Apply, Guard, Reduce, Select, Term, integer_exponent, join_types, operands
+
+Wanted = tuple[Term, str]
+
+
+@dataclass
+class Scope:
+    """A region being filled: values made there, and the indices it binds."""
+
+    outer: Scope | None
+    point: Any
+    indices: dict[str, Any] = field(default_factory=dict[str, Any])
+    values: dict[tuple[int, str], Any] = field(default_factory=dict[tuple[int, str], Any])
+
+    def value(self, term: Term, type: str) -> Any | None:
+        """The value of a term, made here or further out."""
+        scope: Scope | None = self
+        while scope:
+            if found := scope.values.get((term.number, type)):
+                return found
+            scope = scope.outer
+        return None
+
+    def index(self, name: str) -> Any:
+        """The value of an index."""
+        scope: Scope | None = self
+        while scope:
+            if name in scope.indices:
+                return scope.indices[name]
+            scope = scope.outer
+        raise KeyError(name)
+
+
+def schedule(root: Term, type: str, scope: Scope) -> list[Wanted]:
+    """What the region always evaluates, operands first, shared work before regions."""
+    strict: dict[tuple[int, str], Wanted] = {}
+    stack = [(root, type)]
+    while stack:
+        term, wanted = stack.pop()
+        wanted = term.type or wanted
+        if (term.number, wanted) in strict or scope.value(term, wanted):
+            continue
+        strict[term.number, wanted] = (term, wanted)
+        stack += always_evaluated(term, wanted)
+    levels: dict[int, int] = {}
+    for term, wanted in sorted(strict.values(), key=lambda w: w[0].number):
+        is_region = isinstance(term, Reduce | Guard)
+        below = (
+            _reachable(term, levels) if is_region else [t.number for t, _ in always_evaluated(term, wanted)]
+        )
+        levels[term.number] = max((levels.get(n, 0) for n in below), default=0) + is_region
+    return sorted(strict.values(), key=lambda w: (levels[w[0].number], w[0].number))
+
+
+def always_evaluated(term: Term, type: str) -> list[Wanted]:
+    """Operands that are evaluated whenever the term is, each with its type."""
+    match term:
+        case Apply():
+            evaluated = term.operands if integer_exponent(term) is None else term.operands[:1]
+            return [(t, type) for t in evaluated]
+        case Select():
+            compared = join_types((term.lhs.type, term.rhs.type)) or type
+            return [
+                (term.lhs, compared),
+                (term.rhs, compared),
+                (term.then, type),
+                (term.otherwise, type),
+            ]
+        case _:
+            return []
+
+
+def _reachable(term: Term, among: dict[int, int]) -> list[int]:
+    """The nodes below a term, at any depth, that are in `among`."""
+    found: list[int] = []
+    seen: set[int] = set()
+    stack = list(operands(term))
+    while stack:
+        node = stack.pop()
+        if node.number in seen:
+            continue
+        seen.add(node.number)
+        if node.number in among:
+            found.append(node.number)
+        stack += operands(node)
+    return found

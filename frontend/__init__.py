@@ -1,0 +1,1 @@
+"""Text to typed programs and back, with diagnostics. Plain Python: no MLIR, no NumPy."""

@@ -1,0 +1,32 @@
+"""Names that the compiler makes up, or takes from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+
+from tadc.frontend.functions import ALIASES, FUNCTIONS
+
+#: Words that name nothing of a program.
+RESERVED = frozenset(
+    {"pi", "size", "out", "let", "if", "then", "else", "and", "select", "f32", "f64"}
+    | {"sum", "prod", "logsumexp"}
+    | set(FUNCTIONS)
+    | set(ALIASES)
+)
+
+_LEGAL = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+
+
+def is_legal(name: str) -> bool:
+    """Whether a tensor, a size or an index may have this name."""
+    return bool(_LEGAL.match(name)) and name not in RESERVED
+
+
+def first_free(wish: str, taken: Container[str]) -> str:
+    """The first of `wish`, `wish_1`, `wish_2`, … that is not taken."""
+    name, number = wish, 0
+    while name in taken:
+        number += 1
+        name = f"{wish}_{number}"
+    return name
