@@ -134,10 +134,22 @@ class _Reader:
         return Affine.const(int(token)) if token.isdigit() else Affine.var(token)
 
 
+def reading_order(form: Affine) -> list[tuple[str | Floor, int]]:
+    """The terms of a form as they are written: positive ones first, outer indices before inner."""
+    return sorted(form.terms, key=lambda term: (term[1] < 0, _depth(term[0])))
+
+
+def _depth(atom: str | Floor) -> tuple[int, str]:
+    if isinstance(atom, Floor):
+        return min(map(_depth, atom.variables))
+    # A bound index is named by its height, `$0` the innermost; others stand outside all sums.
+    return (-int(atom[1:]), "") if atom[0] == "$" else (-(10**9), atom)
+
+
 def spell(form: Affine, names: dict[str, str]) -> str:
     """MLIR's spelling of a form, its variables renamed; raises IndexOverflow beyond 64 bits."""
     parts: list[str] = []
-    for atom, k in form.terms:
+    for atom, k in reading_order(form):
         if isinstance(atom, Floor):
             text = f"(({spell(atom.numerator, names)}) floordiv {_fit(atom.denominator)})"
         else:

@@ -83,7 +83,8 @@ class _Reader:
         if key not in self.function.attributes:
             return [""] * count
         listed: Any = ir.ArrayAttr(self.function.attributes[key])
-        texts: list[Any] = [a[name] if name in a else None for a in map(ir.DictAttr, listed)]
+        found: list[Any] = [ir.DictAttr(a) for a in listed]
+        texts: list[Any] = [a[name] if name in a else None for a in found]
         for text in texts:
             if text is not None and not isinstance(text, ir.StringAttr):
                 raise UnsupportedIR(f"'{name}' must be a string, got {text}", self.function.location)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tadc.dialect import scalar_ops
-from tadc.dialect.index_maps import map_attribute, set_attribute
+from tadc.dialect.index_maps import map_attribute, reading_order, set_attribute
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.schedule import Scope, always_evaluated, schedule
@@ -263,10 +263,9 @@ class _Writer:
 
 
 def _in_order(forms: Iterable[Affine]) -> list[str]:
-    """The variables of forms, in order of first use."""
+    """The variables of forms in the order in which their text names them."""
     seen: dict[str, None] = {}
     for form in forms:
-        for atom, _ in form.terms:
-            names = [atom] if isinstance(atom, str) else sorted(atom.variables)
-            seen.update(dict.fromkeys(names))
+        for atom, _ in reading_order(form):
+            seen.update(dict.fromkeys([atom] if isinstance(atom, str) else _in_order([atom.numerator])))
     return list(seen)

@@ -109,7 +109,7 @@ def minimise(loss: Loss, x: Image, steps: int, memory: int = 12) -> Iterator[tup
     pairs: list[tuple[Image, Image]] = []
     for _ in range(steps):
         direction = -inverse_hessian(pairs, gradient)
-        descent, length = np.vdot(gradient, direction), 1.0
+        descent, length = dot(gradient, direction), 1.0
         while True:
             new_x = x + length * direction
             new_value, new_gradient = loss(new_x)
@@ -117,10 +117,15 @@ def minimise(loss: Loss, x: Image, steps: int, memory: int = 12) -> Iterator[tup
                 break
             length /= 2
         step, change = new_x - x, new_gradient - gradient
-        if np.vdot(step, change) > 0:
+        if dot(step, change) > 0:
             pairs = [*pairs, (step, change)][-memory:]
         x, value, gradient = new_x, new_value, new_gradient
         yield x, value
+
+
+def dot(a: Image, b: Image) -> float:
+    """The inner product; np.vdot would start threads that get in the way of each other."""
+    return float((a * b).sum())
 
 
 def inverse_hessian(pairs: list[tuple[Image, Image]], gradient: Image) -> Image:
@@ -129,12 +134,12 @@ def inverse_hessian(pairs: list[tuple[Image, Image]], gradient: Image) -> Image:
         return gradient / (10 * np.abs(gradient).max())
     result, weights = gradient, list[float]()
     for step, change in reversed(pairs):
-        weights.append(float(np.vdot(step, result) / np.vdot(step, change)))
+        weights.append(dot(step, result) / dot(step, change))
         result = result - weights[-1] * change
     step, change = pairs[-1]
-    result = result * (np.vdot(step, change) / np.vdot(change, change))
+    result = result * (dot(step, change) / dot(change, change))
     for (step, change), weight in zip(pairs, reversed(weights), strict=True):
-        result = result + step * (weight - np.vdot(change, result) / np.vdot(step, change))
+        result = result + step * (weight - dot(change, result) / dot(step, change))
     return result
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import product
 
 import islpy as isl
@@ -26,7 +27,7 @@ from tests.lattice.support import (
 
 PARAMETERS = ["b", "c"]
 UNKNOWNS = ["x", "y", "w"]
-X, Y, W, B, C = map(Affine.var, ["x", "y", "w", "b", "c"])
+X, Y, W, B, C, N = map(Affine.var, ["x", "y", "w", "b", "c", "n"])
 
 System = tuple[list[Constraint], tuple[Constraint, ...]]
 
@@ -42,10 +43,12 @@ def systems(draw: st.DrawFn) -> System:
     return rows, box(PARAMETERS, draw(shapes(PARAMETERS, 9)))
 
 
-def image(solution: Solution, facts: tuple[Constraint, ...]) -> isl.Set:
+def image(
+    solution: Solution, facts: tuple[Constraint, ...], parameters: Sequence[str] = tuple(PARAMETERS)
+) -> isl.Set:
     """All (parameters, unknowns) that the solution describes."""
     values = [equals_zero(solution.substitution[name] - Affine.var(f"{name}_")) for name in UNKNOWNS]
-    names = [*PARAMETERS, *(f"{name}_" for name in UNKNOWNS)]
+    names = [*parameters, *(f"{name}_" for name in UNKNOWNS)]
     return isl_set(names, [*facts, *solution.guards, *solution.domain, *values], solution.kernel)
 
 
@@ -64,6 +67,29 @@ def test_the_solution_is_the_set(system: System) -> None:
     where = f" : {where}" if where else ""
     outputs = ", ".join([*PARAMETERS, *(isl_form(solution.substitution[name]) for name in UNKNOWNS)])
     assert isl.Map(f"{{ [{', '.join(kernel)}] -> [{outputs}]{where} }}").is_injective()
+
+
+SIZES = st.sampled_from([Affine.const(3), N, N + 2, 2 * N, (N + 1).floordiv(2)])
+
+
+@given(
+    st.lists(SIZES, min_size=3, max_size=3),
+    st.lists(forms(UNKNOWNS), min_size=1, max_size=2),
+    st.lists(SIZES, min_size=2, max_size=2),
+    st.integers(0, 2),
+)
+@settings(max_examples=80, deadline=None)
+def test_symbolic_sizes(sizes: list[Affine], maps: list[Affine], shape: list[Affine], least: int) -> None:
+    """One solution serves every size."""
+    rows = [*box(UNKNOWNS, sizes)]
+    rows += [equals_zero(form - Affine.var(b)) for form, b in zip(maps, PARAMETERS, strict=False)]
+    facts = (*box(PARAMETERS, shape), at_least_zero(N - least))
+    original = isl_set(["n", *PARAMETERS, *UNKNOWNS], [*rows, *facts])
+    solution = solve(UNKNOWNS, rows, facts, fresh_names())
+    if solution is None:
+        assert original.is_empty()
+    else:
+        assert image(solution, facts, ["n", *PARAMETERS]).is_equal(original)
 
 
 @given(systems())

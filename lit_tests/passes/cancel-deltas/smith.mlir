@@ -15,7 +15,7 @@ func.func @f(%df: tensor<4x3xf64> {tad.name = "df"}) -> (tensor<13xf64> {tad.nam
 // CHECK:        func.func @f(%df: tensor<4x3xf64> {tad.name = "df"}) -> (tensor<13xf64> {tad.name = "dx"}) {
 // CHECK-NEXT:     %dx = tad.map (%b) -> tensor<13xf64> {
 // CHECK-NEXT:       %0 = tad.sum (%z0) in {%b <= %z0 * 3 <= %b + 3, %z0 * 2 <= %b, %z0 * 2 >= %b - 2} -> f64 {
-// CHECK-NEXT:         %1 = tad.read %df[%z0 * 3 - %b, -%z0 * 2 + %b] : tensor<4x3xf64>
+// CHECK-NEXT:         %1 = tad.read %df[%z0 * 3 - %b, %b - %z0 * 2] : tensor<4x3xf64>
 // CHECK-NEXT:         tad.yield %1 : f64
 // CHECK-NEXT:       }
 // CHECK-NEXT:       tad.yield %0 : f64

@@ -15,7 +15,7 @@ func.func @f(%df: tensor<3x4xf64> {tad.name = "df"}) -> (tensor<8xf64> {tad.name
 // CHECK:        func.func @f(%df: tensor<3x4xf64> {tad.name = "df"}) -> (tensor<8xf64> {tad.name = "dx"}) {
 // CHECK-NEXT:     %dx = tad.map (%b) -> tensor<8xf64> {
 // CHECK-NEXT:       %0 = tad.sum (%j) in {%j <= %b, %j >= %b - 2, 0 <= %j <= 3} -> f64 {
-// CHECK-NEXT:         %1 = tad.read %df[-%j + %b, %j] : tensor<3x4xf64>
+// CHECK-NEXT:         %1 = tad.read %df[%b - %j, %j] : tensor<3x4xf64>
 // CHECK-NEXT:         tad.yield %1 : f64
 // CHECK-NEXT:       }
 // CHECK-NEXT:       tad.yield %0 : f64

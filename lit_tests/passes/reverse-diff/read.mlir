@@ -13,7 +13,7 @@ func.func @f(%x: tensor<8xf64> {tad.name = "x"}) -> (tensor<3x4xf64> {tad.name =
 // CHECK:        func.func @f_vjp(%x: tensor<8xf64> {tad.name = "x"}, %df: tensor<3x4xf64> {tad.cotangent_of = "f", tad.name = "df"}) -> (tensor<8xf64> {tad.gradient_of = "x", tad.name = "dx"}) {
 // CHECK-NEXT:     %dx = tad.map (%x_0) -> tensor<8xf64> {
 // CHECK-NEXT:       %0 = tad.sum (%i, %j) in {%i + %j == %x_0, 0 <= %i <= 2, 0 <= %j <= 3} -> f64 {
-// CHECK-NEXT:         %1 = tad.read %x[%j + %i] : tensor<8xf64>
+// CHECK-NEXT:         %1 = tad.read %x[%i + %j] : tensor<8xf64>
 // CHECK-NEXT:         %2 = math.exp %1 : f64
 // CHECK-NEXT:         %3 = tad.read %df[%i, %j] : tensor<3x4xf64>
 // CHECK-NEXT:         %4 = arith.mulf %3, %2 : f64
