@@ -1,72 +1,79 @@
-"""Times every program of `examples/` (`make bench`): to compile, and to run.
+"""`python -m bench`: value and all gradients against JAX, after checking that both agree.
 
-Each run time is the best of several batches, the call from Python included. "With gradients" is one kernel
-for the value and all gradients.
+Repetitions of both are interleaved and the medians compared, since the machine may be shared.
 """
 
+from __future__ import annotations
+
+import os
+
+os.environ["JAX_ENABLE_X64"] = "1"
+
+import platform
+import statistics
 import time
-import timeit
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 import tadc
+from bench.workloads import WORKLOADS, Workload
 
-Arrays = dict[str, NDArray[Any]]
+REPETITIONS = 15
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The time of one call."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def prepare(workload: Workload) -> tuple[Callable[[], Any], Callable[[], Any], float]:
+    """Our call, JAX's call on the same arrays, and the seconds that we took to compile."""
+    f = tadc.function(workload.program)
+    random = np.random.default_rng(0)
+    arrays = [random.uniform(-0.5, 0.5, a.shape) for a in f.program.arguments]
+    begin = time.perf_counter()
+    both = tadc.value_and_vjp(f)
+    kernel = tadc.compile(both)
+    compiled = time.perf_counter() - begin
+    (output,) = f.program.outputs
+    cotangent = random.uniform(-1, 1, output.shape)
+
+    @jax.jit
+    def peer(df: Any, *inputs: Any) -> Any:
+        value, pull = jax.vjp(workload.reference, *inputs)
+        return (value, *pull(df))
+
+    def ours() -> Any:
+        return kernel(*arrays, cotangent)
+
+    def theirs() -> Any:
+        return jax.block_until_ready(peer(cotangent, *arrays))
+
+    for found, expected in zip(ours(), theirs(), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    return ours, theirs, compiled
 
 
 def main() -> None:
-    """Print the table, a line as soon as it is known."""
-    table = Table("program")
-    for title in ("compile", "run", "compile\nwith gradients", "run\nwith gradients", "times\nthe value"):
-        table.add_column(title, justify="right")
-    console = Console()
-    paths = sorted((Path(__file__).parent.parent / "examples").glob("*.tad"))
-    with console.status("timing") as status:
-        for path in paths:
-            status.update(f"timing {path.stem}")
-            table.add_row(path.stem, *measure(path.read_text(encoding="utf-8")))
-    console.print(table)
+    """Print the table."""
+    table = Table(title=f"value + all gradients, f64, {platform.processor() or platform.machine()}")
+    for column in ("workload", "tadc ms", "JAX ms", "JAX / tadc", "tadc compile ms"):
+        table.add_column(column, justify="left" if column == "workload" else "right")
+    for workload in WORKLOADS:
+        ours, theirs, compiled = prepare(workload)
+        pairs = [(seconds(ours), seconds(theirs)) for _ in range(REPETITIONS)]
+        mine, other = (1e3 * statistics.median(column) for column in zip(*pairs, strict=True))
+        table.add_row(
+            workload.name, f"{mine:.2f}", f"{other:.2f}", f"{other / mine:.2f}", f"{1e3 * compiled:.0f}"
+        )
+    Console().print(table)
 
 
-def measure(source: str) -> tuple[str, ...]:
-    """The cells of a program."""
-    f = tadc.function(source)
-    arrays = random_arrays(f, np.random.default_rng(0))
-    first_value, value = times(f, {name: arrays[name] for name in f.inputs})
-    both = tadc.value_and_vjp(f)
-    first_both, gradients = times(both, arrays | random_arrays(both, np.random.default_rng(0)))
-    seconds = (first_value, value, first_both, gradients)
-    return (*map(readable, seconds), f"{gradients / value:.1f}")
-
-
-def random_arrays(f: tadc.Function, random: np.random.Generator) -> Arrays:
-    """Inputs away from the points where logarithms and roots end."""
-    return {
-        argument.name: random.uniform(0.5, 1.5, argument.shape).astype(argument.type.replace("f", "float"))
-        for argument in f.program.arguments
-    }
-
-
-def times(call: Callable[..., Any], arrays: Arrays) -> tuple[float, float]:
-    """Seconds of the first call, which compiles, and of one of many."""
-    start = time.perf_counter()
-    call(**arrays)
-    first = time.perf_counter() - start
-    timer = timeit.Timer(lambda: call(**arrays))
-    count = max(timer.autorange()[0] // 5, 1)
-    return first, min(timer.repeat(5, count)) / count
-
-
-def readable(seconds: float) -> str:
-    """In milliseconds or microseconds."""
-    return f"{1e3 * seconds:.1f} ms" if seconds > 1e-3 else f"{1e6 * seconds:.1f} us"
-
-
-if __name__ == "__main__":
-    main()
+main()

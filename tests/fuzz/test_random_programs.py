@@ -11,7 +11,7 @@ CHUNK = 25
 
 @pytest.mark.parametrize("first", range(0, 300, CHUNK))
 def test_first_order(first: int) -> None:
-    """300 programs, the gradients of every argument, printed and read back."""
+    """300 programs: the value and the gradient of every argument."""
     assert not [found for seed in range(first, first + CHUNK) if (found := failure(seed, order=1))]
 
 

@@ -1,0 +1,1 @@
+"""Measures compiled kernels against peers: `make bench`."""
