@@ -42,10 +42,18 @@ def lower_to_llvm_dialect(module: ir.Module, target: Target) -> None:
     """
     if target.is_cuda:
         _run(GPU_PIPELINE, module)
+        _drop_repeated_marks(module)
         return
     _run(CLEAN_UP, module)
     replace_math_ops(module)
     _run(CPU_PIPELINE, module)
+
+
+def _drop_repeated_marks(module: ir.Module) -> None:
+    """convert-gpu-to-nvvm copies `gpu.kernel` and sets it again; such text cannot be read back."""
+    for op in _operations(module.operation):
+        if op.name == "llvm.func" and "gpu.kernel" in op.attributes:
+            del op.attributes["gpu.kernel"]
 
 
 def _run(pipeline: str, module: ir.Module) -> None:

@@ -9,9 +9,11 @@ torch-mlir ships them (`torch_mlir`). Exports, each imported at its first use:
 `mlir.pyi` beside this file tells type checkers what is there; the bindings bring no types.
 """
 
+import sys
 import threading
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 #: The bindings are not safe for several threads at once: whatever builds, runs or reads IR holds this.
@@ -35,6 +37,8 @@ def __getattr__(name: str) -> Any:
     """Import a module of the supplier. Raises AttributeError for a name it does not export."""
     if name == "SUPPLIER":
         module: Any = _supplier()
+        # The bindings look for a Python module of a dialect at every one of its operations.
+        sys.modules.setdefault(f"{module}.dialects.tad", ModuleType(f"{module}.dialects.tad"))
     elif name in _CORE:
         module = import_module(f"{__getattr__('SUPPLIER')}.{name}")
     elif name in _DIALECTS:

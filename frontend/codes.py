@@ -47,6 +47,7 @@ CODES: dict[str, str] = {
     "TAD0403": "a gradient of what is not one scalar",
     "TAD0404": "an argument asked for twice",
     "TAD0405": "a program without an output",
+    "TAD0406": "a check at inputs without a value",
     # Arrays at a call.
     "TAD0501": "an argument that is missing",
     "TAD0502": "an argument that is unknown, given twice or one too many",
@@ -61,6 +62,7 @@ CODES: dict[str, str] = {
     "TAD0604": "a pipeline that cannot be built",
     "TAD0605": "a pass that failed",
     "TAD0606": "a stage that this IR does not reach",
+    "TAD0607": "a read of a module that is out of range",
     # Code generation.
     "TAD0701": "an operation without a translation to LLVM IR",
     "TAD0702": "a scalar function without device code",

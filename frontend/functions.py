@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-UNARY = (
+UNARY: list[str] = (
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh "
     "asinh acosh atanh erf abs sign floor ceil sigmoid relu"
 ).split()
 BINARY = ("atan2", "pow", "max", "min")
 
 #: Functions a program may call, with their number of arguments.
-FUNCTIONS: dict[str, int] = dict.fromkeys(UNARY, 1) | dict.fromkeys(BINARY, 2)
+FUNCTIONS: dict[str, int] = {**dict.fromkeys(UNARY, 1), **dict.fromkeys(BINARY, 2)}
 
 #: Other spellings that are read; the printer writes the name on the right.
 ALIASES = {"sgn": "sign"}

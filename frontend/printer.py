@@ -21,10 +21,10 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.lattice.nest import loop_nest
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.nest import loop_nest
 
 #: Operators: text, how tightly the whole, the left and the right operand must hold together.
 _INFIX = {

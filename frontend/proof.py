@@ -129,6 +129,7 @@ def fits_64_bits(form: Affine, context: Context) -> bool:
         return True
     forms = [form, *(atom.numerator for atom in form.floors())]
     return all(
-        -INT64_MAX <= low and high <= INT64_MAX
+        # A loop ends one past its last index.
+        -INT64_MAX <= low and high < INT64_MAX
         for low, high in (interval_of(f, context.intervals) for f in forms)
     )

@@ -126,7 +126,7 @@ class Affine:
     def floordiv(self, divisor: int) -> Affine:
         """Divide and round down, for `divisor >= 1`; exact parts leave the floor.
 
-        `(6*i + 4*j + 3) // 4` is `i + j + (2*i + 3) // 4`; the rest is normalised
+        `(6*i + 4*j + 3) // 4` is `j + (3*i + 1) // 2`; the rest is normalised
         further, and a floor of a floor is one floor: `(i // 2 + 1) // 3 = (i + 2) // 6`.
         """
         if divisor < 1:

@@ -262,6 +262,8 @@ class _Solver:
         names = [*unknowns, *self.floors.values()]
         values = {name: self.quotients.simplify(self.values.get(name, Affine.var(name))) for name in names}
         guards = tuple(irredundant(self.guards, self.facts))
+        if NEVER in guards:
+            raise _NoSolution
         forms = [*values.values(), *(row.form for row in (*domain, *guards))]
         used = {atom for form in forms for atom in form.floors()}
         return Solution(

@@ -87,8 +87,8 @@ class Algebra:
                 return z
             case Apply(function="mul", operands=(Const() as c, z)):
                 return self.mul(self.const(-c.value), z)
-            case Guard(otherwise=Const(value=0)):
-                return self.guard(x.conditions, self.neg(x.then), self.zero)
+            case Guard() | Select() if is_const(x.otherwise, 0):
+                return self.branch(x, self.neg(x.then))
             case _:
                 return self.apply("neg", x)
 

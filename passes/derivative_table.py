@@ -15,7 +15,9 @@ from typing import Any
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
 from tadc.passes.algebra import Algebra, is_positive
 
-Rule = Callable[..., tuple[Term, ...]]
+Unary = Callable[[Algebra, Term, Apply, Term], tuple[Term, ...]]
+Binary = Callable[[Algebra, Term, Apply, Term, Term], tuple[Term, ...]]
+Rule = Unary | Binary
 
 
 def _times(a: Algebra, g: Term, partial: Term, *, finite: bool) -> Term:
@@ -58,7 +60,7 @@ def _pow(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     if isinstance(v, Const):
         return (_times(a, g, partial, finite=is_positive(u) or v.value >= 1), a.zero)
     du = _times(a, g, partial, finite=is_positive(u))
-    dv = a.mul(g, a.mul(y, a.apply("log", u)))
+    dv = _times(a, g, a.mul(y, a.apply("log", u)), finite=is_positive(u))
     if is_positive(u):
         return (du, dv)
     # 0**v is constant near v > 0, and u**0 near v = 0: no infinite logarithm, no 0 * inf.
@@ -78,7 +80,10 @@ RULES: dict[str, Rule] = {
     "sub": lambda a, g, y, u, v: (g, a.neg(g)),
     "mul": lambda a, g, y, u, v: (a.mul(g, v), a.mul(g, u)),
     "div": _div,
-    "mod": lambda a, g, y, u, v: (g, a.neg(a.mul(g, a.apply("floor", a.div(u, v))))),
+    "mod": lambda a, g, y, u, v: (
+        g,
+        a.neg(_times(a, g, a.apply("floor", a.div(u, v)), finite=isinstance(v, Const))),
+    ),
     "neg": lambda a, g, y, u: (a.neg(g),),
     "pow": _pow,
     "max": lambda a, g, y, u, v: (_share(a, g, ">", u, v), _share(a, g, ">", v, u)),
@@ -112,7 +117,7 @@ RULES: dict[str, Rule] = {
     "sign": lambda a, g, y, u: (a.zero,),
     "floor": lambda a, g, y, u: (a.zero,),
     "ceil": lambda a, g, y, u: (a.zero,),
-    "sigmoid": lambda a, g, y, u: (a.mul(g, a.mul(y, a.sub(a.one, y))),),
+    "sigmoid": lambda a, g, y, u: (a.mul(g, a.mul(y, a.apply("sigmoid", a.neg(u)))),),
     "relu": lambda a, g, y, u: (a.select(">", u, a.zero, g, a.zero),),
 }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine, at_least_zero
+from tadc.lattice.affine import Affine
 from tadc.passes.loops import buffers_of, maps_of, memref_of, scalars_above, store_element, symbol_of
 from tadc.passes.lower_body import BodyLowering, unnamed
 
@@ -94,7 +94,11 @@ def _lower_kernel(function: Any, op: Any, used: list[Any], name: str, point: Any
     )
     shape = list(op.results[0].type.shape)
     flat = lowering.variable(lowering.affine([group * BLOCK_SIZE + thread], inside))
-    in_range = lowering.holds((at_least_zero(math.prod(shape) - 1 - flat),), inside)
+    count = lowering.constant(lowering.index_type, math.prod(shape), inside)
+    truth = ir.IntegerType.get_signless(1, context)
+    less = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), 2)}
+    operands = [lowering.affine([flat], inside), count]
+    in_range = lowering.create("arith.cmpi", [truth], operands, inside, less).results[0]
 
     def element(at: Any) -> list[Any]:
         indices = [lowering.affine([form], at) for form in _unravel(flat, shape)]

@@ -18,7 +18,9 @@ from tadc.passes.lower_body import BodyLowering, box_rows, unnamed
 
 def memref_of(tensor: Any) -> Any:
     """The row-major buffer type of a tensor type."""
-    return ir.MemRefType.get(list(tensor.shape), tensor.element_type)
+    # Upstream does not lower buffers of two or more dimensions without elements; nothing is
+    # ever read from one or written to it, so its type may say 1 for 0.
+    return ir.MemRefType.get([max(size, 1) for size in tensor.shape], tensor.element_type)
 
 
 def maps_of(function: Any) -> list[Any]:

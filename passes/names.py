@@ -9,6 +9,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
 from tadc.lattice.affine import Affine
 
+
 class Names:
     """The names in use; tensors and indices share one space, so both are taken."""
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, Terms, operands
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    Guard,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    Terms,
+    operands,
+)
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.intervals import Interval, intervals_of, rounded, without_constant_floors
 from tadc.lattice.polyhedron import implied, irredundant, is_empty

@@ -103,7 +103,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")
     add("--target", default="cpu", metavar="T", help="cpu (default), cuda, or as in cuda:sm_90")
     add("-o", dest="output", metavar="FILE", help="where to write; `-` is stdout")
-    add("--run", nargs="+", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
+    add("--run", nargs="*", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
     add("--check-gradient", action="store_true", help="random inputs against finite differences")
     add("--passes", metavar="PIPELINE", help="run passes, ours and MLIR's: 'tad-simplify,canonicalize'")
     add("--print-ir-after-all", action="store_true", help="the IR after every pass, to stderr")
@@ -146,6 +146,8 @@ def parse_arguments(argv: list[str]) -> Arguments | None:
 def _consistent(a: Arguments) -> None:
     """Options that exclude or need each other."""
     if a.list:
+        if a.file or a.expression:
+            raise UsageError("error: `--list` takes no program")
         return
     if (a.file is None) == (a.expression is None):
         wrong = "both a FILE and -e TEXT" if a.file else "no program: give a FILE, `-` or -e TEXT"
@@ -154,8 +156,15 @@ def _consistent(a: Arguments) -> None:
         raise UsageError("error: `--emit` does not go with `--run` or `--check-gradient`")
     if a.values and not a.wrt:
         raise UsageError("error: `--values` goes with `--wrt`")
-    if a.is_mlir and (a.check_gradient or a.run is not None):
-        raise UsageError("error: `--run` and `--check-gradient` take a program, not IR")
+    if a.wrt is not None and not all(a.wrt.split(",")):
+        raise UsageError("error: `--wrt` lacks a name\n  = help: write `--wrt a,b`, or `--wrt '*'` for all")
+    if a.passes is not None and (a.emit or a.wrt):
+        raise UsageError(
+            "error: `--passes` goes without `--emit` and `--wrt`\n"
+            "  = help: name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`"
+        )
+    if a.check_gradient and a.output:
+        raise UsageError("error: `--check-gradient` prints a table, it takes no `-o`")
     if a.emit:
         cuda = a.target != "cpu"
         for stage in STAGES:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tadc.cli_options import Arguments
-from tadc.driver import STAGES, Stage, compile_until, stage_of_module
-from tadc.files import Sink, read_text
+from tadc.derive import read_back, resolve_wrt
+from tadc.driver import STAGES, Stage, compile_until
+from tadc.files import Sink, read_stdin, read_text
+from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
 
@@ -17,18 +20,23 @@ def execute(arguments: Arguments) -> int:
     if arguments.list:
         return list_names(arguments.list)
     source = read_source(arguments)
-    if arguments.is_mlir:
-        return lower_ir(arguments, source)
-    if arguments.passes is not None:
+    if is_ir(arguments, source) and arguments.run is None and not arguments.check_gradient:
+        if arguments.emit != "typed":
+            from tadc.ir_command import lower_ir
+
+            return lower_ir(arguments, options_of(arguments), source, Observer(arguments))
+    elif arguments.passes is not None:
         return run_passes_on(arguments, source)
+    if arguments.check_gradient:
+        from tadc.gradient_check import check_gradient
+        from tadc.run_command import read_arrays
+
+        given = read_arrays(arguments.run or [])
+        return check_gradient(checked(source, arguments), arguments.wrt, given)
     if arguments.run is not None:
         from tadc.run_command import run
 
         return run(arguments, checked(source, arguments))
-    if arguments.check_gradient:
-        from tadc.gradient_check import check_gradient
-
-        return check_gradient(checked(source, arguments), arguments.wrt)
     return show(arguments, source)
 
 
@@ -54,8 +62,20 @@ def read_source(arguments: Arguments) -> Source:
         return Source(arguments.expression, "<expression>")
     assert arguments.file is not None
     if arguments.file == "-":
-        return Source(sys.stdin.read(), "<stdin>")
+        return Source(read_stdin(), "<stdin>")
     return Source(read_text(arguments.file), arguments.file)
+
+
+def looks_like_ir(text: str) -> bool:
+    """Whether a text from stdin is a module and no program."""
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("//")), "")
+    return first.startswith(("module", "func.func", "builtin.module", '"builtin', "gpu.module", "llvm.func"))
+
+
+def is_ir(arguments: Arguments, source: Source) -> bool:
+    """Whether the input is a module."""
+    return arguments.is_mlir or (arguments.file == "-" and looks_like_ir(source.text))
 
 
 def options_of(arguments: Arguments) -> Options:
@@ -72,14 +92,14 @@ def options_of(arguments: Arguments) -> Options:
 def checked(source: Source, arguments: Arguments) -> Compilation:
     """The program, parsed and checked, with the arguments to differentiate by resolved."""
     state = Compilation(Options(), source)
-    observer = Observer(arguments)
-    compile_until(state, "typed", after=observer)
+    if is_ir(arguments, source):
+        from tadc.ir_command import program_of
+
+        state.program = program_of(source)
+    else:
+        compile_until(state, "typed", after=Observer(arguments))
     state.options = options_of(arguments)
     if state.options.differentiates:
-        from dataclasses import replace
-
-        from tadc.derive import resolve_wrt
-
         assert state.program is not None
         names = None if arguments.wrt in (None, "*") else arguments.wrt.replace(" ", "").split(",")
         state.options = replace(state.options, wrt=resolve_wrt(state.program, names))
@@ -115,23 +135,30 @@ def show(arguments: Arguments, source: Source) -> int:
     state = checked(source, arguments)
     observer = Observer(arguments)
     sink = Sink(arguments.output or "-")
-    if arguments.emit in ("ast", "typed") or (arguments.emit is None and arguments.wrt is None):
-        name = arguments.emit or "typed"
-        stage = next(s for s in STAGES if s.name == name)
+    watched = arguments.print_ir_after_all or arguments.dump_dir
+    if arguments.emit in ("ast", "typed") or (not arguments.emit and arguments.wrt is None and not watched):
+        stage = next(s for s in STAGES if s.name == (arguments.emit or "typed"))
         sink.write(stage.show(state))
         return 0
+    shown: list[str | bytes] = []
+
+    def after(stage: Stage, state: Compilation, seconds: float) -> None:
+        observer(stage, state, seconds)
+        if stage.name == "opt" and not arguments.emit:
+            shown.append(print_program(read_back(state)))
+
     from tadc.pipeline import printing_after_all
 
+    last = arguments.emit or (last_text(state.options) if arguments.dump_dir else "opt")
     with printing_after_all(arguments.print_ir_after_all):
-        stage = compile_until(state, arguments.emit or "opt", first="tad", after=observer)
-    if arguments.emit is None:
-        from tadc.derive import read_back
-        from tadc.frontend.printer import print_program
-
-        sink.write(print_program(read_back(state)))
-        return 0
-    sink.write(stage.show(state))
+        stage = compile_until(state, last, first="tad", after=after)
+    sink.write(stage.show(state) if arguments.emit else shown[0])
     return 0
+
+
+def last_text(options: Options) -> str:
+    """The last stage that has a text."""
+    return "ptx" if options.is_cuda else "asm"
 
 
 def run_passes_on(arguments: Arguments, source: Source) -> int:
@@ -142,39 +169,6 @@ def run_passes_on(arguments: Arguments, source: Source) -> int:
     compile_until(state, "tad", first="tad")
     with printing_after_all(arguments.print_ir_after_all):
         run_passes(state.module, arguments.passes or "", source)
-    return write_module(arguments, state)
-
-
-def lower_ir(arguments: Arguments, source: Source) -> int:
-    """Go on from IR of any stage."""
-    from tadc.dialect.mlir import ir
-    from tadc.dialect.text import parse_module
-    from tadc.pipeline import printing_after_all, run_passes
-
-    module = parse_module(source.text, ir.Context(), source.name)
-    state = Compilation(options_of(arguments), source, module=module)
-    if arguments.passes is not None:
-        with printing_after_all(arguments.print_ir_after_all):
-            run_passes(module, arguments.passes, source)
-    elif arguments.emit is None and arguments.wrt is None:
-        pass  # parsed and verified: that is all that was asked
-    else:
-        first, last = stage_of_module(module), arguments.emit or "opt"
-        if last == "tad":
-            return write_module(arguments, state)
-        if arguments.wrt and arguments.wrt != "*":
-            from dataclasses import replace
-
-            state.options = replace(state.options, wrt=tuple(arguments.wrt.split(",")))
-        try:
-            with printing_after_all(arguments.print_ir_after_all):
-                stage = compile_until(state, last, first=first, after=Observer(arguments))
-        except ValueError as problem:
-            from tadc.frontend.diagnostics import CompileError, Diagnostic
-
-            raise CompileError([Diagnostic("TAD0606", str(problem), source=source)]) from None
-        Sink(arguments.output or "-").write(stage.show(state))
-        return 0
     return write_module(arguments, state)
 
 

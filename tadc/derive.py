@@ -40,7 +40,13 @@ def read_back(state: Compilation) -> Program:
 def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
     """The arguments to differentiate by; None is all of them."""
     inputs = [a.name for a in program.arguments]
-    names = tuple(inputs) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    try:
+        names = tuple(inputs) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
+    except TypeError:
+        raise TypeError(f"wrt is a name or a sequence of names, not {type(wrt).__name__}") from None
+    for name in names:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"wrt is a name or a sequence of names, it has {name!r}")
     problems = [_unknown(name, program) for name in names if name not in inputs]
     problems += [
         Diagnostic("TAD0404", f"`{name}` is asked for twice", source=program.source)

@@ -115,16 +115,3 @@ def _lock_for(stage: Stage) -> AbstractContextManager[object]:
 def from_text(text: str, name: str = "<string>", options: Options | None = None) -> Compilation:
     """A compilation that starts at a source text."""
     return Compilation(options or Options(), Source(text, name))
-
-
-def stage_of_module(module: object) -> str:
-    """The first stage that is still to be done for a module read from a file."""
-    names = {op.operation.name for op in module.body.operations}  # type: ignore[attr-defined]
-    if "gpu.module" in names:
-        return "llvm" if "llvm.func" in str(module) else "nvvm"
-    if "llvm.func" in names:
-        return "llvm"
-    text = str(module)
-    if '"tad.' in text:
-        return "diff"
-    return "llvm-dialect" if "memref" in text else "diff"

@@ -25,7 +25,13 @@ class Compiled:
         if len(outputs) > 1:
             self._result = namedtuple("Result", outputs, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
 
-    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __repr__(self) -> str:
+        inputs, outputs = (
+            ", ".join(str(p) for p in side) for side in (self.kernel.inputs, self.kernel.outputs)
+        )
+        return f"<tadc.Compiled ({inputs}) -> ({outputs})>"
+
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Evaluate; one output is the array itself, several are a named tuple in order.
 
         Raises ArgumentError that lists all that is wrong with the arguments.

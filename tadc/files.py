@@ -31,6 +31,19 @@ def read_text(name: str) -> str:
         raise file_error(f"cannot read `{name}`: {problem.strerror}") from None
 
 
+def read_stdin() -> str:
+    """The text on stdin; raises CompileError where there is none."""
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]  # `<&-` closes it
+        raise file_error("cannot read stdin: it is closed")
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        return sys.stdin.read()
+    try:
+        return stream.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise file_error("stdin is not a text in UTF-8") from None
+
+
 class Sink:
     """Where a result goes: a file, or stdout for `-`."""
 
@@ -43,22 +56,35 @@ class Sink:
         if isinstance(content, str):
             content = (content if content.endswith("\n") else content + "\n").encode()
         if self.name == "-":
+            self._print(content)
+        else:
+            self._replace(content)
+
+    def _print(self, content: bytes) -> None:
+        if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  # `>&-` closes it
+            raise file_error("cannot write to stdout: it is closed")
+        try:
+            sys.stdout.flush()
             stream = getattr(sys.stdout, "buffer", None)
             if stream is None:
                 sys.stdout.write(content.decode(errors="replace"))
             else:
-                sys.stdout.flush()
                 stream.write(content)
                 stream.flush()
-            return
-        self._replace(content)
+        except BrokenPipeError:
+            raise
+        except OSError as problem:
+            raise file_error(f"cannot write to stdout: {problem.strerror}") from None
 
     def _replace(self, content: bytes) -> None:
-        path = Path(self.name)
+        path = Path(self.name).resolve()  # a link stays one
         temporary = ""
         try:
             if self.make_folder:
                 path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file():
+                path.write_bytes(content)  # a device or a pipe
+                return
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             with os.fdopen(handle, "wb") as file:
                 file.write(content)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tadc.derive import derive
+from tadc.derive import derive, resolve_wrt
 from tadc.driver import compile_until
 from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What a derivative was made from."""
+
+    program: Program
+    mode: str
+    wrt: tuple[str, ...]
+
+
 class Function:
     """A program of the language as a Python function on arrays.
 
@@ -26,8 +36,9 @@ class Function:
     several in order. `str(f)` prints it as a program.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, origin: Origin | None = None) -> None:
         self.program = program
+        self.origin = origin
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
 
@@ -58,10 +69,14 @@ class Function:
     def _text(self) -> str:
         return print_program(self.program)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as a program; the copy compiles anew."""
+        return _restore, (str(self), self.cotangents, self.gradients)
+
     def __repr__(self) -> str:
         return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
 
-    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Evaluate. `out` is an array, or a mapping or sequence of arrays, to write to.
 
         Raises ArgumentError (a CompileError and a ValueError) that lists all that is wrong with
@@ -82,19 +97,23 @@ class Function:
     def lower(self, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Lowered:
         """The program on its way to a target, every stage to look at."""
         _no_sizes(sizes)
-        return Lowered(self.program, target)
+        return Lowered(self.program, target, self.origin)
 
 
 class Lowered:
     """A program in the `tad` dialect, ready to go on to a target.
 
-    `module` is the MLIR module after simplification; `as_text(stage)` shows any stage.
+    `module` is the MLIR module after simplification; `as_text(stage)` shows any stage, of a
+    derivative also `diff` and `cancel`, which made it.
     """
 
-    def __init__(self, program: Program, target: str = "cpu") -> None:
+    def __init__(self, program: Program, target: str = "cpu", origin: Origin | None = None) -> None:
         from tadc.backend.target import parse_target
 
+        if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
         self.program = program
+        self.origin = origin
         self.options = Options(target=parse_target(target))
         self._state = Compilation(self.options, program.source, program=program)
         compile_until(self._state, "opt", first="tad")
@@ -109,12 +128,20 @@ class Lowered:
         if stage in ("ast", "typed"):
             state = Compilation(self.options, Source(print_program(self.program), "<program>"))
             shown = compile_until(state, stage).show(state)
+        elif stage in ("diff", "cancel") and self.origin is not None:
+            options = replace(self.options, mode=self.origin.mode, wrt=self.origin.wrt)
+            state = Compilation(options, self.origin.program.source, program=self.origin.program)
+            shown = compile_until(state, stage, first="tad").show(state)
         else:
             state = Compilation(self.options, self.program.source, program=self.program)
             shown = compile_until(state, stage, first="tad").show(state)
         if isinstance(shown, bytes):
             raise ValueError(f"stage `{stage}` is binary; write it with `tadc --emit {stage} -o FILE`")
         return shown
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(d.name for d in self.program.outputs)
+        return f"<tadc.Lowered ({outputs}) for {self.options.target}>"
 
     def compile(self) -> Compiled:
         """The kernel; raises CompileError for a target that this version cannot run."""
@@ -129,22 +156,22 @@ def vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     Returns the gradients with respect to `wrt` (None: every input), each of the shape of its
     argument. Raises CompileError for a name that is no input.
     """
-    return Function(derive(f.program, "vjp", wrt))
+    return _derivative(f, "vjp", wrt)
 
 
 def value_and_vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     """f's outputs and then the gradients of `vjp`, from one compiled unit."""
-    return Function(derive(f.program, "value-and-vjp", wrt))
+    return _derivative(f, "value-and-vjp", wrt)
 
 
 def grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     """The gradients of a function with one scalar output; takes f's inputs alone."""
-    return Function(derive(f.program, "grad", wrt))
+    return _derivative(f, "grad", wrt)
 
 
 def value_and_grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     """The scalar output and its gradients, from one compiled unit."""
-    return Function(derive(f.program, "value-and-grad", wrt))
+    return _derivative(f, "value-and-grad", wrt)
 
 
 def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Compiled:
@@ -154,10 +181,35 @@ def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = 
 
 def function(source: str, name: str = "<string>") -> Function:
     """Parse and check a program; raises CompileError with all its errors."""
+    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"a program is a string, not {type(source).__name__}")
     state = Compilation(Options(), Source(source, name))
     compile_until(state, "typed")
     assert state.program is not None
     return Function(state.program)
+
+
+def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None) -> Function:
+    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
+    names = resolve_wrt(f.program, wrt)
+    return Function(derive(f.program, mode, names), Origin(f.program, mode, names))
+
+
+def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:
+    """A function from its text, and from what text does not say of a derivative."""
+    f = function(text)
+    outputs = {name: of for of, name in cotangents.items()}
+    arguments = {name: of for of, name in gradients.items()}
+    f.program = replace(
+        f.program,
+        arguments=tuple(replace(a, cotangent_of=outputs.get(a.name, "")) for a in f.program.arguments),
+        definitions=tuple(
+            replace(d, gradient_of=arguments.get(d.name, "") if d.is_output else "")
+            for d in f.program.definitions
+        ),
+    )
+    return f
 
 
 def _no_sizes(sizes: Mapping[str, int] | None) -> None:

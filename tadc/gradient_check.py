@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from tadc.derive import derive
 from tadc.execute import Compiled, compile_program, evaluate
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.stages import Compilation
 
@@ -32,26 +34,29 @@ class Row:
         return self.error <= self.tolerance
 
 
-def check_gradient(state: Compilation, wrt: str | None) -> int:
-    """Print a table of errors; exit code 1 if one is too large."""
+def check_gradient(state: Compilation, wrt: str | None, given: Mapping[str, Any]) -> int:
+    """Print a table of errors; exit code 1 if one is too large. Inputs that are not given are random."""
     assert state.program is not None
     names = None if wrt in (None, "*") else wrt.replace(" ", "").split(",")
-    rows = gradient_errors(state.program, names)
+    rows = gradient_errors(state.program, names, given=given)
     print(table(rows))
     return 0 if all(row.passed for row in rows) else 1
 
 
-def gradient_errors(program: Program, wrt: list[str] | None = None, seed: int = 0) -> list[Row]:
+def gradient_errors(
+    program: Program, wrt: list[str] | None = None, seed: int = 0, given: Mapping[str, Any] | None = None
+) -> list[Row]:
     """Compare the gradient of `sum(df * f)` at random inputs, element by element.
 
     The error is the largest difference over 1 + the largest gradient. A central difference of
-    step h is wrong by h**2 and by the rounding of f over h, hence h = eps**(1/3).
+    step h is wrong by h**2 and by the rounding of f over h, hence h = eps**(1/3). Raises
+    CompileError (TAD0406) where the program has no finite value at the inputs.
     """
     value = compile_program(program)
     derived = derive(program, "vjp", wrt)
     gradient = compile_program(derived)
     random = np.random.default_rng(seed)
-    arrays = _random_inputs(program, value, random)
+    arrays = _random_inputs(program, value, random, given or {})
     types = {a.name: a.type for a in program.arguments}
     cotangents = {
         a.cotangent_of: random.uniform(-1, 1, a.shape).astype(_numpy(a.type))
@@ -77,13 +82,27 @@ def _numpy(type: str) -> Any:
     return np.float32 if type == "f32" else np.float64
 
 
-def _random_inputs(program: Program, value: Compiled, random: Any) -> dict[str, Any]:
+def _random_inputs(
+    program: Program, value: Compiled, random: Any, given: Mapping[str, Any]
+) -> dict[str, Any]:
     """Inputs in (-1, 1), or in (0.1, 1) where the program has no value there."""
     for low in (-1.0, 0.1):
         arrays = {a.name: random.uniform(low, 1, a.shape).astype(_numpy(a.type)) for a in program.arguments}
+        for name, array in given.items():
+            like = arrays.get(name)
+            arrays[name] = array if like is None else np.array(array, dtype=like.dtype)
         if all(np.all(np.isfinite(v)) for v in evaluate(value, arrays).values()):
-            break
-    return arrays
+            return arrays
+    raise CompileError(
+        [
+            Diagnostic(
+                "TAD0406",
+                "the program has no finite value at the inputs that were tried",
+                helps=["check at inputs of your own: `--check-gradient --run x=x.npy`"],
+                source=program.source,
+            )
+        ]
+    )
 
 
 def _sample(size: int, random: Any) -> Any:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from tadc.dialect.mlir import LOCK, ir, passmanager
 from tadc.dialect.locations import place_of
+from tadc.dialect.mlir import LOCK, ir, passmanager
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.passes.catalogue import REGISTRY

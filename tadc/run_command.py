@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import io
+import signal
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -27,9 +33,31 @@ def run(arguments: Arguments, state: Compilation) -> int:
     if arguments.output and arguments.output != "-":
         _writable(arguments.output, len(program.outputs))
     arrays = read_arrays(arguments.run or [])
-    results = evaluate(compile_program(program, state.options.target, arguments.opt_level), arrays)
+    begin = time.perf_counter()
+    compiled = compile_program(program, state.options.target, arguments.opt_level)
+    ready = time.perf_counter()
+    with interruptible():
+        results = evaluate(compiled, arrays)
+    if arguments.time:
+        done = time.perf_counter()
+        for name, seconds in (("compile", ready - begin), ("run", done - ready)):
+            print(f"{name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
     write_arrays(results, arguments.output)
     return 0
+
+
+@contextmanager
+def interruptible() -> Generator[None]:
+    """Ctrl-C ends the process also while a kernel runs, which Python's own handler does not."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _writable(name: str, outputs: int) -> None:
@@ -73,8 +101,9 @@ def _load(name: str, where: str) -> Any:
         folder = Path(file).parent
         siblings = [p.name for p in folder.iterdir()] if folder.is_dir() else []
         raise file_error(f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings)) from None
-    except (OSError, ValueError, EOFError) as problem:
-        reason = str(problem).splitlines()[0]
+    except (OSError, ValueError, EOFError, BadZipFile) as problem:
+        # NumPy takes any other file for a pickle, which we never load.
+        reason = "it is no .npy or .npz file" if "pickle" in str(problem) else str(problem).splitlines()[0]
         raise file_error(
             f"cannot read `{file}` as an array: {reason}", "write it with `numpy.save`"
         ) from None
@@ -84,10 +113,8 @@ def _load(name: str, where: str) -> Any:
         names = list(loaded.files)
         wanted = entry or (name if name in names else names[0] if len(names) == 1 else "")
         if wanted not in names:
-            has = f"it has {', '.join(names)}"
-            raise file_error(
-                f"`{file}` has no array `{entry or name}`", has, f"write `{name}={file}:{names[0]}`"
-            )
+            helps = [f"it has {', '.join(names)}", f"write `{name}={file}:{names[0]}`"] if names else []
+            raise file_error(f"`{file}` has no array `{entry or name}`", *helps)
         return loaded[wanted]
 
 

@@ -73,7 +73,8 @@ def _(a: Array, v: Array) -> Array:
     """
     u: f64[23, 35]
     let s[i: 23, j: 35] = sum{p: 3, q: 3} (
-        if {i + p >= 1 and i + p <= 23 and j + q >= 1 and j + q <= 35} then (u[i + p - 1, j + q - 1]) else (0))
+        if {i + p >= 1 and i + p <= 23 and j + q >= 1 and j + q <= 35}
+        then (u[i + p - 1, j + q - 1]) else (0))
     f[i, j] = s[i, j]**2 - u[i, j]
     """,
     u=(23, 35),

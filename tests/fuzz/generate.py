@@ -38,6 +38,15 @@ ARGUMENTS = "a b c x y w df dx da x_0 z0 df_1".split()
 DEFINITIONS = "f g h u v t".split()
 INDICES = "i j k l m n p q".split()
 
+#: Functions of one value, those that grow fast, and those that need a positive value.
+GROWING = "exp sinh cosh exp2 expm1".split()
+POSITIVE = "log sqrt log1p cbrt pow-1 pow-2".split()
+SMOOTH = "sin cos tanh atan erf sigmoid asinh abs neg pow2 pow2 pow2 pow3 pow3 pow5 exp exp".split()
+SMOOTH += GROWING + POSITIVE
+
+#: Functions of two values of which one is kept positive.
+DIVIDING = "div atan2 pow".split()
+
 #: The most points of an output, and of a sum's body.
 OUTPUT_POINTS, POINTS = 80, 1200
 
@@ -117,26 +126,26 @@ class _Generator:
         right, y = self.expression(lanes, self.rng.randint(0, depth))
         if self.rng.random() < 0.5:
             left, x, right, y = right, y, left, x
-        (op,) = self.rng.choices(("add", "sub", "mul", "div", "max", "min"), (5, 3, 8, 1.5, 0.7, 0.7))
-        if op == "div":
-            right = Apply("add", (Literal(2.0), Apply("pow2", (right,))))
-            return Apply("div", (left, right)), x / 2
+        (op,) = self.rng.choices(
+            ("add", "sub", "mul", *DIVIDING, "max", "min"), (10, 6, 16, 3, 1, 1, 1.4, 1.4)
+        )
+        if op in DIVIDING:
+            positive = Apply("add", (Literal(2.0), Apply("pow2", (right,))))
+            if op == "pow":
+                return Apply(op, (positive, Apply("sin", (left,)))), 2 + y**2
+            return Apply(op, (left, positive)), x
         return Apply(op, (left, right)), {"add": x + y, "sub": x + y, "mul": x * y}.get(op, max(x, y))
 
     def _smooth(self, lanes: Lanes, depth: int) -> tuple[Node, float]:
         node, x = self.expression(lanes, depth)
-        op = self.rng.choice(
-            "sin cos tanh atan erf sigmoid abs neg pow2 pow2 pow3 exp exp log sqrt".split(),
-        )
-        match op:
-            case "exp" if x > 2:
-                return Apply("exp", (Apply("sin", (node,)),)), 3.0
-            case "log" | "sqrt":
-                square = Apply("pow2", (node,))
-                return Apply(op, (Apply("add", (Literal(1.5), square)),)), 1.5 + x
-            case _:
-                sizes = {"pow2": x**2, "pow3": x**3, "exp": 8.0, "neg": x, "abs": x}
-                return Apply(op, (node,)), sizes.get(op, 1.0)
+        op = self.rng.choice(SMOOTH)
+        if op in POSITIVE:
+            square = Apply("pow2", (node,))
+            return Apply(op, (Apply("add", (Literal(1.5), square)),)), 1.5 + x
+        if op in GROWING and x > 2:
+            return Apply(op, (Apply("sin", (node,)),)), 3.0
+        sizes = {"pow2": x**2, "pow3": x**3, "pow5": x**5, "neg": x, "abs": x, "asinh": x}
+        return Apply(op, (node,)), sizes.get(op, 8.0 if op in GROWING else 1.0)
 
     def _select(self, lanes: Lanes, depth: int) -> tuple[Node, float]:
         # Compared as they are, so that rounding cannot swap the branches.

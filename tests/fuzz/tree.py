@@ -160,7 +160,11 @@ OPERATIONS: dict[str, Operation] = {
     "mul": Operation("{}*{}", 2, (2, 3), jax.lax.mul),
     "div": Operation("{} / {}", 2, (2, 3), jax.lax.div),
     "neg": Operation("-{}", 1, (3,), jax.lax.neg),
-    **{f"pow{n}": Operation(f"{{}}**{n}", 3, (4,), lambda x, n=n: jax.lax.integer_pow(x, n)) for n in (2, 3)},
+    **{
+        f"pow{n}": Operation(f"{{}}**{n}", 3, (4,), lambda x, n=n: jax.lax.integer_pow(x, n))
+        for n in (2, 3, 5, -1, -2)
+    },
+    "pow": Operation("{}**{}", 3, (4, 3), jax.lax.pow),
     "exp": _call("exp", jax.lax.exp),
     "log": _call("log", jax.lax.log),
     "sqrt": _call("sqrt", jax.lax.sqrt),
@@ -171,6 +175,14 @@ OPERATIONS: dict[str, Operation] = {
     "erf": _call("erf", jax.lax.erf),
     "abs": _call("abs", jax.lax.abs),
     "sigmoid": _call("sigmoid", jax.lax.logistic),
+    "asinh": _call("asinh", jax.lax.asinh),
+    "sinh": _call("sinh", jax.lax.sinh),
+    "cosh": _call("cosh", jax.lax.cosh),
+    "exp2": _call("exp2", jax.lax.exp2),
+    "expm1": _call("expm1", jax.lax.expm1),
+    "log1p": _call("log1p", jax.lax.log1p),
+    "cbrt": _call("cbrt", jax.lax.cbrt),
+    "atan2": _call("atan2", jax.lax.atan2, 2),
     "max": _call("max", jax.lax.max, 2),
     "min": _call("min", jax.lax.min, 2),
     **{f"select {op}": _select(op) for op in ("<", "<=", ">", ">=")},

@@ -46,9 +46,9 @@ def test_nested_squares_cost_linear():
 def test_long_chain_is_quick():
     """A definition of a thousand terms differentiates in linear time."""
     f = tadc.function("x: f64[4]; f[i] = " + " + ".join(f"sin({k} * x[i])" for k in range(1, 1001)))
-    begin = time.perf_counter()
+    begin = time.process_time()
     g = tadc.vjp(f)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     x = np.linspace(-1, 1, 4)
     expected = sum(k * np.cos(k * x) for k in range(1, 1001))
     np.testing.assert_allclose(g(x, np.ones(4)), expected, rtol=1e-9)

@@ -1,0 +1,90 @@
+"""Reads of IR that can leave their tensor, each with a point where it does.
+
+Programs of the language are proven in range by the checker, at their source; IR that comes from
+elsewhere is proven here, before anything is lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tadc.frontend.program import Program
+from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, operands
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.points import find_point
+from tadc.lattice.polyhedron import implied
+
+
+@dataclass(frozen=True)
+class OutOfRange:
+    """A read, its dimension, and the point where it takes a value that is no index."""
+
+    read: Read
+    dimension: int
+    size: int
+    value: int
+    point: str
+
+
+def reads_out_of_range(program: Program) -> list[OutOfRange]:
+    """All reads of a program that are not in range everywhere they are evaluated."""
+    shapes = program.shapes()
+    found: list[OutOfRange] = []
+    for definition in program.definitions:
+        walk = _Walk(program, shapes)
+        walk.visit(definition.body, box(definition.indices, definition.shape))
+        found += walk.found
+    return found
+
+
+@dataclass
+class _Walk:
+    program: Program
+    shapes: dict[str, tuple[int, ...]]
+    found: list[OutOfRange] = field(default_factory=list[OutOfRange])
+    seen: set[tuple[int, Domain]] = field(default_factory=set[tuple[int, Domain]])
+    spoken: dict[str, str] = field(default_factory=dict[str, str])
+
+    def visit(self, root: Term, facts: Domain) -> None:
+        stack = [root]
+        while stack:
+            term = stack.pop()
+            if (term.number, facts) in self.seen:
+                continue
+            self.seen.add((term.number, facts))
+            match term:
+                case Read():
+                    self.read(term, facts)
+                case Reduce():
+                    binders, rows, body = self.program.terms.open(term)
+                    self.spoken |= {b: h or b for b, h in zip(binders, term.hints, strict=True)}
+                    self.visit(body, facts + rows)
+                case Guard():
+                    self.visit(term.then, facts + term.conditions)
+                    for rows in negations(term.conditions):
+                        self.visit(term.otherwise, facts + rows)
+                case _:
+                    stack += operands(term)
+
+    def read(self, read: Read, facts: Domain) -> None:
+        for dimension, (form, size) in enumerate(zip(read.indices, self.shapes[read.tensor], strict=True)):
+            for side in (form, size - 1 - form):
+                if implied(side, facts):
+                    continue
+                point = find_point((*facts, Constraint(-side - 1)))
+                if point is not None:
+                    at = ", ".join(f"{self.spoken.get(n, n)} = {v}" for n, v in sorted(point.items()))
+                    value = form.evaluate({**dict.fromkeys(form.variables, 0), **point})
+                    self.found.append(OutOfRange(read, dimension, size, value, at))
+                    break
+
+
+def negations(conditions: Domain) -> Iterator[Domain]:
+    """Domains whose union is where not all conditions hold; they do not overlap."""
+    before: Domain = ()
+    for row in conditions:
+        sides: tuple[Affine, ...] = (-row.form - 1, row.form - 1) if row.equality else (-row.form - 1,)
+        for side in sides:
+            yield (*before, Constraint(side))
+        before += (row,)
