@@ -113,7 +113,7 @@ def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:
     exact = exact_quotients(solution)
     if not exact:
         return body
-    variables = frozenset().union(*(floor.variables for floor in exact))
+    variables = frozenset(name for floor in exact for name in floor.variables)
     return terms.rewrite_forms(body, variables, lambda form: exact_form(form, exact))
 
 

@@ -67,7 +67,7 @@ class Pass:
         parts: list[str] = []
         for spec in dataclasses.fields(self):
             value = getattr(self, spec.name)
-            default = [] if spec.default is dataclasses.MISSING else spec.default
+            default: Any = [] if spec.default is dataclasses.MISSING else spec.default
             if value != default:
                 shown = ",".join(value) if isinstance(value, list) else str(value)
                 shown = shown.lower() if isinstance(value, bool) else shown

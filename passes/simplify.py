@@ -21,6 +21,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.intervals import Interval, intervals_of, rounded, without_constant_floors
 from tadc.lattice.polyhedron import implied, irredundant, is_empty
+from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.algebra import Algebra, is_const
 
 
@@ -129,7 +130,15 @@ class Simplifier:
         if is_empty((*facts, *rows)):
             return self.visit(term.otherwise, facts)
         rows = irredundant(rows, facts)
-        then = self.visit(term.then, facts + tuple(rows))
+        residues = [(row, residue) for row in rows if (residue := residue_of(row)) and residue.rest]
+        then = term.then
+        if residues:
+            known = [residue for _, residue in residues]
+            spoken = dict(residues)
+            rows = [spoken[row].row if row in spoken else row for row in rows]
+            names = frozenset(name for residue in known for name in residue.form.variables)
+            then = self.terms.rewrite_forms(then, names, lambda form: with_residues(form, known))
+        then = self.visit(then, facts + tuple(rows))
         negated: Domain = ()
         if len(rows) == 1 and not rows[0].equality:
             negated = (Constraint(-rows[0].form - 1),)

@@ -111,9 +111,9 @@ class Observer:
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
-        self.number = 0
 
     def __call__(self, stage: Stage, state: Compilation, seconds: float) -> None:
+        """Note a stage that is done."""
         if self.arguments.time:
             print(f"{stage.name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
         if self.arguments.dump_dir:

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tadc.lattice.affine import Affine, Floor, at_least_zero, box
+from tadc.lattice.affine import Affine, Constraint, Floor, at_least_zero, box
+from tadc.lattice.residues import residue_of, with_residues
 from tests.lattice.support import forms, isl_form, linear_forms
 
 NAMES = ["i", "j"]
@@ -68,3 +69,18 @@ def test_box() -> None:
     assert [str(row) for row in rows] == ["i >= 0", "3 - i >= 0", "j >= 0", "1 >= 0"]
     assert rows[1].holds({"i": 3})
     assert not rows[1].holds({"i": 4})
+
+
+def test_residues():
+    """A divisibility guard and the floors over it, at every point where it holds."""
+    b = Affine.var("b")
+    for divisor in (2, 3, 5):
+        for shift in range(-4, 5):
+            residue = residue_of(Constraint((b + shift).mod(divisor), equality=True))
+            assert residue is not None
+            form = (b + shift).floordiv(divisor) * 3 - b
+            rewritten = with_residues(form, [residue])
+            for value in range(-10, 11):
+                assert residue.row.holds({"b": value}) == ((value + shift) % divisor == 0)
+                if residue.row.holds({"b": value}):
+                    assert rewritten.evaluate({"b": value}) == form.evaluate({"b": value})

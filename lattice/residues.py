@@ -1,0 +1,53 @@
+"""Divisibility guards read as residues.
+
+`(b + 1) % 2 = 0` is `b % 2 = 1`, and then `(b + 1) // 2` is `b // 2 + 1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tadc.lattice.affine import Affine, Constraint, Floor
+
+
+@dataclass(frozen=True)
+class Residue:
+    """`form % divisor = rest`; the form has no constant."""
+
+    form: Affine
+    divisor: int
+    rest: int
+
+    @property
+    def row(self) -> Constraint:
+        """The residue as an equality."""
+        return Constraint(self.form.mod(self.divisor) - self.rest, equality=True)
+
+
+def residue_of(row: Constraint) -> Residue | None:
+    """The residue that an equality `e - c*(e // c) = 0` states."""
+    if not row.equality:
+        return None
+    for atom, k in row.form.terms:
+        if not isinstance(atom, Floor) or abs(k) != atom.denominator:
+            continue
+        sign = -1 if k > 0 else 1
+        if row.form * sign + Affine.atom(atom) * atom.denominator == atom.numerator:
+            constant = atom.numerator.constant
+            return Residue(atom.numerator - constant, atom.denominator, -constant % atom.denominator)
+    return None
+
+
+def with_residues(form: Affine, residues: Sequence[Residue]) -> Affine:
+    """The form with floors that differ from a known residue's by a constant written over it."""
+
+    def known(atom: str | Floor) -> Affine | None:
+        if isinstance(atom, Floor):
+            shift = atom.numerator.constant
+            for residue in residues:
+                if atom.denominator == residue.divisor and atom.numerator - shift == residue.form:
+                    return residue.form.floordiv(residue.divisor) + (residue.rest + shift) // residue.divisor
+        return None
+
+    return form.replace(known) if residues and not form.is_linear else form
