@@ -66,11 +66,10 @@ class Pass:
         """How a pipeline spells this pass."""
         parts: list[str] = []
         for spec in dataclasses.fields(self):
-            value = getattr(self, spec.name)
+            value: Any = getattr(self, spec.name)
             default: Any = [] if spec.default is dataclasses.MISSING else spec.default
             if value != default:
-                shown = ",".join(value) if isinstance(value, list) else str(value)
-                shown = shown.lower() if isinstance(value, bool) else shown
+                shown = str(value).lower() if isinstance(value, bool) else ",".join(value)
                 parts.append(f"{spec.name.replace('_', '-')}={shown}")
         return self.argument + ("{" + " ".join(parts) + "}" if parts else "")
 
