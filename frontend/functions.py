@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-UNARY: list[str] = (
-    "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan sinh cosh tanh "
-    "asinh acosh atanh erf abs sign floor ceil sigmoid relu"
-).split()
+UNARY = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "erf"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("abs", "sign", "floor", "ceil", "sigmoid", "relu"),
+)
 BINARY = ("atan2", "pow", "max", "min")
 
 #: Functions a program may call, with their number of arguments.
