@@ -45,7 +45,7 @@ class Algebra:
         return self.terms.apply(function, below)
 
     def add(self, x: Term, y: Term) -> Term:
-        """`x + y`."""
+        """`x + y`; what is taken away is subtracted."""
         if is_const(x, 0):
             return y
         if is_const(y, 0):
@@ -55,10 +55,10 @@ class Algebra:
         match x, y:
             case Const(value=int(a)), Const(value=int(b)):
                 return self.const(a + b)
-            case _, Apply(function="neg", operands=(z,)):
-                return self.sub(x, z)
-            case Apply(function="neg", operands=(z,)), _:
-                return self.sub(y, z)
+            case _ if is_negative(y):
+                return self.sub(x, self.neg(y))
+            case _ if is_negative(x):
+                return self.sub(y, self.neg(x))
             case _:
                 return self.apply("add", x, y)
 
@@ -73,58 +73,29 @@ class Algebra:
         match x, y:
             case Const(value=int(a)), Const(value=int(b)):
                 return self.const(a - b)
-            case _, Apply(function="neg", operands=(z,)):
-                return self.add(x, z)
+            case _ if is_negative(y):
+                return self.add(x, self.neg(y))
             case _:
                 return self.apply("sub", x, y)
 
     def neg(self, x: Term) -> Term:
-        """`-x`."""
-        match x:
-            case Const():
-                return self.const(-x.value)
-            case Apply(function="neg", operands=(z,)):
-                return z
-            case Apply(function="mul", operands=(Const() as c, z)):
-                return self.mul(self.const(-c.value), z)
-            case Guard() | Select() if is_const(x.otherwise, 0):
-                return self.branch(x, self.neg(x.then))
-            case _:
-                return self.apply("neg", x)
+        """`-x`, the sign in front of the first factor."""
+        return self.mul(self.const(-1), x)
 
     def mul(self, x: Term, y: Term) -> Term:
-        """`x * y`, literals in front, signs outside, zeros outside guards."""
+        """`x * y`, one literal in front, zeros outside guards."""
         if is_const(x, 0) or is_const(y, 0):
             return self.zero
-        if is_const(x, 1):
-            return y
-        if is_const(y, 1):
-            return x
-        if is_const(x, -1):
-            return self.neg(y)
-        if is_const(y, -1):
-            return self.neg(x)
-        match x, y:
-            case Const(), Const():
-                return self.const(x.value * y.value)
-            case _, Const():
-                return self.mul(y, x)
-            case Const(), Apply(function="mul", operands=(Const() as c, z)):
-                return self.mul(self.const(x.value * c.value), z)
-            case ((Guard() | Select()), _) if is_const(x.otherwise, 0):
-                return self.branch(x, self.mul(x.then, y))
-            case _, (Guard() | Select()) if is_const(y.otherwise, 0):
-                return self.branch(y, self.mul(x, y.then))
-            case Apply(function="neg", operands=(z,)), _:
-                return self.neg(self.mul(z, y))
-            case _, Apply(function="neg", operands=(z,)):
-                return self.neg(self.mul(x, z))
-            case Apply(function="mul", operands=(Const() as c, z)), _:
-                return self.mul(c, self.mul(z, y))
-            case _, Apply(function="mul", operands=(Const() as c, z)):
-                return self.mul(c, self.mul(x, z))
-            case _:
-                return self.apply("mul", x, y)
+        for one, other in ((x, y), (y, x)):
+            if isinstance(one, Guard | Select) and is_const(one.otherwise, 0):
+                then = self.mul(one.then, other) if one is x else self.mul(other, one.then)
+                return self.branch(one, then)
+        (a, rest_x), (b, rest_y) = self.split(x), self.split(y)
+        if is_const(rest_x, 1) or is_const(rest_y, 1):
+            rest = rest_y if is_const(rest_x, 1) else rest_x
+        else:
+            rest = self.apply("mul", rest_x, rest_y)
+        return self.scaled(a * b, rest)
 
     def div(self, x: Term, y: Term) -> Term:
         """`x / y`."""
@@ -132,13 +103,52 @@ class Algebra:
             return self.zero
         if is_const(y, 1):
             return x
-        match x:
-            case Guard() | Select() if is_const(x.otherwise, 0):
-                return self.branch(x, self.div(x.then, y))
+        if isinstance(x, Guard | Select) and is_const(x.otherwise, 0):
+            return self.branch(x, self.div(x.then, y))
+        return self.apply("div", x, y)
+
+    def split(self, term: Term) -> tuple[int | float, Term]:
+        """The literal in front of a product and the rest: `-2 * x * y` is -2 and `x * y`."""
+        spine: list[Apply] = []
+        node = term
+        while isinstance(node, Apply) and node.function in ("mul", "div"):
+            spine.append(node)
+            node = node.operands[0]
+        match node:
+            case Const():
+                value, rest = node.value, self.one
             case Apply(function="neg", operands=(z,)):
-                return self.neg(self.div(z, y))
+                value, rest = -1, z
             case _:
-                return self.apply("div", x, y)
+                return 1, term
+        for product in reversed(spine):
+            other = product.operands[1]
+            if product.function == "mul":
+                rest = other if is_const(rest, 1) else self.apply("mul", rest, other)
+            else:
+                rest = self.apply("div", rest, other)
+        return value, rest
+
+    def scaled(self, value: int | float, term: Term) -> Term:
+        """`value * term` for a term without a literal in front."""
+        if value == 1:
+            return term
+        if is_const(term, 1):
+            return self.const(value)
+        spine: list[Apply] = []
+        node = term
+        while isinstance(node, Apply) and node.function in ("mul", "div"):
+            spine.append(node)
+            node = node.operands[0]
+        if value == -1:
+            node = self.const(-1) if is_const(node, 1) else self.apply("neg", node)
+        elif is_const(node, 1):
+            node = self.const(value)
+        else:
+            node = self.apply("mul", self.const(value), node)
+        for product in reversed(spine):
+            node = self.apply(product.function, node, product.operands[1])
+        return node
 
     def power(self, x: Term, n: int) -> Term:
         """`x**n`."""
@@ -195,6 +205,19 @@ class Algebra:
             return product(cotangent)
         tested = reduce(self.mul, unknown)
         return self.select("!=", tested, self.zero, product(cotangent), self.zero)
+
+
+def is_negative(term: Term) -> bool:
+    """Whether a term is written with a minus in front."""
+    while isinstance(term, Apply) and term.function in ("mul", "div"):
+        term = term.operands[0]
+    match term:
+        case Const():
+            return term.value < 0
+        case Apply(function="neg"):
+            return True
+        case _:
+            return False
 
 
 def factors(term: Term) -> list[Term]:

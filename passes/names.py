@@ -26,6 +26,7 @@ class Names:
         """Claim the first free of `wish`, `wish_1`, `wish_2`, …"""
         name = first_free(wish, self.taken)
         self.taken.add(name)
+        self.tensors.add(name)
         return name
 
     def index(self, wish: str, besides: Sequence[str]) -> str:

@@ -64,11 +64,11 @@ class _Reverse:
         self.algebra = Algebra(program.terms)
         self.types, self.shapes = program.types(), program.shapes()
         self.names = Names(program)
-        self.indices = gradient_indices(program, self.names)
         self.active = self.active_tensors()
         outputs = [d.name for d in program.outputs]
         self.cotangent_of = {} if self.unit_cotangent else {o: self.names.free("d" + o) for o in outputs}
         gradient_of = {a: self.names.free("d" + a) for a in self.wrt}
+        self.indices = gradient_indices(program, self.names)
         for definition in reversed(program.definitions):
             if definition.name in self.active:
                 self.definition(definition)

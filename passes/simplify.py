@@ -18,9 +18,8 @@ from tadc.frontend.terms import (
     Terms,
     operands,
 )
-from tadc.lattice.affine import Affine, Constraint, box
-from tadc.lattice.intervals import Interval, intervals_of, rounded, without_constant_floors
-from tadc.lattice.polyhedron import implied, irredundant, is_empty
+from tadc.lattice.affine import Affine, Constraint, Floor, box
+from tadc.lattice.polyhedron import implied, irredundant, is_empty, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.algebra import Algebra, is_const
 
@@ -44,7 +43,6 @@ class Simplifier:
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.terms)
-        self.boxes: dict[Domain, dict[str, Interval]] = {}
 
     def visit(self, term: Term, facts: Domain) -> Term:
         """The simplified term, where the facts hold; iterative, for terms may be deep."""
@@ -87,13 +85,16 @@ class Simplifier:
 
     def form(self, form: Affine, facts: Domain) -> Affine:
         """The form without floors that the facts decide."""
-        return form if form.is_linear else without_constant_floors(form, self.intervals(facts))
+        if form.is_linear:
+            return form
 
-    def intervals(self, facts: Domain) -> dict[str, Interval]:
-        """What the facts say of each index alone."""
-        if facts not in self.boxes:
-            self.boxes[facts] = intervals_of(facts)
-        return self.boxes[facts]
+        def value(atom: str | Floor) -> Affine | None:
+            if isinstance(atom, str):
+                return None
+            found = quotient(atom.numerator, atom.denominator, facts)
+            return None if found is None else Affine.const(found)
+
+        return form.replace(value)
 
     def row(self, row: Constraint, facts: Domain) -> Constraint:
         """The row without floors that the facts decide."""
@@ -149,8 +150,7 @@ class Simplifier:
         binders, domain, body = self.terms.open(term)
         if is_empty((*facts, *domain)):
             return self.algebra.zero
-        box = self.intervals(facts)
-        rows = tuple(irredundant([rounded(self.row(c, facts), binders, box) for c in domain], facts))
+        rows = tuple(irredundant([tightened(self.row(c, facts), facts) for c in domain], facts))
         body = self.visit(body, facts + rows)
         if is_const(body, 0) and term.kind == "sum":
             return self.algebra.zero

@@ -26,8 +26,8 @@ func.func @f(%x: tensor<3xf64> {tad.name = "x"}) -> (tensor<3xf64> {tad.name = "
 // CHECK-NEXT:         %cst = arith.constant 2.000000e+00 : f64
 // CHECK-NEXT:         %1 = tad.read %h[%i_0] : tensor<3xf64>
 // CHECK-NEXT:         %2 = tad.read %df[%i_0] : tensor<3xf64>
-// CHECK-NEXT:         %3 = arith.mulf %2, %1 : f64
-// CHECK-NEXT:         %4 = arith.mulf %cst, %3 : f64
+// CHECK-NEXT:         %3 = arith.mulf %cst, %2 : f64
+// CHECK-NEXT:         %4 = arith.mulf %3, %1 : f64
 // CHECK-NEXT:         tad.yield %4 : f64
 // CHECK-NEXT:       }
 // CHECK-NEXT:       tad.yield %0 : f64
