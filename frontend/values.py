@@ -20,6 +20,7 @@ from tadc.frontend.sizes import Sizes
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.polyhedron import cleared
 
 #: The most conditions of one `if`; each `!=` makes a guard of its own below the others.
 MAX_CONDITIONS = 100
@@ -210,7 +211,9 @@ class ValueReader:
         if len(lows) + len(highs) < len(lower) + len(upper):
             return None, context.bind(key, None)
         rows = [variable - form for form in lows] + [form - variable for form in highs]
-        return [at_least_zero(row) for row in rows], context.bind_between(key, lows, highs)
+        # `k <= i // 2` is kept as `2*k <= i`: one form for a domain, however its bounds are written.
+        domain = [cleared(at_least_zero(row)) for row in rows]
+        return domain, context.bind_between(key, lows, highs)
 
     def _size(self, node: syntax.Reduce, position: int, outside: Setting) -> int | None:
         spec = node.indices[position]

@@ -90,6 +90,14 @@ def without_floor(row: Constraint, atom: Floor) -> Constraint | None:
     return Constraint(rest.floordiv(-k) * atom.denominator + (atom.denominator - 1) - atom.numerator)
 
 
+def cleared(row: Constraint) -> Constraint:
+    """A row with one floor, a unit of it, as the same row without."""
+    floors = [(atom, k) for atom, k in row.form.terms if isinstance(atom, Floor)]
+    if len(floors) != 1 or abs(floors[0][1]) != 1:
+        return row
+    return without_floor(row, floors[0][0]) or row
+
+
 @lru_cache(maxsize=1 << 10)
 def _system(facts: tuple[Constraint, ...]) -> System:
     return System(facts)
