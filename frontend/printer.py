@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.print_index import (
     ATOM,
@@ -56,7 +57,7 @@ def print_program(program: Program) -> str:
     if lines and program.definitions:
         lines.append("")
     tensors = frozenset(program.shapes())
-    lines += [_head(d) + term_text(d.body, d.indices, d.shape, tensors) for d in program.definitions]
+    lines += [wrapped(_head(d) + term_text(d.body, d.indices, d.shape, tensors)) for d in program.definitions]
     return "".join([line + "\n" for line in lines])
 
 

@@ -120,6 +120,13 @@ def _convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
             f"`{parameter.name}` cannot be read as an array",
             notes=[f"NumPy says: {error}", declared(parameter)],
         )
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return Diagnostic(
+            "TAD0504",
+            f"`{parameter.name}` has masked elements, which have no value",
+            notes=[declared(parameter)],
+            helps=["fill them: write `x.filled(0)`"],
+        )
     problem = _check_dtype(parameter, array, value, typed) or _check_shape(parameter, array)
     if problem:
         return problem

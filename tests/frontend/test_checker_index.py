@@ -185,9 +185,9 @@ def test_conditions_become_rows(condition: str, row: str) -> None:
 def test_not_equal_swaps_the_branches() -> None:
     swapped = printed("x: f64[9]\nf[i, j: 9] = if {i != j} then (x[i]) else (x[j])")
     assert swapped == "f[i, j] = if {i = j} then (x[j]) else (x[i])"
-    both = printed("x: f64[9]\nf[i, j: 9] = if {i >= 3 and i != j and i != 4} then (x[i]) else (x[j])")
-    inner = "if {i = j} then (x[j]) else (if {i = 4} then (x[j]) else (x[i]))"
-    assert both == f"f[i, j] = if {{i >= 3}} then ({inner}) else (x[j])"
+    both = printed("x: f64[9]\nf[i, j: 9] = if {i >= 3 and i != j and i != 4} then (x[i]) else (2)")
+    inner = "if {i = j} then (2) else (if {i = 4} then (2) else (x[i]))"
+    assert both == f"f[i, j] = if {{i >= 3}} then ({inner}) else (2)"
 
 
 @pytest.mark.parametrize(

@@ -171,3 +171,66 @@ def test_import_is_cheap():
 
     program = "import sys, tadc; assert not [m for m in sys.modules if 'mlir' in m.lower() or m == 'numpy']"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_masked_and_broadcast_arrays():
+    """A masked element has no value, and an output has a place for each element."""
+    f = tadc.function("x: f64[3]; f[i] = 2*x[i]")
+    with pytest.raises(tadc.ArgumentError, match="masked elements"):
+        f(np.ma.masked_array(X, mask=[False, True, False]))
+    np.testing.assert_array_equal(f(np.ma.masked_array(X, mask=False)), 2 * X)
+    with pytest.raises(tadc.ArgumentError, match="several elements in one place"):
+        f(X, out=np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,)))
+
+
+def test_pickle_and_copy():
+    """A function travels as its text; what a derivative's names stand for goes with it."""
+    import copy
+    import pickle
+
+    g = tadc.vjp(tadc.function("x: f64[4]; f[i: 3] = x[i + 1]**2"))
+    for other in (pickle.loads(pickle.dumps(g)), copy.deepcopy(g)):
+        assert other.cotangents == {"f": "df"}
+        assert other.gradients == {"x": "dx"}
+        np.testing.assert_array_equal(other(np.ones(4), np.ones(3)), [0, 2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("function", (None,)),
+        ("vjp", ("x",)),
+        ("vjp", (tadc.function(TEXT), 3)),
+        ("vjp", (tadc.function(TEXT), ["x", 3])),
+        ("compile", (tadc.function(TEXT), None)),
+    ],
+)
+def test_wrong_types(name, arguments):
+    with pytest.raises(TypeError, match=r"not|has"):
+        getattr(tadc, name)(*arguments)
+
+
+def test_stages_of_a_derivative(f):
+    """The delta is there before it is cancelled."""
+    low = tadc.vjp(f).lower()
+    assert "==" in low.as_text("diff")
+    assert "==" not in low.as_text("cancel")
+
+
+def test_names_that_python_uses():
+    f = tadc.function("self: f64; args: f64; kwargs: f64; count = self + args * kwargs; index = self")
+    r = f(self=1, args=2, kwargs=3)
+    assert r.count == 7
+    assert r.index == 1
+
+
+def test_no_elements_in_any_dimension():
+    f = tadc.function("x: f64[3, 0]; y: f64[0, 2, 3]; f[i] = sum{j} (x[i, j]) + 1; g[i, j] = x[i, j]")
+    r = f(np.zeros((3, 0)), np.zeros((0, 2, 3)))
+    np.testing.assert_array_equal(r.f, np.ones(3))
+    assert r.g.shape == (3, 0)
+    assert tadc.vjp(f)(np.zeros((3, 0)), np.zeros((0, 2, 3)), np.ones(3), np.zeros((3, 0))).dy.shape == (
+        0,
+        2,
+        3,
+    )
