@@ -120,7 +120,7 @@ def _convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
             f"`{parameter.name}` cannot be read as an array",
             notes=[f"NumPy says: {error}", declared(parameter)],
         )
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if _is_masked(value):
         return Diagnostic(
             "TAD0504",
             f"`{parameter.name}` has masked elements, which have no value",
@@ -139,6 +139,11 @@ def _convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
             notes=["the largest f32 is 3.4028235e+38", declared(parameter)],
         )
     return result
+
+
+def _is_masked(value: Any) -> bool:
+    mask: Any = getattr(value, "mask", None)
+    return mask is not None and hasattr(value, "filled") and bool(np.any(mask))
 
 
 def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) -> Diagnostic | None:
