@@ -117,6 +117,11 @@ class Simplifier:
                 return x
             case "neg", [Apply(function="neg", operands=(x,))]:
                 return x
+            case (("add" | "sub"), [Guard() as x, Guard() as y]) if (
+                x.conditions == y.conditions and is_const(x.otherwise, 0) and is_const(y.otherwise, 0)
+            ):
+                then = self.terms.apply(term.function, [x.then, y.then], term.span)
+                return self.algebra.guard(x.conditions, then, self.algebra.zero)
             case "neg", [Const() as c]:
                 return self.terms.const(-c.value, term.span)
             case _:
