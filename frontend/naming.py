@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from tadc.frontend.functions import ALIASES, FUNCTIONS
+from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS
 
 #: Words that name nothing of a program.
 RESERVED = frozenset(
     {"pi", "size", "out", "let", "if", "then", "else", "and", "select", "f32", "f64"}
-    | {"sum", "prod", "logsumexp"}
+    | set(REDUCTIONS)
     | set(FUNCTIONS)
     | set(ALIASES)
 )
