@@ -24,3 +24,9 @@ def place_of(location: Any) -> Place | None:
     if isinstance(location, ir.FusedLoc):
         return next((p for p in map(place_of, location.locations) if p), None)
     return None
+
+
+def unnamed(location: Any) -> Any:
+    """A location without the name that it carries."""
+    location = location.maybe_downcast() if hasattr(location, "maybe_downcast") else location
+    return unnamed(location.child_loc) if isinstance(location, ir.NameLoc) else location

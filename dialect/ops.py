@@ -4,6 +4,7 @@ Scalar work is upstream `arith` and `math`; indexing and control are ours:
 
     tad.map       a tensor: the element at the block arguments is what the body yields
     tad.sum       the sum of what the body yields over an integer set
+    tad.reduce    the same for a product, a maximum, a minimum, a logarithm of a sum of exponentials
     tad.guard     one of two regions, chosen by an integer set; lazy
     tad.read      an element of a tensor at an affine map of indices
     tad.index     an affine (floordiv, mod) function of indices as an index
@@ -22,12 +23,16 @@ from typing import Any
 
 from tadc.dialect.index_maps import NotAffine, parse_map, parse_set
 from tadc.dialect.mlir import LOCK, ext, ir
+from tadc.frontend.functions import REDUCTIONS
 from tadc.lattice.affine import box
 
 #: Functions of `tad.apply`, with their number of operands.
 SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
 
-REGION_OPS = ("tad.map", "tad.sum", "tad.guard")
+#: Kinds of `tad.reduce`; a sum is an op of its own.
+KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")
+
+REGION_OPS = ("tad.map", "tad.sum", "tad.reduce", "tad.guard")
 
 
 class Tad(ext.Dialect, name="tad"):
@@ -96,6 +101,16 @@ def check_set(op: Any, attribute: ir.Attribute, dims: int | None, symbols: int) 
     return True
 
 
+def check_reduction(op: Any, type: ir.Type, domain: ir.Attribute, body: ir.Region) -> bool:
+    """A float over a set that binds the region's arguments, its symbols the op's operands."""
+    if not check_float(op, type) or not check_set(op, domain, None, len(op.operation.operands)):
+        return False
+    dims = parse_set(str(domain)).dims
+    if not dims:
+        return error(op, "must bind at least one index")
+    return check_region(op, body, dims)
+
+
 def affine(verifier: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """Make NotAffine an error of the op."""
 
@@ -144,13 +159,24 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
     @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
-        outer = len(self.operation.operands)
-        if not check_float(self, self.total.type) or not check_set(self, self.domain, None, outer):
-            return False
-        dims = parse_set(str(self.domain)).dims
-        if not dims:
-            return error(self, "must bind at least one index")
-        return check_region(self, self.body, dims)
+        return check_reduction(self, self.total.type, self.domain, self.body)
+
+
+class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
+    """Another reduction of `REDUCTIONS`, which says what it gives where the domain is empty."""
+
+    value: ext.Result[Any]
+    outer: Sequence[ext.Operand[ir.IndexType]]
+    kind: ir.StringAttr
+    domain: ir.IntegerSetAttr
+    body: ext.Region
+
+    @affine
+    def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
+        if self.kind.value not in KINDS:
+            return error(self, f"unknown kind '{self.kind.value}'; has: {', '.join(KINDS)}")
+        return check_reduction(self, self.value.type, self.domain, self.body)
 
 
 class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
@@ -262,5 +288,5 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
         return True
 
 
-for _op in (SumOp, GuardOp, ReadOp, IndexOp, ApplyOp):
+for _op in (SumOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp):
     trailing_variadic(_op)

@@ -13,7 +13,8 @@ from typing import Any
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
-from tadc.frontend.naming import RESERVED, first_free, is_legal
+from tadc.frontend.lexer import RESERVED
+from tadc.frontend.naming import first_free, is_legal
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.lattice.affine import Affine
 

@@ -122,7 +122,7 @@ class RegionReader:
             case "tad.apply":
                 below = [self.term(v) for v in operation.operands]
                 return self.terms.apply(ir.StringAttr(operation.attributes["fn"]).value, below, place)
-            case "tad.sum":
+            case "tad.sum" | "tad.reduce":
                 return self.reduce(operation, place)
             case "tad.guard":
                 found = parse_set(str(operation.attributes["where"]))
@@ -134,7 +134,7 @@ class RegionReader:
                 raise UnsupportedIR(f"'{operation.name}' cannot stand here", operation.location)
 
     def reduce(self, operation: Any, place: Place | None) -> Term:
-        """Read a sum."""
+        """Read a sum or another reduction."""
         found = parse_set(str(operation.attributes["domain"]))
         block = operation.regions[0].blocks[0]
         binders = [self.terms.fresh("s") for _ in block.arguments]
@@ -144,7 +144,8 @@ class RegionReader:
         mapping |= {f"s{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
         rows = [c.substitute(mapping) for c in found.constraints]
         hints = [name_of(a.location) for a in block.arguments]
-        return self.terms.reduce(binders, rows, self.region(block), hints=hints, span=place)
+        kind = "sum" if operation.name == "tad.sum" else ir.StringAttr(operation.attributes["kind"]).value
+        return self.terms.reduce(binders, rows, self.region(block), kind=kind, hints=hints, span=place)
 
     def select(self, operation: Any, place: Place | None) -> Term:
         """Read a choice by value."""

@@ -5,8 +5,12 @@
         %1 = tad.read %a[%i, %j + %k] : tensor<3x8xf64>
         tad.yield %1 : f64
       }
+      %m = tad.reduce "max" (%k) in {0 <= %k <= 4} -> f64 {
+        %1 = tad.read %a[%i, %k] : tensor<3x8xf64>
+        tad.yield %1 : f64
+      }
       %2 = tad.guard where {%i == 2} -> f64 {
-        tad.yield %0 : f64
+        tad.yield %m : f64
       } else {
         %3 = tad.index %i + %j floordiv 2 : index
         %4 = tad.value_of %3 : f64

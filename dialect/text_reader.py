@@ -100,6 +100,11 @@ class _Reader(Cursor):
         self.open(op, binders, places)
         self.region(op, self.close)
 
+    def reduce_op(self, op: _Op) -> None:
+        kind = self.expect_kind("string", 'a kind such as `"max"`')
+        op.give("kind", kind.text, kind)
+        self.sum_op(op)
+
     def guard(self, op: _Op) -> None:
         space = self.space(None)
         self.expect("where")
@@ -315,6 +320,7 @@ class _Reader(Cursor):
 OPS: dict[str, Callable[[_Reader, _Op], None]] = {
     "tad.map": _Reader.map,
     "tad.sum": _Reader.sum_op,
+    "tad.reduce": _Reader.reduce_op,
     "tad.guard": _Reader.guard,
     "tad.read": _Reader.read_op,
     "tad.index": _Reader.index_op,

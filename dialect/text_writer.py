@@ -115,6 +115,7 @@ class _Writer:
         self.writers: dict[str, Callable[[_Op], None]] = {
             "tad.map": self.map,
             "tad.sum": self.sum_op,
+            "tad.reduce": self.reduce_op,
             "tad.guard": self.guard,
             "tad.read": self.read,
             "tad.index": self.index,
@@ -162,11 +163,16 @@ class _Writer:
             head += f" in {domain if rows is None else rows}"
         self.open(op, head, body)
 
-    def sum_op(self, op: _Op) -> None:
+    def sum_op(self, op: _Op, kind: str = "") -> None:
         binders, names, body = self.region(op)
         op.check_indices()
         outer, domain = self.domain(op.take("domain"), op.operands, names)
-        self.open(op, f"({', '.join(binders)}) {outer}in {domain}", body)
+        self.open(op, f"{kind}({', '.join(binders)}) {outer}in {domain}", body)
+
+    def reduce_op(self, op: _Op) -> None:
+        kind = op.take("kind")
+        op.check(kind.startswith('"'))
+        self.sum_op(op, f"{kind} ")
 
     def guard(self, op: _Op) -> None:
         op.check(len(op.regions) == 2)

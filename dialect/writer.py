@@ -199,9 +199,10 @@ class _Writer:
         outer = [n for n in _in_order([c.form for c in term.domain]) if n not in term.binders]
         domain = set_attribute(term.domain, term.binders, self.context, outer)
         values = [scope.index(n) for n in outer]
-        operation = self.create(
-            "tad.sum", self.types[type], values, {"domain": domain}, scope.point, regions=1
-        )
+        attributes, name = {"domain": domain}, "tad.sum"
+        if term.kind != "sum":
+            attributes, name = {"kind": ir.StringAttr.get(term.kind), **attributes}, "tad.reduce"
+        operation = self.create(name, self.types[type], values, attributes, scope.point, regions=1)
         inner = self.region(operation, 0, scope, term.binders, term.hints)
         self.body(term.body, type, inner)
         return operation

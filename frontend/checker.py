@@ -111,7 +111,7 @@ class _Checker:
         context = Context()
         for spec, size in zip(statement.indices, sizes, strict=True):
             context = context.bind(spec.name, size)
-        indices = {spec.name: Index(spec.name, spec.name, is_sum=False) for spec in statement.indices}
+        indices = {spec.name: Index(spec.name, spec.name) for spec in statement.indices}
         reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses)
         value = reader.read(statement.body, Setting(Scope(statement.name, head, indices), context))
         shape = tuple(size for size in sizes if size is not None)
@@ -174,7 +174,7 @@ class _Checker:
         try:
             if spec.name in self.names.sites:
                 raise Rejected
-            return inferred_size(spec.name, spec.span, uses.own[spec.name], self.reporter.text, is_sum=False)
+            return inferred_size(spec.name, spec.span, uses.own[spec.name], self.reporter.text)
         except Rejected as problem:
             self.reporter.add(problem)
             return None

@@ -40,7 +40,6 @@ CODES: dict[str, str] = {
     "TAD0310": "not a divisor of an index expression",
     "TAD0311": "floor division of values",
     "TAD0312": "a read with too many cases to prove",
-    "TAD0313": "a reduction that is not supported yet",
     "TAD0314": "an `if` with too many conditions",
     # Differentiation.
     "TAD0401": "a name that one cannot differentiate by",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tadc.frontend import syntax
 from tadc.frontend.cursor import Cursor, SyntaxStop, describe
 from tadc.frontend.diagnostics import Label
-from tadc.frontend.functions import ALIASES, FUNCTIONS, RELATIONS
+from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import RESERVED, Token
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import closest, did_you_mean
@@ -13,8 +13,6 @@ from tadc.frontend.syntax import Expr
 
 #: Binary operators by how tightly they bind; `**` binds tighter than a sign and is apart.
 PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
-#: What a reduction may compute, before `{`.
-REDUCTIONS = ("sum", "max", "min", "prod", "logsumexp")
 
 
 class ExpressionParser(Cursor):
@@ -177,7 +175,7 @@ class ExpressionParser(Cursor):
         elif under.kind == "^":
             self.unexpected("`_` and the lower bound", [f"write both bounds: `{kind}{{k}}_0^4 (…)`"])
         if self.peek().kind != "(":
-            self.unexpected("`(`", [f"what is summed stands in parentheses: `{kind}{{k}} (…)`"])
+            self.unexpected("`(`", [f"its body stands in parentheses: `{kind}{{k}} (…)`"])
         body = self._group()
         return syntax.Reduce(self.since(token.start), kind, tuple(specs), lower, upper, body)
 

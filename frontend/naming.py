@@ -5,16 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
-from tadc.frontend.functions import ALIASES, FUNCTIONS
-
-#: Words that name nothing of a program.
-RESERVED = frozenset(
-    {"pi", "size", "out", "let", "if", "then", "else", "and", "select", "f32", "f64"}
-    | {"sum", "prod", "logsumexp"}
-    | set(FUNCTIONS)
-    | set(ALIASES)
-)
-
 _LEGAL = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 

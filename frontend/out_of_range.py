@@ -113,9 +113,9 @@ def _other_range(access: Access, excess: int, past: bool) -> list[str]:
     scope, context = access.scope, access.context
     if joined(access.form, context)[0] or not access.form.is_linear:
         return []
-    sums = [index for index in scope.indices.values() if index.is_sum]
-    others = [index for index in scope.indices.values() if not index.is_sum]
-    for index in (*reversed(sums), *reversed(others)):
+    bound = [index for index in scope.indices.values() if index.kind]
+    others = [index for index in scope.indices.values() if not index.kind]
+    for index in (*reversed(bound), *reversed(others)):
         factor = access.form.coefficient(index.key)
         if not factor:
             continue
@@ -124,8 +124,8 @@ def _other_range(access: Access, excess: int, past: bool) -> list[str]:
         if high - by < low:
             continue
         at_end = (factor > 0) == past
-        if index.is_sum:
-            which = "the sum" if len(sums) == 1 else f"the sum over `{index.name}`"
+        if index.kind:
+            which = f"the {index.kind}" + (f" over `{index.name}`" if len(bound) > 1 else "")
             return [f"let {which} {'end' if at_end else 'start'} at {high - by if at_end else low + by}"]
         if past and factor > 0:
             return [f"state the range `{index.name}: {high - by + 1}`"]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.print_index import (
@@ -35,14 +36,6 @@ _INFIX = {
     "div": (" / ", PRODUCT, PRODUCT, SIGN),
     "mod": (" % ", PRODUCT, PRODUCT, SIGN),
     "pow": ("**", POWER, ATOM, SIGN),
-}
-#: What a reduction over no point gives.
-_NEUTRAL = {
-    "sum": "0",
-    "prod": "1",
-    "max": "-(1 / 0)",
-    "min": "1 / 0",
-    "logsumexp": "-(1 / 0)",
 }
 
 
@@ -195,19 +188,19 @@ def _reduce(term: Reduce, scope: _Scope) -> list[_Item]:
     binders = [str(inner.names[name]) for name in term.binders]
     rows = inner.rows(term.domain)
     nest = loop_nest(binders, rows, scope.facts)
-    nothing = f") else ({_NEUTRAL[term.kind]})"
-    opening: list[str] = []
-    closing: list[str] = []
+    nothing = _Job(Const(REDUCTIONS[term.kind]), SUM, scope)
+    opening: list[_Item] = []
+    closing: list[_Item] = []
     if nest.outside:
         opening.append(f"if {{{conditions_text(nest.outside)}}} then (")
-        closing.append(nothing)
+        closing += [")", nothing, ") else ("]
     for level in nest.levels:
         lower, upper = lower_text(level.lower), upper_text(level.upper)
         opening.append(f"{term.kind}{{{level.name}}}_{lower}^{upper} (")
         closing.append(")")
     if nest.inside:
         opening.append(f"if {{{conditions_text(nest.inside)}}} then (")
-        closing.append(nothing)
+        closing += [")", nothing, ") else ("]
     return [*opening, _Job(term.body, SUM, inner.knowing(rows)), *reversed(closing)]
 
 

@@ -90,8 +90,8 @@ def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
             return ()
 
 
-def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str], *, is_sum: bool) -> int:
-    """The size of an index without a stated range.
+def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str], kind: str = "") -> int:
+    """The size of an index without a stated range, of a reduction where its `kind` is given.
 
     Raises Rejected where there is none or several, silently if the reads that would tell are rejected.
     """
@@ -99,12 +99,12 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
     for candidate in uses.candidates:
         first.setdefault(candidate.size, candidate)
     if len(first) > 1:
-        raise Rejected(_disagreement(name, span, list(first.values()), text, is_sum))
+        raise Rejected(_disagreement(name, span, list(first.values()), text, kind))
     if first:
         return next(iter(first))
     if uses.excused:
         raise Rejected
-    how = f"`sum{{{name}}}_0^4 (…)` or `sum{{{name}: 5}} (…)`" if is_sum else f"`{name}: 5`"
+    how = f"`{kind}{{{name}}}_0^4 (…)` or `{kind}{{{name}: 5}} (…)`" if kind else f"`{name}: 5`"
     raise Rejected(
         error(
             "TAD0306",
@@ -120,11 +120,11 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
 
 
 def _disagreement(
-    name: str, span: Span, found: list[Candidate], text: Callable[[Span], str], is_sum: bool
+    name: str, span: Span, found: list[Candidate], text: Callable[[Span], str], kind: str
 ) -> Diagnostic:
     # The least is in range for every one of the reads.
     size = min(candidate.size for candidate in found)
-    stated = f"sum{{{name}}}_0^{size - 1} (…)" if is_sum and size else f"{name}: {size}"
+    stated = f"{kind}{{{name}}}_0^{size - 1} (…)" if kind and size else f"{name}: {size}"
     count = "two" if len(found) == 2 else str(len(found))
     return error(
         "TAD0305",

@@ -38,11 +38,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Index:
-    """An index in scope. `key` names it in index forms, unlike any index that it shadows."""
+    """An index in scope. `key` names it in index forms, unlike any index that it shadows.
+
+    `kind` is that of the reduction that binds it, empty for an index of the head.
+    """
 
     name: str
     key: str
-    is_sum: bool
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Scope:
 
     def binds(self) -> str:
         """What the head binds, for messages."""
-        own = [f"`{name}`" for name, index in self.indices.items() if not index.is_sum]
+        own = [f"`{name}`" for name, index in self.indices.items() if not index.kind]
         return f"binds only {', '.join(own)}" if own else "binds no index"
 
 

@@ -72,7 +72,7 @@ class Apply(Term):
 
 @dataclass(eq=False, slots=True)
 class Reduce(Term):
-    """The sum (`kind`) of `body` over the integer points of `domain`.
+    """The reduction (`kind`, one of `REDUCTIONS`) of `body` over the integer points of `domain`.
 
     `binders`, outermost first, are canonical names; `hints` the names to print.
     """

@@ -167,15 +167,10 @@ class ValueReader:
             return self._number(form.constant, node.span)
         return Value(self.terms.index(form, node.span), form)
 
-    # -- sums and choices ------------------------------------------------------------------
+    # -- reductions and choices ------------------------------------------------------------
 
     def _reduce(self, node: syntax.Reduce, setting: Setting) -> Value | None:
-        """Read a sum: all indices of one `sum{…}` make one node."""
-        if node.kind != "sum":
-            span = Span(node.span.start, node.span.start + len(node.kind))
-            self.reporter.add(
-                error("TAD0313", f"`{node.kind}{{…}}` is not supported yet", span, "only `sum` is")
-            )
+        """Read a reduction: all indices of one `sum{…}` make one node."""
         legal = check_binders(node.indices, self.names, self.reporter, owner="")
         indices, context = dict(setting.scope.indices), setting.context
         keys: list[str] = []
@@ -188,25 +183,27 @@ class ValueReader:
             keys.append(key)
             domain += rows or []
             indices.pop(spec.name, None)
-            indices[spec.name] = Index(spec.name, key, is_sum=True)
+            indices[spec.name] = Index(spec.name, key, node.kind)
         body = self.read(node.body, Setting(replace(setting.scope, indices=indices), context))
-        if body is None or not legal or node.kind != "sum":
+        if body is None or not legal:
             return None
         hints = [spec.name for spec in node.indices]
-        return Value(self.terms.reduce(keys, domain, body.term, hints=hints, span=node.span))
+        term = self.terms.reduce(keys, domain, body.term, kind=node.kind, hints=hints, span=node.span)
+        return Value(term)
 
     def _range(
         self, node: syntax.Reduce, position: int, key: str, outside: Setting, context: Context
     ) -> tuple[list[Constraint] | None, Context]:
-        """Bind one index of a sum to its range: the rows of the domain, None if that is rejected."""
+        """Bind one index of a reduction to its range: the rows of the domain, None if that is rejected."""
         variable = Affine.var(key)
         if not node.lower:
             size = self._size(node, position, outside)
             if size is None:
                 return None, context.bind(key, None)
             return [at_least_zero(variable), at_least_zero(size - 1 - variable)], context.bind(key, size)
-        lower = [self.reads.form(e, "bound of the sum", outside) for e in node.lower]
-        upper = [self.reads.form(e, "bound of the sum", outside) for e in node.upper]
+        what = f"bound of the {node.kind}"
+        lower = [self.reads.form(e, what, outside) for e in node.lower]
+        upper = [self.reads.form(e, what, outside) for e in node.upper]
         lows, highs = [f for f in lower if f is not None], [f for f in upper if f is not None]
         if len(lows) + len(highs) < len(lower) + len(upper):
             return None, context.bind(key, None)
@@ -223,7 +220,7 @@ class ValueReader:
             if spec.size is not None:
                 return self.sizes.resolve(spec.size, outside.scope.indices)
             uses = self.uses.of_sum(node)[position]
-            return inferred_size(spec.name, spec.span, uses, self.reporter.text, is_sum=True)
+            return inferred_size(spec.name, spec.span, uses, self.reporter.text, node.kind)
         except Rejected as problem:
             self.reporter.add(problem)
             return None

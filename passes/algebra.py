@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -180,13 +181,21 @@ class Algebra:
         """Choose by value."""
         return then if then is otherwise else self.terms.select(relation, lhs, rhs, then, otherwise)
 
+    def neutral(self, kind: str) -> Const:
+        """What a reduction over no point gives."""
+        return self.terms.const(REDUCTIONS[kind])
+
     def sum(self, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()) -> Term:
-        """The sum over a domain; over no index, its one term where the domain holds."""
-        if is_const(body, 0):
-            return self.zero
+        """The sum over a domain."""
+        return self.zero if is_const(body, 0) else self.reduction("sum", binders, domain, body, hints)
+
+    def reduction(
+        self, kind: str, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()
+    ) -> Term:
+        """A reduction over a domain; over no index, its one element where the domain holds."""
         if not binders:
-            return self.guard(domain, body, self.zero)
-        return self.terms.reduce(binders, domain, body, hints=hints or ("",) * len(binders))
+            return self.guard(domain, body, self.neutral(kind))
+        return self.terms.reduce(binders, domain, body, kind=kind, hints=hints or ("",) * len(binders))
 
     def masked(
         self, cotangent: Term, product: Callable[[Term], Term], nonzero: frozenset[Term] = frozenset()

@@ -20,7 +20,7 @@ from tadc.passes.algebra import Algebra, is_const
 
 
 def cancel_program(program: Program) -> Program:
-    """The program with no equality left in the domain of a sum."""
+    """The program with no equality left in the domain of a sum or another reduction."""
     definitions = tuple(_cancel_definition(program, d) for d in program.definitions)
     return replace(program, definitions=definitions)
 
@@ -78,23 +78,30 @@ class Canceller:
                 return self.terms.rebuild(term, [self.visit(t, facts) for t in operands(term)])
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
-        """Solve the equalities of a sum and of the guards that are its body."""
+        """Solve the equalities of a reduction and, for a sum, of the guards that are its body.
+
+        The solutions are the points of the domain, each once, so that this holds for every kind.
+        """
         binders, domain, body = self.terms.open(term)
         body = self.visit(body, facts + domain)
         rows = list(domain)
-        while isinstance(body, Guard) and is_const(body.otherwise, 0):
+        while term.kind == "sum" and isinstance(body, Guard) and is_const(body.otherwise, 0):
             rows += body.conditions
             body = body.then
         if len(rows) == len(domain) and not any(c.equality for c in rows):
-            return self.terms.reduce(binders, rows, body, hints=term.hints, span=term.span)
+            return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
         solution = solve(binders, rows, facts, self.terms.fresh)
+        neutral = self.algebra.neutral(term.kind)
         if solution is None:
-            return self.algebra.zero
+            return neutral
         spoken = dict(zip(binders, term.hints, strict=True))
         hints = [spoken.get(z) or f"z{n}" for n, z in enumerate(reversed(solution.kernel))][::-1]
         body = substitute_solution(self.terms, body, solution)
-        inner = self.algebra.sum(solution.kernel, solution.domain, body, hints)
-        return self.algebra.guard(solution.guards, inner, self.algebra.zero)
+        if term.kind == "sum":
+            inner = self.algebra.sum(solution.kernel, solution.domain, body, hints)
+        else:
+            inner = self.algebra.reduction(term.kind, solution.kernel, solution.domain, body, hints)
+        return self.algebra.guard(solution.guards, inner, neutral)
 
 
 def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:

@@ -10,10 +10,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.loops import buffers_of, maps_of, memref_of, scalars_above, store_element, symbol_of
-from tadc.passes.lower_body import BodyLowering, unnamed
+from tadc.passes.lower_body import BodyLowering
 
 BLOCK_SIZE = 256
 

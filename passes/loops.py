@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.lattice.affine import Affine
-from tadc.passes.lower_body import BodyLowering, box_rows, unnamed
+from tadc.passes.lower_body import BodyLowering, box_rows
 
 
 def memref_of(tensor: Any) -> Any:

@@ -7,17 +7,17 @@ that the loops around them imply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.index_maps import map_attribute, parse_map, parse_set
+from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import EliminationLimit, Level, Unbounded
-from tadc.lattice.nest import loop_nest
+from tadc.passes.lower_reductions import lower_reduction
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 
 
@@ -105,8 +105,8 @@ class BodyLowering:
         name = op.name
         if name == "tad.index":
             self.forms[op.results[0]] = self.subscripts(op, op.operands)[0]
-        elif name == "tad.sum":
-            self.values[op.results[0]] = self.sum(op, facts, point)
+        elif name in ("tad.sum", "tad.reduce"):
+            self.values[op.results[0]] = lower_reduction(self, op, facts, point)
         elif name == "tad.guard":
             self.values[op.results[0]] = self.guard(op, facts, point)
         elif name == "tad.read":
@@ -213,85 +213,6 @@ class BodyLowering:
             result = self.create("arith.constant", [truth], [], point, value).results[0]
         return result
 
-    # -- sums ----------------------------------------------------------------------------------
-
-    def sum(self, op: Any, facts: Domain, point: Any) -> Any:
-        """A loop nest that carries the total; terms are added in lexicographic order."""
-        found = parse_set(str(op.attributes["domain"]))
-        names = [f"d{i}" for i in range(found.dims)]
-        mapping = {f"s{i}": self.forms[v] for i, v in enumerate(op.operands)}
-        rows = [c.substitute(mapping) for c in found.constraints]
-        try:
-            nest = loop_nest(names, rows, facts)
-        except Unbounded:
-            raise UnsupportedIR("'tad.sum' over an unbounded domain", op.location) from None
-        except EliminationLimit as limit:
-            raise UnsupportedIR(f"the bounds of 'tad.sum' are too many: {limit}", op.location) from None
-        type = op.results[0].type
-        block = op.regions[0].blocks[0]
-
-        def innermost(values: list[Any], bound: dict[str, Affine], at: Any) -> list[Any]:
-            for argument, name in zip(block.arguments, names, strict=True):
-                self.forms[argument] = bound[name]
-            inside = facts + tuple(c.substitute(bound) for c in rows)
-            guards = tuple(c.substitute(bound) for c in nest.inside)
-
-            def add(then: Any) -> list[Any]:
-                element = self.region(block, inside, then)
-                return [self.create("arith.addf", [type], [values[0], element], then).results[0]]
-
-            return self.where(guards, [type], add, values, at)
-
-        places = dict(zip(names, (a.location for a in block.arguments), strict=True))
-        zero = self.constant(type, 0.0, point)
-
-        def loops(at: Any) -> list[Any]:
-            return self.nest(nest.levels, {}, [zero], innermost, at, places)
-
-        return self.where(nest.outside, [type], loops, [zero], point)[0]
-
-    def where(
-        self,
-        rows: Domain,
-        types: Sequence[Any],
-        then: Callable[[Any], list[Any]],
-        otherwise: list[Any],
-        point: Any,
-    ) -> list[Any]:
-        """What `then` makes where all rows hold, else the values given."""
-        if not rows:
-            return then(point)
-        return self.choose(self.holds(rows, point), types, then, lambda at: otherwise, point)
-
-    def nest(
-        self,
-        levels: Sequence[Level],
-        bound: dict[str, Affine],
-        carried: list[Any],
-        innermost: Callable[[list[Any], dict[str, Affine], Any], list[Any]],
-        point: Any,
-        places: Mapping[str, Any],
-    ) -> list[Any]:
-        """Loops over levels, outermost first, that carry values; what they carry at the end."""
-        if not levels:
-            return innermost(carried, bound, point)
-        level = levels[0]
-        lower = [b.ceil().substitute(bound) for b in level.lower]
-        upper = [b.floor().substitute(bound) + 1 for b in level.upper]
-        start = self.affine(lower, point, "affine.max")
-        stop = self.affine(upper, point, "affine.min")
-        step = self.constant(self.index_type, 1, point)
-        types = [v.type for v in carried]
-        loop = self.create("scf.for", types, [start, stop, step, *carried], point, regions=1)
-        locations = [places[level.name]] + [unnamed(self.location)] * len(carried)
-        block = ir.Block.create_at_start(loop.regions[0], [self.index_type, *types], locations)
-        inside = ir.InsertionPoint(block)
-        index, *values = block.arguments
-        inner = {**bound, level.name: self.variable(index)}
-        results = self.nest(levels[1:], inner, values, innermost, inside, places)
-        self.create("scf.yield", [], results, inside)
-        return list(loop.results)
-
 
 def box_rows(forms: Sequence[Affine], shape: Sequence[int]) -> Domain:
     """`0 <= form <= size - 1` for each dimension."""
@@ -299,9 +220,3 @@ def box_rows(forms: Sequence[Affine], shape: Sequence[int]) -> Domain:
     for form, size in zip(forms, shape, strict=True):
         rows += [Constraint(form), Constraint(size - 1 - form)]
     return tuple(rows)
-
-
-def unnamed(location: Any) -> Any:
-    """A location without the name that it carries."""
-    location = location.maybe_downcast() if hasattr(location, "maybe_downcast") else location
-    return unnamed(location.child_loc) if isinstance(location, ir.NameLoc) else location

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.frontend.naming import RESERVED, first_free
+from tadc.frontend.lexer import RESERVED
+from tadc.frontend.naming import first_free
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
 from tadc.lattice.affine import Affine

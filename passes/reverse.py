@@ -22,6 +22,7 @@ from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.derivative_table import cotangents
 from tadc.passes.names import Names, gradient_indices
+from tadc.passes.reduction_rules import RULES
 
 
 def reverse_program(
@@ -237,8 +238,8 @@ class _Reverse:
                 pass
 
     def reduce(self, place: int, term: Reduce, cotangent: Term) -> None:
-        """The body of a sum gets the sum's cotangent, in a scope with the sum's indices."""
-        key = (place, "sum", term.binders, term.domain)
+        """The body of a reduction gets its part of the cotangent, in a scope with the reduction's indices."""
+        key = (place, "reduce", term.binders, term.domain)
         scope = self.scopes[place]
         if key not in self.opened:
             fresh = tuple(self.program.terms.fresh("s") for _ in term.binders)
@@ -249,7 +250,8 @@ class _Reverse:
         inside = self.opened[key]
         fresh = self.scopes[inside].indices[len(scope.indices) :]
         mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
-        self.push(inside, self.program.terms.substitute(term.body, mapping), cotangent)
+        element = self.program.terms.substitute(term.body, mapping)
+        self.push(inside, element, RULES[term.kind](self.algebra, cotangent, term, element, fresh))
 
     def guard(self, place: int, term: Guard, cotangent: Term) -> None:
         """Conditions join the domain; so does the negation of a single inequality."""

@@ -24,78 +24,82 @@ class Builder(Protocol):
         ...
 
 
-class _Scalars:
+class Scalars:
     """Arithmetic at a point, on values of one float type."""
 
     def __init__(self, builder: Builder, point: Any, type: Any) -> None:
         self.builder, self.point, self.type = builder, point, type
 
     def op(self, name: str, *operands: Any) -> Any:
+        """An operation of one result of the type."""
         return self.builder.create(name, [self.type], operands, self.point).results[0]
 
     def const(self, value: float) -> Any:
+        """A constant."""
         return self.builder.constant(self.type, value, self.point)
 
     def compare(self, predicate: int, x: Any, y: Any) -> Any:
+        """An `arith.cmpf`."""
         truth = ir.IntegerType.get_signless(1, self.builder.context)
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.builder.context), predicate)
         made = self.builder.create("arith.cmpf", [truth], [x, y], self.point, {"predicate": number})
         return made.results[0]
 
     def select(self, condition: Any, x: Any, y: Any) -> Any:
+        """An `arith.select`."""
         return self.builder.create("arith.select", [self.type], [condition, x, y], self.point).results[0]
 
 
-_EQUAL, _GREATER, _LESS, _LESS_EQUAL, _UNORDERED = 1, 2, 4, 5, 14
+EQUAL, GREATER, LESS, LESS_EQUAL, UNORDERED = 1, 2, 4, 5, 14
 
 
 def _sign(b: Builder, point: Any, x: Any) -> Any:
     """-1, 0, 1; NaN and signed zeros stay what they are."""
-    s = _Scalars(b, point, x.type)
+    s = Scalars(b, point, x.type)
     unit = s.op("math.copysign", s.const(1.0), x)
     keep = s.builder.create(
         "arith.ori", [ir.IntegerType.get_signless(1, b.context)],
-        [s.compare(_EQUAL, x, s.const(0.0)), s.compare(_UNORDERED, x, x)], point,
+        [s.compare(EQUAL, x, s.const(0.0)), s.compare(UNORDERED, x, x)], point,
     ).results[0]  # fmt: skip
     return s.select(keep, x, unit)
 
 
 def _sigmoid(b: Builder, point: Any, x: Any) -> Any:
     """1 / (1 + exp(-x)) without overflow: e = exp(-|x|), then 1 or e over 1 + e."""
-    s = _Scalars(b, point, x.type)
+    s = Scalars(b, point, x.type)
     one = s.const(1.0)
     e = s.op("math.exp", s.op("arith.negf", s.op("math.absf", x)))
-    above = s.select(s.compare(_LESS, x, s.const(0.0)), e, one)
+    above = s.select(s.compare(LESS, x, s.const(0.0)), e, one)
     return s.op("arith.divf", above, s.op("arith.addf", one, e))
 
 
 def _relu(b: Builder, point: Any, x: Any) -> Any:
     """0 below 0, else x, NaN included."""
-    s = _Scalars(b, point, x.type)
+    s = Scalars(b, point, x.type)
     zero = s.const(0.0)
-    return s.select(s.compare(_LESS_EQUAL, x, zero), zero, x)
+    return s.select(s.compare(LESS_EQUAL, x, zero), zero, x)
 
 
 def _mod(b: Builder, point: Any, x: Any, y: Any) -> Any:
     """The floored remainder, with the sign of y, as in Python."""
-    s = _Scalars(b, point, x.type)
+    s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     rest = s.op("arith.remf", x, y)
     shifted = s.op("arith.addf", rest, y)
-    opposite = s.compare(_LESS, s.op("math.copysign", s.const(1.0), rest), zero)
-    below = s.compare(_LESS, y, zero)
+    opposite = s.compare(LESS, s.op("math.copysign", s.const(1.0), rest), zero)
+    below = s.compare(LESS, y, zero)
     truth = ir.IntegerType.get_signless(1, b.context)
     differs = b.create("arith.xori", [truth], [opposite, below], point).results[0]
-    whole = s.compare(_EQUAL, rest, zero)
+    whole = s.compare(EQUAL, rest, zero)
     return s.select(whole, s.op("math.copysign", zero, y), s.select(differs, shifted, rest))
 
 
 def _extremum(predicate: int) -> Callable[..., Any]:
     def expand(b: Builder, point: Any, x: Any, y: Any) -> Any:
         """NaN if either is, as in NumPy; `maximumf` has no lowering on older GPUs."""
-        s = _Scalars(b, point, x.type)
+        s = Scalars(b, point, x.type)
         best = s.select(s.compare(predicate, x, y), x, y)
-        return s.select(s.compare(_UNORDERED, x, x), x, best)
+        return s.select(s.compare(UNORDERED, x, x), x, best)
 
     return expand
 
@@ -105,14 +109,14 @@ EXPANSIONS: dict[str, Callable[..., Any]] = {
     "sigmoid": _sigmoid,
     "relu": _relu,
     "mod": _mod,
-    "arith.maximumf": _extremum(_GREATER),
-    "arith.minimumf": _extremum(_LESS),
+    "arith.maximumf": _extremum(GREATER),
+    "arith.minimumf": _extremum(LESS),
 }
 
 
 def integer_power(b: Builder, point: Any, x: Any, n: int) -> Any:
     """`x**n` by repeated squaring."""
-    s = _Scalars(b, point, x.type)
+    s = Scalars(b, point, x.type)
     result: Any = None
     square, rest = x, abs(n)
     while rest:

@@ -151,10 +151,10 @@ class Simplifier:
         return self.algebra.guard(rows, then, self.visit(term.otherwise, facts + negated))
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
-        """The sum over the rows that matter; 0 over an empty domain."""
+        """The reduction over the rows that matter, which are the same points; a literal over none."""
         binders, domain, body = self.terms.open(term)
         if is_empty((*facts, *domain)):
-            return self.algebra.zero
+            return self.algebra.neutral(term.kind)
         rows = tuple(irredundant([tightened(self.row(c, facts), facts) for c in domain], facts))
         body = self.visit(body, facts + rows)
         if is_const(body, 0) and term.kind == "sum":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
@@ -69,9 +71,26 @@ def evaluate(term: Term, env: Env, program: Program) -> float:
         case Reduce():
             points = itertools.product(range(-1, 6), repeat=len(term.binders))
             envs = ({**env, **dict(zip(term.binders, point, strict=True))} for point in points)
-            return sum(below(term.body, e) for e in envs if all(c.holds(e) for c in term.domain))
+            return reduced(
+                term.kind, [below(term.body, e) for e in envs if all(c.holds(e) for c in term.domain)]
+            )
         case _:
             raise TypeError(term)
+
+
+def reduced(kind: str, elements: Sequence[float]) -> float:
+    """A reduction of some elements."""
+    match kind:
+        case "sum":
+            return sum(elements)
+        case "prod":
+            return math.prod(elements)
+        case "max":
+            return float(np.max(elements, initial=-math.inf))
+        case "min":
+            return float(np.min(elements, initial=math.inf))
+        case _:
+            return float(np.logaddexp.reduce([-math.inf, *elements]))
 
 
 def _element(tensor: str, point: tuple[int, ...], program: Program) -> float:

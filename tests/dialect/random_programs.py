@@ -6,6 +6,7 @@ import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, box
@@ -94,7 +95,9 @@ class _Maker:
                 inner = [*scope, *binders]
                 rows = [*box(binders, [draw.randint(0, 4) for _ in binders]), *self.rows(inner)]
                 hints = draw.sample("klm", len(binders))
-                return terms.reduce(binders, rows[: draw.randint(1, 6)], below(inner), hints=hints)
+                reduction = "sum" if draw.random() < 0.6 else draw.choice(list(REDUCTIONS))
+                rows = rows[: draw.randint(1, 6)]
+                return terms.reduce(binders, rows, below(inner), kind=reduction, hints=hints)
             case "guard":
                 return terms.guard(self.rows(scope), below(), below())
             case "select":

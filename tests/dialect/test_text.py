@@ -119,6 +119,8 @@ def test_rows_of_a_set(rows: str, shown: str) -> None:
         "%total = tad.sum (%k) in {} -> f64 {\n  tad.yield %x : f64\n}",
         "%0 = tad.sum (%k) [%i] in {%k >= 0} -> f64 {\n  tad.yield %x : f64\n}",
         '%0 = tad.sum (%k) in {%k >= 0} attributes {a = "->"} -> f64 {\n  tad.yield %x : f64\n}',
+        '%0 = tad.reduce "max" (%k) in {%k >= 0} -> f64 {\n  tad.yield %x : f64\n}',
+        '%0 = tad.reduce "prod" (%k, %l) [%i] in {%k >= %l} attributes {u} -> f64 {\n  tad.yield %x : f64\n}',
         "%0 = tad.guard where {} -> f64 {\n  tad.yield %x : f64\n} else {\n  tad.yield %x : f64\n}",
         "%0 = tad.map () -> tensor<f64> {\n  tad.yield %x : f64\n}",
         "%0 = tad.map (%j) attributes {u} -> tensor<4xf64> {\n  tad.yield %x : f64\n}",

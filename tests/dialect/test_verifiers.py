@@ -22,6 +22,7 @@ def test_the_parts_are_valid() -> None:
     for line in (
         f'%0 = "tad.map"() {BODY} {{domain = {LINE}}} : () -> tensor<4xf64>',
         f'%0 = "tad.sum"() {BODY} {{domain = {LINE}}} : () -> f64',
+        f'%0 = "tad.reduce"() {BODY} {{domain = {LINE}, kind = "max"}} : () -> f64',
         f'%0 = "tad.guard"(%i) {SIDES} {{where = {LINE}}} : (index) -> f64',
     ):
         parse_module(module(line), ir.Context())
@@ -63,6 +64,16 @@ GENERIC = [
      "expected base type 'builtin.index' but got 'builtin.f64'"),
     (f'%0 = "tad.sum"() ({{ ^bb0(%k: index): llvm.unreachable }}) {{domain = {LINE}}} : () -> f64',
      "'tad.sum' op region must end with 'tad.yield'"),
+    (f'%0 = "tad.reduce"() {BODY} {{domain = {LINE}}} : () -> f64',
+     "'tad.reduce' op attribute \"kind\" is expected but not provided"),
+    (f'%0 = "tad.reduce"() {BODY} {{domain = {LINE}, kind = "sum"}} : () -> f64',
+     "'tad.reduce' op unknown kind 'sum'; has: prod, max, min, logsumexp"),
+    (f'%0 = "tad.reduce"() {BODY} {{domain = {LINE}, kind = 3 : i64}} : () -> f64',
+     "expected base attribute 'builtin.string' but got 'builtin.integer'"),
+    (f'%0 = "tad.reduce"(%i) {BODY} {{domain = {LINE}, kind = "max"}} : (index) -> f64',
+     "'tad.reduce' op set has 0 symbols, but 1 index operands are given"),
+    (f'%0 = "tad.reduce"() ({{ {YIELD} }}) {{domain = affine_set<() : ()>, kind = "min"}} : () -> f64',
+     "'tad.reduce' op must bind at least one index"),
     (f'%0 = "tad.guard"() {SIDES} {{where = {LINE}}} : () -> f64',
      "'tad.guard' op set must have 0 dimensions and no symbols, as many as index operands"),
     (f'%0 = "tad.guard"(%i) {SIDES} {{where = affine_set<(d0)[s0] : (s0 >= 0)>}} : (index) -> f64',
@@ -152,4 +163,4 @@ def test_readable_form(line: str, at: str, label: str) -> None:
 
 def test_yield_outside() -> None:
     found = problem("func.func @f(%x: f64) {\ntad.yield %x : f64\n}")
-    assert found.label == "'tad.yield' op expects a parent of tad.map, tad.sum, tad.guard"
+    assert found.label == "'tad.yield' op expects a parent of tad.map, tad.sum, tad.reduce, tad.guard"

@@ -136,11 +136,26 @@ def test_sums_that_differ_in_names_are_one_term() -> None:
     assert all(term is first for term in operands(product))
 
 
-def test_only_sums_are_reductions() -> None:
-    found = problem("x: f64[4]\nf = prod{k} (x[k])")
-    assert (found.code, found.message, found.at) == ("TAD0313", "`prod{…}` is not supported yet", "2:5 prod")
-    codes = [p.code for p in problems("x: f64[4]\nf = logsumexp{k}_0^4 (x[k] + q)")]
-    assert codes == ["TAD0313", "TAD0302", "TAD0204"]
+@pytest.mark.parametrize("kind", ["prod", "max", "min", "logsumexp"])
+def test_other_reductions_are_read_and_proven_like_sums(kind: str) -> None:
+    f = definition(f"x: f32[4, 3]\nf = {kind}{{i, j: 2}} (x[i, j])")
+    assert isinstance(f.body, Reduce)
+    assert (f.body.kind, f.body.hints, len(f.body.domain), f.type) == (kind, ("i", "j"), 4, "f32")
+    codes = [p.code for p in problems(f"x: f64[4]\nf = {kind}{{k}}_0^4 (x[k] + q)")]
+    assert codes == ["TAD0302", "TAD0204"]
+    found = problem(f"x: f64[4]\nf = {kind}{{k}} (x[k + 1])")
+    assert (found.code, found.helps) == (
+        "TAD0306",
+        (f"state it, for example `{kind}{{k}}_0^4 (…)` or `{kind}{{k: 5}} (…)`",),
+    )
+    found = problem(f"x: f64[4]\nf = {kind}{{k: 5}} (x[k])")
+    assert any(f"let the {kind} end at 3" in text for text in found.helps)
+
+
+def test_reductions_of_different_kinds_are_different_terms() -> None:
+    program = checked("x: f64[4]\nf = max{k} (x[k]) - min{k} (x[k])")
+    first, second = operands(program.definitions[0].body)
+    assert first is not second
 
 
 def test_terms_know_their_place() -> None:

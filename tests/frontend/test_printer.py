@@ -178,6 +178,20 @@ def test_sums_keep_their_place_in_operators() -> None:
     assert text(T.apply("exp", [s])) == "exp(sum{k}_0^3 (x[i + k]))"
 
 
+def test_other_reductions_nest_and_give_their_own_value_over_nothing() -> None:
+    rows = [*box(["p", "q"], [3, 4]), Constraint(i - Affine.var("p") - Affine.var("q") * 2, equality=True)]
+    rest = {"max": "-(1 / 0)", "min": "(1 / 0)", "prod": "1", "logsumexp": "-(1 / 0)", "sum": "0"}
+    for kind, nothing in rest.items():
+        term = T.reduce(["k"], rows_of("k", 0, 3), x(i + k), kind=kind)
+        assert text(term) == f"{kind}{{k}}_0^3 (x[i + k])"
+        assert text(T.apply("max", [term, term])) == f"max({text(term)}, {text(term)})"
+        term = T.reduce(["p", "q"], rows, x(Affine.var("p")), kind=kind)
+        assert text(term).startswith(f"{kind}{{p}}_")
+        assert f"({kind}{{q}}_" in text(term)
+        term = T.reduce(["k"], [*rows_of("k", 0, 3), at_least_zero(i - 2)], x(k), kind=kind)
+        assert text(term) == f"if {{i >= 2}} then ({kind}{{k}}_0^3 (x[k])) else ({nothing})"
+
+
 def test_bounds_say_what_is_needed_and_no_more() -> None:
     rows = [*rows_of("k", -2, 3), at_least_zero(k - i), at_least_zero(i + 9 - k), at_least_zero(i - k + 1)]
     assert text(total(["k"], rows, x(k))) == "sum{k}_(i)^(min [3; i + 1]) (x[k])"

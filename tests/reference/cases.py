@@ -55,7 +55,7 @@ class Case:
         result = self.reference(**{name: values[name] for name in self.tensors})
         return result if isinstance(result, dict) else {"f": result}
 
-    def check(self) -> None:
+    def check(self, *, compiled: bool = True) -> None:
         """Assert value, gradients and printed gradients at every order of the case."""
         check(
             self.program,
@@ -65,6 +65,7 @@ class Case:
             reprinted=self.reprinted,
             differences=all(t.dtype == "float64" for t in self.tensors.values()),
             tolerance=self.tolerance,
+            compiled=compiled,
             seed=self.seed + 1,
         )
 

@@ -19,6 +19,11 @@ g[i] = max(x[i], 0) + min(x[i], 1) + abs(x[i]) + sign(x[i]) + relu(x[i]) + sigmo
 h[i] = select(x[i] < 0, x[i]**3, x[i]**2.5) + atan2(x[i], 2) + floor(x[i]) + ceil(x[i]) + i + cbrt(2 + x[i])
 """
 
+REDUCTIONS = """
+x: {type}[4, 5]
+f[i] = max{{k}} (x[i, k]) + min{{k}}_0^(i) (x[i, k]**2) + prod{{k}} (x[i, k]) * logsumexp{{k}} (sin(x[i, k]))
+"""
+
 PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
     "functions f32": FUNCTIONS.format(type="f32"),
     "functions f64": FUNCTIONS.format(type="f64"),
@@ -26,6 +31,8 @@ PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
     "guards": "x: f32[9]; f[i: 5, j: 4] = if {i + j >= 2 and i = 2*j} then (x[i + j]) else (x[i] * x[j])",
     "size zero": "x: f64[0]; f[i] = x[i]",
     "scalars": "x: f64; y: f64; f = x * y + sin(x)",
+    "reductions f32": REDUCTIONS.format(type="f32"),
+    "reductions f64": REDUCTIONS.format(type="f64"),
     "intermediates": "x: f64[6]; let h[i] = x[i]**2; f[i: 5] = h[i] * h[i + 1]; g = sum{i} (f[i])",
 }
 

@@ -1,0 +1,35 @@
+// RUN: tadc %s --passes 'tad-to-loops' | filecheck %s
+// The accumulator starts at -inf and keeps a NaN.
+
+func.func @f(%x: tensor<3x4xf64> {tad.name = "x"}) -> (tensor<3xf64> {tad.name = "f"}) {
+  %f = tad.map (%i) -> tensor<3xf64> {
+    %0 = tad.reduce "max" (%k) in {0 <= %k <= %i} -> f64 {
+      %1 = tad.read %x[%i, %k] : tensor<3x4xf64>
+      tad.yield %1 : f64
+    }
+    tad.yield %0 : f64
+  }
+  return %f : tensor<3xf64>
+}
+
+// CHECK:        func.func @tad_f(%x: memref<3x4xf64> {llvm.noalias}, %f: memref<3xf64> {llvm.noalias}) {
+// CHECK-NEXT:     %c0 = arith.constant 0 : index
+// CHECK-NEXT:     %c1 = arith.constant 1 : index
+// CHECK-NEXT:     %c3 = arith.constant 3 : index
+// CHECK-NEXT:     scf.for %i = %c0 to %c3 step %c1 {
+// CHECK-NEXT:       %cst = arith.constant 0xFFF0000000000000 : f64
+// CHECK-NEXT:       %c0_0 = arith.constant 0 : index
+// CHECK-NEXT:       %0 = affine.apply affine_map<(d0) -> (d0 + 1)>(%i)
+// CHECK-NEXT:       %c1_1 = arith.constant 1 : index
+// CHECK-NEXT:       %1 = scf.for %k = %c0_0 to %0 step %c1_1 iter_args(%arg4 = %cst) -> (f64) {
+// CHECK-NEXT:         %2 = memref.load %x[%i, %k] : memref<3x4xf64>
+// CHECK-NEXT:         %3 = arith.cmpf ogt, %arg4, %2 : f64
+// CHECK-NEXT:         %4 = arith.select %3, %arg4, %2 : f64
+// CHECK-NEXT:         %5 = arith.cmpf uno, %arg4, %arg4 : f64
+// CHECK-NEXT:         %6 = arith.select %5, %arg4, %4 : f64
+// CHECK-NEXT:         scf.yield %6 : f64
+// CHECK-NEXT:       }
+// CHECK-NEXT:       memref.store %1, %f[%i] : memref<3xf64>
+// CHECK-NEXT:     }
+// CHECK-NEXT:     return
+// CHECK-NEXT:   }
