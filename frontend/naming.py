@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 
+from tadc.frontend.lexer import RESERVED
+
 _LEGAL = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
