@@ -87,7 +87,7 @@ def _split(text: str, depths: list[int], operators: tuple[str, ...]) -> list[str
 
 def _arguments(text: str, depths: list[int]) -> list[str]:
     """Cut after commas outside all brackets of the text."""
-    cuts = [n + 1 for n, char in enumerate(text) if char == "," and not depths[n]]
+    cuts = [n + 1 for n, char in enumerate(text[:-1]) if char == "," and not depths[n]]
     return [text[a:b].strip() for a, b in pairwise([0, *cuts, len(text)])]
 
 
