@@ -1,7 +1,7 @@
 """Long definitions over several lines.
 
-A line goes on inside open brackets, so a definition breaks there alone: after an opening bracket,
-before an operator. Text that fits a line stays as it is.
+A line goes on inside open brackets, so a definition breaks there alone: after an opening bracket
+or a comma, before an operator. Text that fits a line stays as it is.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def _lay(text: str, indent: str, width: int, *, is_inside: bool) -> list[str]:
         return [indent + text]
     depths = _depths(text)
     if is_inside:
-        for operators in _OPERATORS:
-            pieces = _split(text, depths, operators)
+        for pieces in (_arguments(text, depths), *(_split(text, depths, ops) for ops in _OPERATORS)):
             if len(pieces) > 1:
                 lines: list[str] = []
                 for piece in pieces:
@@ -84,6 +83,12 @@ def _split(text: str, depths: list[int], operators: tuple[str, ...]) -> list[str
     ]
     bounds = [0, *cuts, len(text)]
     return [text[a:b].rstrip() for a, b in pairwise(bounds)]
+
+
+def _arguments(text: str, depths: list[int]) -> list[str]:
+    """Cut after commas outside all brackets of the text."""
+    cuts = [n + 1 for n, char in enumerate(text[:-1]) if char == "," and not depths[n]]
+    return [text[a:b].strip() for a, b in pairwise([0, *cuts, len(text)])]
 
 
 def _groups(text: str, depths: list[int]) -> list[tuple[int, int]]:
