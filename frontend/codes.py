@@ -1,6 +1,8 @@
-"""Every code of a diagnostic, with its title."""
+"""Every code of a diagnostic, with its title and its page."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 CODES: dict[str, str] = {
     # Syntax.
@@ -43,6 +45,7 @@ CODES: dict[str, str] = {
     "TAD0314": "an `if` with too many conditions",
     # Differentiation.
     "TAD0401": "a name that one cannot differentiate by",
+    "TAD0402": "a gradient that is zero almost everywhere",
     "TAD0403": "a gradient of what is not one scalar",
     "TAD0404": "an argument asked for twice",
     "TAD0405": "a program without an output",
@@ -72,3 +75,11 @@ CODES: dict[str, str] = {
     # Files of the command.
     "TAD0801": "a file that cannot be read or written",
 }
+
+#: A page for each code, in Markdown.
+PAGES = Path(__file__).with_name("explanations")
+
+
+def explanation(code: str) -> str:
+    """The page of a code: the rule, why it exists, something wrong and the same put right."""
+    return (PAGES / f"{code}.md").read_text(encoding="utf-8")

@@ -47,3 +47,16 @@ class CompileError(Exception):
 
 class ArgumentError(CompileError, ValueError):
     """Arguments that a compiled function cannot take; `diagnostics` holds all that is wrong with them."""
+
+
+class CompileWarning(UserWarning):
+    """A program that compiles but is unlikely to be what was meant; `diagnostic` says why."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        from tadc.frontend.render import render
+
+        return render(self.diagnostic)

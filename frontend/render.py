@@ -33,7 +33,7 @@ def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
     return {
         "severity": diagnostic.severity,
-        "code": diagnostic.code,
+        "code": diagnostic.code or None,
         "message": diagnostic.message,
         "file": source.name if source else None,
         "primary": label(diagnostic.primary) if diagnostic.primary else None,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tadc.embed import build, load_dialect, run_passes
-    from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+    from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
     from tadc.functions import Function, Lowered, compile, function, grad, value_and_grad, value_and_vjp, vjp
 
 __version__ = "0.1.0"
@@ -23,6 +23,7 @@ __version__ = "0.1.0"
 _HOME = {
     "ArgumentError": "tadc.frontend.diagnostics",
     "CompileError": "tadc.frontend.diagnostics",
+    "CompileWarning": "tadc.frontend.diagnostics",
     "Diagnostic": "tadc.frontend.diagnostics",
     "Function": "tadc.functions",
     "Lowered": "tadc.functions",
@@ -40,6 +41,7 @@ _HOME = {
 __all__ = [
     "ArgumentError",
     "CompileError",
+    "CompileWarning",
     "Diagnostic",
     "Function",
     "Lowered",

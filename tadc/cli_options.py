@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from tadc.driver import STAGE_NAMES, STAGES
+from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.suggest import did_you_mean
+from tadc.messages import FORMATS
 
 SHORT_HELP = """\
 tadc: compile tensor expressions and their derivatives
@@ -32,7 +34,11 @@ exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compi
 
 
 class UsageError(Exception):
-    """A command line that cannot be understood; the text says what exists."""
+    """A command line that cannot be understood; its diagnostic, without a code, says what exists."""
+
+    def __init__(self, message: str, *helps: str) -> None:
+        super().__init__(message)
+        self.diagnostic = Diagnostic("", message, helps=list(helps))
 
 
 @dataclass
@@ -54,6 +60,8 @@ class Arguments:
     time: bool
     opt_level: int
     list: str | None
+    explain: str | None
+    error_format: str
 
     @property
     def is_mlir(self) -> bool:
@@ -65,21 +73,20 @@ class _Parser(argparse.ArgumentParser):
     """argparse whose errors are short and help on."""
 
     def error(self, message: str) -> NoReturn:
-        lines = [f"error: {message}"]
+        helps: list[str] = []
         wrong = re.match(r"argument (?:\S+/)?(\S+): invalid choice: '?([^' ]*)", message)
         if wrong:
             name, word = wrong.groups()
             option = next((a for a in self._actions if name in a.option_strings), None)
             pool = [str(c) for c in (option.choices or ())] if option else []
-            lines = [f"error: `{name}` cannot be `{word}`"]
-            lines += [f"  = help: {line}" for line in did_you_mean(word, pool)]
-            lines += [f"  = help: it can be {', '.join(pool)}"]
+            message = f"`{name}` cannot be `{word}`"
+            helps = [*did_you_mean(word, pool), f"it can be {', '.join(pool)}"]
         elif message.startswith("unrecognized arguments"):
             word = message.split(": ", 1)[1].split()[0]
             known = [o for a in self._actions for o in a.option_strings]
-            lines = [f"error: unknown option `{word}`"]
-            lines += [f"  = help: {line}" for line in did_you_mean(word.split("=")[0], known)]
-        raise UsageError("\n".join([*lines, "  = help: `tadc --help` explains all options"]))
+            message = f"unknown option `{word}`"
+            helps = did_you_mean(word.split("=")[0], known)
+        raise UsageError(message, *helps, "`tadc --help` explains all options")
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -116,6 +123,9 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="WHAT",
         help="stages, passes or functions",
     )
+    add("--explain", nargs="?", const="", metavar="CODE", help="about a code such as TAD0302, or all codes")
+    add("--error-format", choices=FORMATS, default="human", metavar="F",
+        help="human (default), or json: one object a line on stderr")  # fmt: skip
     add("-h", dest="short_help", action="store_true", help="a few examples")
     add("--help", action="store_true", help="this text")
     add("--version", action="store_true", help="the version")
@@ -145,26 +155,32 @@ def parse_arguments(argv: list[str]) -> Arguments | None:
 
 def _consistent(a: Arguments) -> None:
     """Options that exclude or need each other."""
-    if a.list:
+    if a.list or a.explain is not None:
         if a.file or a.expression:
-            raise UsageError("error: `--list` takes no program")
+            raise UsageError(f"`{'--list' if a.list else '--explain'}` takes no program")
         return
+    if a.error_format == "json" and (a.time or a.print_ir_after_all):
+        other = "--time" if a.time else "--print-ir-after-all"
+        raise UsageError(
+            f"`{other}` does not go with `--error-format json`: both write to stderr",
+            "`--dump-dir DIR` writes every stage to a file",
+        )
     if (a.file is None) == (a.expression is None):
         wrong = "both a FILE and -e TEXT" if a.file else "no program: give a FILE, `-` or -e TEXT"
-        raise UsageError(f"error: {wrong}\n  = help: `tadc -h` shows examples")
+        raise UsageError(wrong, "`tadc -h` shows examples")
     if a.emit and (a.run is not None or a.check_gradient):
-        raise UsageError("error: `--emit` does not go with `--run` or `--check-gradient`")
+        raise UsageError("`--emit` does not go with `--run` or `--check-gradient`")
     if a.values and not a.wrt:
-        raise UsageError("error: `--values` goes with `--wrt`")
+        raise UsageError("`--values` goes with `--wrt`")
     if a.wrt is not None and not all(a.wrt.split(",")):
-        raise UsageError("error: `--wrt` lacks a name\n  = help: write `--wrt a,b`, or `--wrt '*'` for all")
+        raise UsageError("`--wrt` lacks a name", "write `--wrt a,b`, or `--wrt '*'` for all")
     if a.passes is not None and (a.emit or a.wrt):
         raise UsageError(
-            "error: `--passes` goes without `--emit` and `--wrt`\n"
-            "  = help: name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`"
+            "`--passes` goes without `--emit` and `--wrt`",
+            "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
         )
     if a.check_gradient and a.output:
-        raise UsageError("error: `--check-gradient` prints a table, it takes no `-o`")
+        raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
     if a.emit:
         cuda = a.target != "cpu"
         for stage in STAGES:
@@ -172,7 +188,7 @@ def _consistent(a: Arguments) -> None:
             only_cpu = stage.name in ("loops", "llvm-dialect", "asm")
             if stage.name == a.emit and ((only_cuda and not cuda) or (only_cpu and cuda)):
                 wanted = "cuda (as in `--target cuda:sm_90`)" if only_cuda else "cpu"
-                raise UsageError(f"error: stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+                raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
 
 
 __all__ = ["Arguments", "UsageError", "parse_arguments"]

@@ -6,19 +6,26 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tadc.cli_options import Arguments
+from tadc.cli_options import Arguments, UsageError
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
 from tadc.files import Sink, read_stdin, read_text
+from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.printer import print_program
+from tadc.frontend.program import Program
 from tadc.frontend.source import Source
+from tadc.frontend.suggest import did_you_mean
+from tadc.messages import report
 from tadc.stages import Compilation, Options
+from tadc.zero_gradients import zero_gradients
 
 
 def execute(arguments: Arguments) -> int:
     """Do what the command line asks; the exit code. Raises CompileError."""
     if arguments.list:
         return list_names(arguments.list)
+    if arguments.explain is not None:
+        return explain(arguments.explain)
     source = read_source(arguments)
     if is_ir(arguments, source) and arguments.run is None and not arguments.check_gradient:
         if arguments.emit != "typed":
@@ -53,6 +60,18 @@ def list_names(what: str) -> int:
 
         lines = [f"{p.argument:20}{p.description}" for p in REGISTRY.values()]
     print("\n".join(lines))
+    return 0
+
+
+def explain(word: str) -> int:
+    """Print the page of a code, or without one the titles of all. Raises UsageError for an unknown code."""
+    code = word.upper()
+    if not code:
+        Sink("-").write("\n".join(f"{code}  {title}" for code, title in CODES.items()))
+    elif code in CODES:
+        Sink("-").write(explanation(code))
+    else:
+        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc --explain` lists all codes")
     return 0
 
 
@@ -144,8 +163,10 @@ def show(arguments: Arguments, source: Source) -> int:
 
     def after(stage: Stage, state: Compilation, seconds: float) -> None:
         observer(stage, state, seconds)
-        if stage.name == "opt" and not arguments.emit:
-            shown.append(print_program(read_back(state)))
+        if stage.name == "opt" and (arguments.wrt or not arguments.emit):
+            derived = read_back(state)
+            shown.append(print_program(derived))
+            warn(arguments, state, derived)
 
     from tadc.pipeline import printing_after_all
 
@@ -154,6 +175,14 @@ def show(arguments: Arguments, source: Source) -> int:
         stage = compile_until(state, last, first="tad", after=after)
     sink.write(stage.show(state) if arguments.emit else shown[0])
     return 0
+
+
+def warn(arguments: Arguments, state: Compilation, derived: Program) -> None:
+    """Warn of gradients that say nothing."""
+    assert state.program is not None
+    found = zero_gradients(state.program, derived)
+    if found:
+        report(found, arguments.error_format)
 
 
 def last_text(options: Options) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.derive import derive, resolve_wrt
 from tadc.driver import compile_until
+from tadc.frontend.diagnostics import CompileWarning
 from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
+from tadc.zero_gradients import zero_gradients
 
 if TYPE_CHECKING:
     from tadc.execute import Compiled
@@ -154,7 +157,8 @@ def vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
 
     Returns the gradients with respect to `wrt` (None: every input), each of the shape of its
-    argument. Raises CompileError for a name that is no input.
+    argument. Raises CompileError for a name that is no input, and warns (CompileWarning) of a
+    gradient that is zero almost everywhere though its argument is read.
     """
     return _derivative(f, "vjp", wrt)
 
@@ -193,7 +197,10 @@ def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None) -> Func
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
     names = resolve_wrt(f.program, wrt)
-    return Function(derive(f.program, mode, names), Origin(f.program, mode, names))
+    derived = derive(f.program, mode, names)
+    for found in zero_gradients(f.program, derived):
+        warnings.warn(CompileWarning(found), stacklevel=3)  # at the caller of `vjp`, `grad`, …
+    return Function(derived, Origin(f.program, mode, names))
 
 
 def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:

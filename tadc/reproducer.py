@@ -9,9 +9,10 @@ import traceback
 from pathlib import Path
 
 from tadc.cli_options import Arguments
+from tadc.frontend.diagnostics import Diagnostic
 
 
-def write_reproducer(bug: BaseException, arguments: Arguments | None, argv: list[str] | None) -> str:
+def write_reproducer(bug: BaseException, arguments: Arguments | None, argv: list[str] | None) -> Diagnostic:
     """Write the input, the command and the traceback to a file; what to tell the user."""
     words = list(sys.argv[1:] if argv is None else argv)
     if arguments is not None and arguments.expression is not None:
@@ -28,14 +29,12 @@ def write_reproducer(bug: BaseException, arguments: Arguments | None, argv: list
     try:
         with tempfile.NamedTemporaryFile("w", prefix="tadc-bug-", suffix=".tad", delete=False) as file:
             file.write("\n".join(lines) + "\n")
-        where = f"  = note: the program and the traceback are in {file.name}\n"
+        where = f"the program and the traceback are in {file.name}"
     except OSError:
-        where = "\n".join(lines) + "\n"
+        where = "\n".join(lines)
     summary = f"{type(bug).__name__}: {bug}".splitlines()[0]
-    return (
-        f"error: bug of the compiler: {summary}\n{where}"
-        f"  = help: run it again with `{command}`, and please report it with that file"
-    )
+    helps = [f"run it again with `{command}`, and please report it with that file"]
+    return Diagnostic("", f"bug of the compiler: {summary}", notes=[where], helps=helps)
 
 
 def _read(file: str | None) -> str:

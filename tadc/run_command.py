@@ -20,7 +20,9 @@ from tadc.driver import compile_until
 from tadc.execute import compile_program, evaluate
 from tadc.files import Sink, file_error
 from tadc.frontend.suggest import did_you_mean
+from tadc.messages import report
 from tadc.stages import Compilation
+from tadc.zero_gradients import zero_gradients
 
 
 def run(arguments: Arguments, state: Compilation) -> int:
@@ -29,7 +31,11 @@ def run(arguments: Arguments, state: Compilation) -> int:
     assert program is not None
     if state.options.differentiates:
         compile_until(state, "opt", first="tad")
-        program = read_back(state)
+        derived = read_back(state)
+        found = zero_gradients(program, derived)
+        if found:
+            report(found, arguments.error_format)
+        program = derived
     if arguments.output and arguments.output != "-":
         _writable(arguments.output, len(program.outputs))
     arrays = read_arrays(arguments.run or [])
