@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, ClassVar
@@ -146,7 +146,7 @@ def _parse_value(hint: Any, text: str) -> Any:
     return hint(text)
 
 
-def build_pipeline(text: str, context: Any, extra: Iterable[Pass] = ()) -> Any:
+def build_pipeline(text: str, context: Any) -> Any:
     """The pass manager of a pipeline; raises PipelineError."""
     manager = passmanager.PassManager("builtin.module", context)
     for position, element in split_pipeline(text):
@@ -165,8 +165,6 @@ def build_pipeline(text: str, context: Any, extra: Iterable[Pass] = ()) -> Any:
                 help = f"`{nested}` runs on the module and cannot be nested"
             reason = str(problem).strip().splitlines()[0].split("error: ")[-1]
             raise PipelineError(text, position, f"no such pass: {reason}", help) from None
-    for item in extra:
-        add_pass(manager, item)
     return manager
 
 

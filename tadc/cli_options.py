@@ -64,6 +64,11 @@ class Arguments:
     error_format: str
 
     @property
+    def wrt_names(self) -> tuple[str, ...] | None:
+        """The arguments that `--wrt` names; None is all of them."""
+        return None if self.wrt in (None, "*") else tuple(self.wrt.replace(" ", "").split(","))
+
+    @property
     def is_mlir(self) -> bool:
         """Whether the input is IR."""
         return bool(self.file and self.file.endswith(".mlir"))

@@ -39,7 +39,7 @@ def execute(arguments: Arguments) -> int:
         from tadc.run_command import read_arrays
 
         given = read_arrays(arguments.run or [])
-        return check_gradient(checked(source, arguments), arguments.wrt, given)
+        return check_gradient(checked(source, arguments), arguments.wrt_names, given)
     if arguments.run is not None:
         from tadc.run_command import run
 
@@ -120,8 +120,7 @@ def checked(source: Source, arguments: Arguments) -> Compilation:
     state.options = options_of(arguments)
     if state.options.differentiates:
         assert state.program is not None
-        names = None if arguments.wrt in (None, "*") else arguments.wrt.replace(" ", "").split(",")
-        state.options = replace(state.options, wrt=resolve_wrt(state.program, names))
+        state.options = replace(state.options, wrt=resolve_wrt(state.program, arguments.wrt_names))
     return state
 
 

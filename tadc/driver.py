@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from tadc import stages as st
-from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
 
 CLEAN_UP = "tad-simplify,canonicalize,cse"
@@ -110,8 +109,3 @@ def _lock_for(stage: Stage) -> AbstractContextManager[object]:
     from tadc.dialect.mlir import LOCK
 
     return LOCK
-
-
-def from_text(text: str, name: str = "<string>", options: Options | None = None) -> Compilation:
-    """A compilation that starts at a source text."""
-    return Compilation(options or Options(), Source(text, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,17 +34,16 @@ class Row:
         return self.error <= self.tolerance
 
 
-def check_gradient(state: Compilation, wrt: str | None, given: Mapping[str, Any]) -> int:
+def check_gradient(state: Compilation, wrt: Sequence[str] | None, given: Mapping[str, Any]) -> int:
     """Print a table of errors; exit code 1 if one is too large. Inputs that are not given are random."""
     assert state.program is not None
-    names = None if wrt in (None, "*") else wrt.replace(" ", "").split(",")
-    rows = gradient_errors(state.program, names, given=given)
+    rows = gradient_errors(state.program, wrt, given=given)
     print(table(rows))
     return 0 if all(row.passed for row in rows) else 1
 
 
 def gradient_errors(
-    program: Program, wrt: list[str] | None = None, seed: int = 0, given: Mapping[str, Any] | None = None
+    program: Program, wrt: Sequence[str] | None = None, seed: int = 0, given: Mapping[str, Any] | None = None
 ) -> list[Row]:
     """Compare the gradient of `sum(df * f)` at random inputs, element by element.
 

@@ -96,8 +96,7 @@ def lower_ir(
         first, last = stage_of_module(module), arguments.emit or "opt"
         if last not in NEXT[first] or (first == "diff" and last != "tad"):
             right_target(first, options, source)
-            if arguments.wrt and arguments.wrt != "*":
-                state.options = replace(options, wrt=tuple(arguments.wrt.split(",")))
+            state.options = replace(options, wrt=arguments.wrt_names)
             try:
                 with printing_after_all(arguments.print_ir_after_all):
                     stage = compile_until(state, last, first=first, after=after)

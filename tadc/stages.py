@@ -56,12 +56,6 @@ class Compilation:
     llvm_ir: str = ""
     ptx: str = ""
 
-    def use(self, **changes: Any) -> Compilation:
-        """Set fields; the compilation itself."""
-        for name, value in changes.items():
-            setattr(self, name, value)
-        return self
-
 
 def parse_text(state: Compilation) -> None:
     """Text to syntax tree."""
