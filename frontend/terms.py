@@ -131,6 +131,26 @@ def reachable(roots: Iterable[Term]) -> Iterator[Term]:
             stack += operands(term)
 
 
+V = TypeVar("V")
+
+
+def bottom_up(root: Term, known: dict[int, V], value: Callable[[Term, list[V]], V]) -> V:
+    """The value of a term from those of its operands; `known` keeps all by number between calls."""
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node.number in known:
+            stack.pop()
+            continue
+        below = operands(node)
+        waiting = [t for t in below if t.number not in known]
+        if waiting:
+            stack += waiting
+            continue
+        known[node.number] = value(node, [known[t.number] for t in below])
+    return known[root.number]
+
+
 def integer_exponent(term: Term) -> int | None:
     """The exponent of `x**n` with an integer literal, which is a product and no power."""
     match term:

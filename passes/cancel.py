@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, operands
+from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, operands
 from tadc.lattice.affine import Affine, Floor, box
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.algebra import Algebra, is_const
@@ -44,18 +44,7 @@ class Canceller:
 
     def has_work(self, term: Term) -> bool:
         """Whether a sum stands at or below a term: nothing else changes."""
-        stack = [term]
-        while stack:
-            node = stack[-1]
-            todo = [t for t in operands(node) if t.number not in self.holds]
-            if todo and node.number not in self.holds:
-                stack += todo
-                continue
-            stack.pop()
-            self.holds[node.number] = isinstance(node, Reduce) or any(
-                self.holds[t.number] for t in operands(node)
-            )
-        return self.holds[term.number]
+        return bottom_up(term, self.holds, lambda node, below: isinstance(node, Reduce) or any(below))
 
     def visit(self, term: Term, facts: Domain) -> Term:
         """The term without deltas, where the facts hold."""

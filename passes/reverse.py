@@ -17,7 +17,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Select, Term, operands, reachable
+from tadc.frontend.terms import (
+    Apply,
+    Domain,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    reachable,
+)
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.derivative_table import cotangents
@@ -181,32 +191,15 @@ class _Reverse:
 
     def height(self, term: Term) -> int:
         """The longest way down from a term: what is higher is never below it, opened or not."""
-        stack = [term]
-        while stack:
-            node = stack[-1]
-            below = operands(node)
-            todo = [t for t in below if t.number not in self.heights]
-            if todo and node.number not in self.heights:
-                stack += todo
-                continue
-            stack.pop()
-            self.heights[node.number] = 1 + max((self.heights[t.number] for t in below), default=0)
-        return self.heights[term.number]
+        return bottom_up(term, self.heights, lambda _, below: 1 + max(below, default=0))
 
     def is_active(self, term: Term) -> bool:
         """Whether a term reads an active tensor."""
-        stack = [term]
-        while stack:
-            node = stack[-1]
-            below = operands(node)
-            todo = [t for t in below if t.number not in self.depends]
-            if todo and node.number not in self.depends:
-                stack += todo
-                continue
-            stack.pop()
-            reads = isinstance(node, Read) and node.tensor in self.active
-            self.depends[node.number] = reads or any(self.depends[t.number] for t in below)
-        return self.depends[term.number]
+        return bottom_up(term, self.depends, self.reads_active)
+
+    def reads_active(self, term: Term, below: list[bool]) -> bool:
+        """The same, from what is known of the operands."""
+        return any(below) or (isinstance(term, Read) and term.tensor in self.active)
 
     def inner(self, key: tuple[object, ...], make: Scope) -> int:
         """The number of a scope, the same for the same key."""
