@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import Affine, Constraint, Floor, box
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,19 @@ class _Reader:
             self.take()
             return value
         return Affine.const(int(token)) if token.isdigit() else Affine.var(token)
+
+
+def box_extents(found: IndexSet) -> list[Affine] | None:
+    """The extents of a set `0 <= d0 < e0, …` over its symbols; None where it is no such box."""
+    names = [f"d{i}" for i in range(found.dims)]
+    extents: list[Affine] = []
+    for name in names:
+        above = [c.form + Affine.var(name) + 1 for c in found.constraints if c.form.coefficient(name) == -1]
+        if len(above) != 1 or not above[0].variables.isdisjoint(names):
+            return None
+        extents += above
+    wanted = {row for row in box(names, extents) if not row.form.is_constant}
+    return extents if wanted == set(found.constraints) else None
 
 
 def reading_order(form: Affine) -> list[tuple[str | Floor, int]]:

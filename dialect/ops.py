@@ -21,10 +21,9 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
-from tadc.dialect.index_maps import NotAffine, parse_map, parse_set
+from tadc.dialect.index_maps import NotAffine, box_extents, parse_map, parse_set
 from tadc.dialect.mlir import LOCK, ext, ir
 from tadc.frontend.functions import REDUCTIONS
-from tadc.lattice.affine import box
 
 #: Functions of `tad.apply`, with their number of operands.
 SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
@@ -125,9 +124,10 @@ def affine(verifier: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
-    """A tensor given element by element; its domain is the box of its shape."""
+    """A tensor given element by element; its domain is the box of its shape, the operands its sizes."""
 
     tensor: ext.Result[ir.RankedTensorType]
+    sizes: Sequence[ext.Operand[ir.IndexType]]
     domain: ir.IntegerSetAttr
     body: ext.Region
 
@@ -135,16 +135,14 @@ class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         kind = self.tensor.type
-        if not kind.has_static_shape:
-            return error(self, f"result must have a static shape, got {kind}")
         if not check_float(self, kind.element_type):
             return False
-        if not check_set(self, self.domain, kind.rank, 0):
+        if not check_set(self, self.domain, kind.rank, len(self.operation.operands)):
             return False
-        names = [f"d{n}" for n in range(kind.rank)]
-        wanted = {row for row in box(names, kind.shape) if not row.form.is_constant}
-        if set(parse_set(str(self.domain)).constraints) != wanted:
-            return error(self, f"domain must be the box of its shape, {list(kind.shape)}")
+        extents = box_extents(parse_set(str(self.domain)))
+        found = None if extents is None else [e.constant if e.is_constant else None for e in extents]
+        if found != [None if kind.is_dynamic_dim(n) else kind.get_dim_size(n) for n in range(kind.rank)]:
+            return error(self, f"domain must be the box of its shape, {kind}")
         return check_region(self, self.body, kind.rank)
 
 
@@ -288,5 +286,5 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
         return True
 
 
-for _op in (SumOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp):
+for _op in (MapOp, SumOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp):
     trailing_variadic(_op)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
+from tadc.frontend.extents import Shape, extent
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free, is_legal
 from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 
 __all__ = ["UnsupportedIR", "read_program", "tad_functions"]
@@ -52,6 +55,8 @@ class _Reader:
         self.definitions: list[Definition] = []
         self.results: list[tuple[Any, str, str]] = []
         self.taken: set[str] = set(RESERVED)
+        self.sizes: tuple[str, ...] = ()
+        self.shapes: dict[Any, Shape] = {}
         self.spoken: set[str] = set()  # names of indices, which no tensor may have
 
     def program(self) -> Program:
@@ -63,16 +68,40 @@ class _Reader:
         outputs_of = self.attribute_texts("arg_attrs", "tad.cotangent_of", len(block.arguments))
         gradients_of = self.attribute_texts("res_attrs", "tad.gradient_of", len(returned))
         names = self.claim("arg_attrs", block.arguments, "x")
-        arguments = [
-            self.argument(value, name, of)
-            for value, name, of in zip(block.arguments, names, outputs_of, strict=True)
-        ]
+        values = list(zip(block.arguments, names, outputs_of, strict=True))
+        self.sizes = tuple(name for value, name, _ in values if isinstance(value.type, ir.IndexType))
+        for value, name, _ in values:
+            if name in self.sizes:
+                self.inside.indices[value] = Affine.var(name)
+        arguments = [self.argument(*each) for each in values if each[1] not in self.sizes]
         self.results = list(zip(returned, self.claim("res_attrs", returned, "f"), gradients_of, strict=True))
         for operation in operations[:-1]:
             self.top_level(operation)
         if self.results:
             raise UnsupportedIR("a result must be the value of a 'tad.map'", self.function.location)
-        return Program(tuple(arguments), tuple(self.definitions), self.inside.terms)
+        return Program(
+            tuple(arguments),
+            tuple(self.definitions),
+            self.inside.terms,
+            sizes=self.sizes,
+            excluded=self.excluded(),
+        )
+
+    def excluded(self) -> tuple[Domain, ...]:
+        """The sets of sizes that calls are refused for."""
+        if "tad.excluded" not in self.function.attributes:
+            return ()
+        try:
+            found = [parse_set(str(a)) for a in ir.ArrayAttr(self.function.attributes["tad.excluded"])]
+        except ValueError:
+            found = []
+        if not found or any((s.dims, s.symbols) != (0, len(self.sizes)) for s in found):
+            raise UnsupportedIR("'tad.excluded' must list sets over the sizes", self.function.location)
+        return tuple(tuple(c.substitute(self.size_names()) for c in s.constraints) for s in found)
+
+    def size_names(self) -> dict[str, Affine]:
+        """The sizes by position, as the symbols of an attribute."""
+        return {f"s{n}": Affine.var(name) for n, name in enumerate(self.sizes)}
 
     def claim(self, key: str, values: Any, otherwise: str) -> list[str]:
         """Names of arguments or results: as attributes say, else their locations, else made up."""
@@ -98,17 +127,34 @@ class _Reader:
         return name
 
     def argument(self, value: Any, name: str, cotangent_of: str) -> Argument:
-        kind, shape = self.tensor_type(value.type, self.function.location)
+        kind = self.element_type(value.type, self.function.location)
         self.inside.names[value] = name
-        return Argument(name, kind, shape, place_of(value.location), cotangent_of)
+        return Argument(name, kind, self.shape_of(value), place_of(value.location), cotangent_of)
 
-    def tensor_type(self, type: Any, location: Any) -> tuple[str, tuple[int, ...]]:
-        if not isinstance(type, ir.RankedTensorType) or not type.has_static_shape:
-            raise UnsupportedIR(f"expected a tensor of static shape, got {type}", location)
+    def element_type(self, type: Any, location: Any) -> str:
+        if not isinstance(type, ir.RankedTensorType):
+            raise UnsupportedIR(f"expected a tensor, got {type}", location)
         element = str(type.element_type)
         if element not in ("f32", "f64"):
             raise UnsupportedIR(f"expected elements of type f32 or f64, got {element}", location)
-        return element, tuple(type.shape)
+        return element
+
+    def shape_of(self, argument: Any) -> Shape:
+        """The shape of an argument; where the type does not say it, 'tad.shape' does."""
+        type = argument.type
+        if type.has_static_shape:
+            return tuple(type.shape)
+        wanted = [None if type.is_dynamic_dim(n) else type.get_dim_size(n) for n in range(type.rank)]
+        try:
+            about = ir.DictAttr(ir.ArrayAttr(self.function.attributes["arg_attrs"])[argument.arg_number])
+            found = parse_map(str(about["tad.shape"]))
+        except (KeyError, ValueError):
+            raise UnsupportedIR(f"the shape of {type} needs a map 'tad.shape'", argument.location) from None
+        forms = [form.substitute(self.size_names()) for form in found.forms]
+        said = [form.constant if form.is_constant else None for form in forms]
+        if (found.dims, found.symbols) != (0, len(self.sizes)) or said != wanted:
+            raise UnsupportedIR(f"'tad.shape' is no shape of {type} over the sizes", argument.location)
+        return tuple(extent(form) for form in forms)
 
     def top_level(self, operation: Any) -> None:
         if operation.name == "tad.map":
@@ -121,7 +167,11 @@ class _Reader:
     def definition(self, operation: Any) -> None:
         """Read a map: an output if it is the next result, else a let that a later copy may return."""
         value = operation.results[0]
-        kind, shape = self.tensor_type(value.type, operation.location)
+        kind = self.element_type(value.type, operation.location)
+        symbols = {f"s{n}": self.inside.index(v, operation) for n, v in enumerate(operation.operands)}
+        extents = box_extents(parse_set(str(operation.attributes["domain"]))) or []
+        shape = tuple(extent(form.substitute(symbols)) for form in extents)
+        self.shapes[value] = shape
         is_output = bool(self.results) and self.results[0][0] == value
         gradient_of = ""
         if is_output:
@@ -152,7 +202,8 @@ class _Reader:
         """Results that are values made before: cse merges equal tensors."""
         while self.results and self.results[0][0] in self.inside.names:
             value, name, gradient_of = self.results.pop(0)
-            kind, shape = self.tensor_type(value.type, self.function.location)
+            kind = self.element_type(value.type, self.function.location)
+            shape = self.shapes[value]
             indices = tuple(f"{name}_{n}" for n in range(len(shape)))
             read = self.inside.names[value]
             body = self.inside.terms.read(read, [Affine.var(i) for i in indices], kind)

@@ -77,9 +77,13 @@ class _Reader(Cursor):
 
     def map(self, op: _Op) -> None:
         binders, places = self.binders()
-        boxed = not self.accept("in")
+        boxed = self.token.text not in ("in", "[")
         if not boxed:
-            self.set(op, "domain", Space([b.text for b in binders], closed=True))
+            space = self.space([b.text for b in binders])
+            self.expect("in")
+            self.set(op, "domain", space)
+            op.operands = space.operands
+            op.types = ["index"] * len(op.operands)
         self.discardable(op)
         self.expect("->")
         op.result_type = self.type()

@@ -155,10 +155,12 @@ class _Writer:
 
     def map(self, op: _Op) -> None:
         binders, names, body = self.region(op)
-        op.check(not op.operands)
+        op.check_indices()
         domain = op.take("domain")
         head = f"({', '.join(binders)})"
-        if not self.speller.same(domain, box_attribute(op.result_type, len(binders))):
+        if op.operands:
+            head += " {}in {}".format(*self.domain(domain, op.operands, names))
+        elif not self.speller.same(domain, box_attribute(op.result_type, len(binders))):
             rows = self.speller.set(domain, [], names, closed=True)
             head += f" in {domain if rows is None else rows}"
         self.open(op, head, body)

@@ -16,6 +16,7 @@ from tadc.dialect.index_maps import map_attribute, reading_order, set_attribute
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.schedule import Scope, always_evaluated, schedule
+from tadc.frontend.extents import Extent, as_form, is_static
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.source import Place, Span
 from tadc.frontend.terms import (
@@ -60,53 +61,66 @@ class _Writer:
         program = self.program
         outputs = program.outputs
         name = name or (outputs[0].name if outputs else "main")
-        arguments = [self.tensor_type(a.type, a.shape) for a in program.arguments]
+        tensors = [self.tensor_type(a.type, a.shape) for a in program.arguments]
+        arguments = [*tensors, *[self.index_type] * len(program.sizes)]
         results = [self.tensor_type(d.type, d.shape) for d in outputs]
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
-            "arg_attrs": self.names_attribute(
-                (a.name, "cotangent", a.cotangent_of) for a in program.arguments
+            "arg_attrs": ir.ArrayAttr.get(
+                [self.about(a.name, "cotangent", a.cotangent_of, a.shape) for a in program.arguments]
+                + [self.about(name) for name in program.sizes]
             ),
-            "res_attrs": self.names_attribute((d.name, "gradient", d.gradient_of) for d in outputs),
+            "res_attrs": ir.ArrayAttr.get([self.about(d.name, "gradient", d.gradient_of) for d in outputs]),
         }
+        if program.excluded:
+            excluded = [set_attribute(rows, (), self.context, program.sizes) for rows in program.excluded]
+            attributes["tad.excluded"] = ir.ArrayAttr.get(excluded)
         function = ir.Operation.create("func.func", attributes=attributes, regions=1, ip=point)
         places = [self.named(a.name, a.span) for a in program.arguments]
+        places += [self.named(name, None) for name in program.sizes]
         block = ir.Block.create_at_start(function.regions[0], arguments, places)
-        self.tensors = dict(zip((a.name for a in program.arguments), block.arguments, strict=True))
+        given = list(block.arguments)
+        self.tensors = dict(zip((a.name for a in program.arguments), given, strict=False))
         point = ir.InsertionPoint(block)
+        sizes = dict(zip(program.sizes, given[len(tensors) :], strict=True))
+        self.outermost = Scope(None, point, sizes)
         for definition in program.definitions:
             self.tensors[definition.name] = self.definition(definition, point)
         results = [self.tensors[d.name] for d in outputs]
         ir.Operation.create("func.return", operands=results, ip=point)
         return function
 
-    def tensor_type(self, type: str, shape: Sequence[int]) -> Any:
-        return ir.RankedTensorType.get(list(shape), self.types[type])
+    def tensor_type(self, type: str, shape: Sequence[Extent]) -> Any:
+        dynamic = ir.ShapedType.get_dynamic_size()
+        dims = [size if isinstance(size, int) else dynamic for size in shape]
+        return ir.RankedTensorType.get(dims, self.types[type])
 
-    def names_attribute(self, named: Iterable[tuple[str, str, str]]) -> Any:
-        """Names, with the tensor that a cotangent or gradient belongs to."""
-        attributes: list[Any] = []
-        for name, role, of in named:
-            entries = {"tad.name": ir.StringAttr.get(name)}
-            if of:
-                entries[f"tad.{role}_of"] = ir.StringAttr.get(of)
-            attributes.append(ir.DictAttr.get(entries))
-        return ir.ArrayAttr.get(attributes)
+    def about(self, name: str, role: str = "", of: str = "", shape: Sequence[Extent] = ()) -> Any:
+        """A name, the tensor that a cotangent or gradient belongs to, a shape that depends on sizes."""
+        entries = {"tad.name": ir.StringAttr.get(name)}
+        if of:
+            entries[f"tad.{role}_of"] = ir.StringAttr.get(of)
+        if not is_static(shape):
+            forms = [as_form(size) for size in shape]
+            entries["tad.shape"] = map_attribute(forms, (), self.context, self.program.sizes)
+        return ir.DictAttr.get(entries)
 
     def definition(self, definition: Definition, point: Any) -> Any:
-        domain = set_attribute(box(definition.indices, definition.shape), definition.indices, self.context)
+        rows = box(definition.indices, definition.shape)
+        sizes = [n for n in _in_order([c.form for c in rows]) if n not in definition.indices]
+        domain = set_attribute(rows, definition.indices, self.context, sizes)
         self.location = self.place(definition.span)
         operation = self.create(
             "tad.map",
             self.tensor_type(definition.type, definition.shape),
-            [],
+            [self.outermost.index(n) for n in sizes],
             {"domain": domain},
             point,
             regions=1,
             location=self.named(definition.name, definition.span),
         )
-        scope = self.region(operation, 0, None, definition.indices)
+        scope = self.region(operation, 0, self.outermost, definition.indices)
         self.body(definition.body, definition.type, scope)
         return operation.results[0]
 

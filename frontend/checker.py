@@ -6,49 +6,67 @@ known to be rejected, so that it hides no error elsewhere and causes none.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
-from tadc.frontend.context import Context
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.extents import Extent, size_sources
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
 from tadc.frontend.reads import Setting
 from tadc.frontend.report import Enough, Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Size, Tensor
-from tadc.frontend.sizes import Sizes, check_extent
+from tadc.frontend.size_conditions import negative_sizes, size_facts, without_repeats
+from tadc.frontend.sizes import Sizes, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
-from tadc.frontend.terms import Terms
+from tadc.frontend.terms import Domain, Terms
 from tadc.frontend.values import ValueReader
 from tadc.frontend.wording import counted
 
 
-def check(module: syntax.Module, source: Source) -> Program:
-    """Check a program and give it types and ranges.
+class SizesNeeded(Exception):
+    """A program whose index forms multiply or divide by sizes, which need values: the place of each."""
 
-    Raises CompileError with every error that was found, in the order of the text, at most `report.LIMIT`.
+    def __init__(self, symbols: dict[str, Span]) -> None:
+        super().__init__(", ".join(symbols))
+        self.symbols = symbols
+
+
+def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None = None) -> Program:
+    """Check a program and give it types and ranges; `sizes` are values for size symbols.
+
+    Raises CompileError with every error that was found, in the order of the text, at most
+    `report.LIMIT`; where there is none, SizesNeeded if the program can be read only with values for
+    some symbols.
     """
     reporter = Reporter(source)
-    with deep_recursion():
-        try:
-            program = _Checker(module, reporter).program()
-        except Enough:
-            program = None
+    checker = None
+    with deep_recursion(), suppress(Enough):
+        checker = _Checker(module, reporter, sizes or {})
+        program = checker.program()
     reporter.finish()
-    assert program
+    assert checker
+    if checker.names.coefficients:
+        raise SizesNeeded(checker.names.coefficients)
+    if unknown := [name for name in sizes or () if name not in checker.sizes.used]:
+        raise CompileError([unknown_size(name, program) for name in unknown])
+    program.given = tuple(checker.sizes.used.items())
     program.source = source
     return program
 
 
 class _Checker:
-    def __init__(self, module: syntax.Module, reporter: Reporter) -> None:
+    def __init__(self, module: syntax.Module, reporter: Reporter, sizes: Mapping[str, int]) -> None:
         self.module = module
         self.reporter = reporter
         self.names = Names(module, reporter)
-        self.sizes = Sizes(self.names, reporter)
+        self.sizes = Sizes(self.names, reporter, sizes)
         self.terms = Terms()
+        #: Sets of sizes for which the program has no meaning.
+        self.excluded: list[Domain] = []
         #: What the declarations of outputs say; None if that was rejected.
         self.declared: dict[str, Tensor | None] = {}
         self.arguments: list[Argument] = []
@@ -66,7 +84,14 @@ class _Checker:
             self.names.known[name] = meaning
             if isinstance(statement, syntax.Declare) and isinstance(meaning, Tensor):
                 self.arguments.append(Argument(name, meaning.type, meaning.shape, statement.span))
-        return Program(tuple(self.arguments), tuple(self.definitions), self.terms)
+        told = {found.symbol for found in size_sources([a.shape for a in self.arguments])}
+        for problem in self.sizes.untold(told):
+            self.reporter.add(problem)
+        symbols = tuple(self.sizes.symbols)
+        excluded = without_repeats(self.excluded, size_facts(symbols))
+        return Program(
+            tuple(self.arguments), tuple(self.definitions), self.terms, sizes=symbols, excluded=excluded
+        )
 
     def _attempt(self, statement: syntax.Statement) -> Tensor | Size | None:
         """What a statement gives its name; None if it is rejected, which is reported."""
@@ -83,7 +108,7 @@ class _Checker:
             return None
 
     def _declare(self, statement: syntax.Declare) -> Tensor | None:
-        sizes = [self._size(expr) for expr in statement.shape]
+        sizes = [self._size(expr, declares=True) for expr in statement.shape]
         shape = tuple(size for size in sizes if size is not None)
         if len(shape) < len(sizes):
             return None
@@ -91,9 +116,13 @@ class _Checker:
         dims = tuple(expr.span for expr in statement.shape)
         return Tensor(statement.name, statement.element_type, shape, statement.span, dims, is_argument=True)
 
-    def _size(self, expr: syntax.Expr, indices: Collection[str] = ()) -> int | None:
+    def _size(
+        self, expr: syntax.Expr, indices: Collection[str] = (), *, declares: bool = False
+    ) -> Extent | None:
         try:
-            return self.sizes.resolve(expr, indices)
+            size = self.sizes.resolve(expr, indices, declares=declares)
+            self.excluded += negative_sizes(size)
+            return size
         except Rejected as problem:
             self.reporter.add(problem)
             return None
@@ -108,12 +137,13 @@ class _Checker:
         declared = self._declaration(statement)
         sizes = self._ranges(statement, declared, uses)
         head = self._head(statement)
-        context = Context()
+        context = self.sizes.context()
         for spec, size in zip(statement.indices, sizes, strict=True):
             context = context.bind(spec.name, size)
         indices = {spec.name: Index(spec.name, spec.name) for spec in statement.indices}
         reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses)
         value = reader.read(statement.body, Setting(Scope(statement.name, head, indices), context))
+        self.excluded += reader.reads.excluded
         shape = tuple(size for size in sizes if size is not None)
         if value is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
             return None
@@ -148,7 +178,9 @@ class _Checker:
             )
         return self.declared[name]
 
-    def _ranges(self, statement: syntax.Define, declared: Tensor | None, uses: RangeUses) -> list[int | None]:
+    def _ranges(
+        self, statement: syntax.Define, declared: Tensor | None, uses: RangeUses
+    ) -> list[Extent | None]:
         """The size of each index on the left; None where it is rejected."""
         specs, rank = statement.indices, len(statement.indices)
         own = [spec.name for spec in specs]
@@ -163,14 +195,14 @@ class _Checker:
                 if size is not None and size != given:
                     self.reporter.add(_two_ranges(spec, size, given, dim))
             return list(declared.shape)
-        sizes: dict[str, int | None] = {}
+        sizes: dict[str, Extent | None] = {}
         for spec, size in zip(specs, stated, strict=True):
             # A name that repeats is reported as such.
             if spec.name not in sizes:
                 sizes[spec.name] = size if spec.size is not None else self._inferred(spec, uses)
         return [sizes[name] for name in own]
 
-    def _inferred(self, spec: syntax.IndexSpec, uses: RangeUses) -> int | None:
+    def _inferred(self, spec: syntax.IndexSpec, uses: RangeUses) -> Extent | None:
         try:
             if spec.name in self.names.sites:
                 raise Rejected
@@ -200,7 +232,7 @@ class _Checker:
         return Span(start.start, max(last, closed + 1))
 
 
-def _two_ranges(spec: syntax.IndexSpec, size: int, given: int, dim: Span) -> Diagnostic:
+def _two_ranges(spec: syntax.IndexSpec, size: Extent, given: Extent, dim: Span) -> Diagnostic:
     return error(
         "TAD0305",
         f"index `{spec.name}` has two ranges",

@@ -26,9 +26,10 @@ CODES: dict[str, str] = {
     "TAD0206": "a name used before its definition",
     "TAD0207": "an index with the name of a tensor or size",
     "TAD0208": "a tensor or size whose name starts with `_`",
-    "TAD0209": "a size symbol without a value",
+    "TAD0209": "a size that nothing tells",
     "TAD0210": "an intermediate that is declared",
     "TAD0211": "a name used as what it is not",
+    "TAD0212": "a size that needs a value",
     # Shapes, ranges and index maps.
     "TAD0301": "wrong number of indices",
     "TAD0302": "a read out of range",
@@ -57,6 +58,8 @@ CODES: dict[str, str] = {
     "TAD0504": "an array whose elements would change when converted",
     "TAD0505": "an `out=` that cannot be written",
     "TAD0506": "too little memory",
+    "TAD0507": "sizes for which the program has no meaning",
+    "TAD0508": "a value that is no size",
     # IR, passes and pipelines.
     "TAD0601": "a text that is no IR",
     "TAD0602": "a module that is no valid IR",

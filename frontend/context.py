@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tadc.frontend.extents import Extent
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
 from tadc.lattice.intervals import Interval, interval_of
 
@@ -24,18 +25,23 @@ class Context:
     facts: tuple[Constraint, ...] = ()
     clauses: tuple[Clause, ...] = ()
     is_vacuous: bool = False
+    #: The size symbols among the names of the intervals.
+    sizes: frozenset[str] = frozenset()
     #: Forms proven to be >= 0 at every point.
     proven: set[Affine] = field(default_factory=set[Affine], compare=False)
 
     def _with(self, intervals: Mapping[str, Interval], *facts: Constraint, vacuous: bool = False) -> Context:
-        return Context(intervals, (*self.facts, *facts), self.clauses, self.is_vacuous or vacuous)
+        known = (*self.facts, *facts)
+        return Context(intervals, known, self.clauses, self.is_vacuous or vacuous, self.sizes)
 
     def unknown(self) -> Context:
         """The context under a guard that was rejected: nothing is to be proven."""
         return self._with(self.intervals, vacuous=True)
 
-    def bind(self, key: str, size: int | None) -> Context:
+    def bind(self, key: str, size: Extent | None) -> Context:
         """Add an index in `0..size - 1`; a size of None was rejected."""
+        if isinstance(size, Affine):
+            return self.bind_between(key, [Affine.const(0)], [size - 1])
         interval = (0, size - 1) if size is not None else (0, 0)
         return self._with({**self.intervals, key: interval}, vacuous=not size)
 
@@ -69,4 +75,4 @@ class Context:
         """Add that at least one of some constraints holds."""
         if len(clause) == 1:
             return self.assume(clause[0])
-        return Context(self.intervals, self.facts, (*self.clauses, clause), self.is_vacuous)
+        return Context(self.intervals, self.facts, (*self.clauses, clause), self.is_vacuous, self.sizes)

@@ -77,8 +77,8 @@ class IndexReader:
         match self.names.resolve(name, expr.span, self.scope):
             case Tensor():
                 raise Rejected(self._value(expr.span, name))
-            case Size(value=value):
-                return Affine.const(value)
+            case Size() as size:
+                return size.form
             case index:
                 return Affine.var(index.key)
 
@@ -94,6 +94,7 @@ class IndexReader:
             case "*" if rhs.is_constant:
                 return lhs * rhs.constant
             case "*":
+                self._needs_value(node, lhs, rhs)
                 raise Rejected(self._nonlinear(node.span, "product of two indices"))
             case "//" | "%":
                 divisor = self.divisor(node, rhs)
@@ -107,9 +108,18 @@ class IndexReader:
         """The right side of `//` or `%`. Raises Rejected unless it is a positive integer."""
         if form.is_constant and form.constant > 0:
             return form.constant
+        self._needs_value(node, form)
         label = "depends on an index" if not form.is_constant else f"is {form.constant}"
         message = f"`{node.operator}` in an index expression needs a positive integer on its right"
         raise Rejected(error("TAD0310", message, node.rhs.span, label))
+
+    def _needs_value(self, node: syntax.Binary, *factors: Affine) -> None:
+        """Note that the sizes in a factor of sizes alone need values; raises Rejected if there is one."""
+        for factor in factors:
+            if not factor.is_constant and all(self.names.is_size(name) for name in factor.variables):
+                for name in sorted(factor.variables):
+                    self.names.coefficients.setdefault(name, node.span)
+                raise Rejected
 
     # -- errors ----------------------------------------------------------------------------
 

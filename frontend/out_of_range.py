@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.extents import Extent, shape_text
 from tadc.frontend.index_expr import LONG
 from tadc.frontend.proof import Point, TooManyCases, joined, values, violation
 from tadc.frontend.report import error
 from tadc.frontend.scope import Scope, Tensor
+from tadc.frontend.size_conditions import excluded_sizes
 from tadc.frontend.source import Span
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 
 
@@ -29,7 +32,7 @@ class Access:
     text: Callable[[Span], str]
 
     @property
-    def size(self) -> int:
+    def size(self) -> Extent:
         """The number of elements along the dimension."""
         return self.tensor.shape[self.dimension]
 
@@ -39,13 +42,21 @@ class Access:
         return self.read.indices[self.dimension].span
 
 
-def check_access(access: Access) -> Diagnostic | None:
-    """Prove that an index is in range wherever the read runs, else build the error."""
+def check_access(access: Access) -> list[Domain] | Diagnostic:
+    """Prove that an index is in range wherever the read runs, else build the error.
+
+    Where that depends on the sizes, the sets of sizes for which it is not.
+    """
+    excluded: list[Domain] = []
     try:
         for outside, past in ((access.form, False), (access.size - 1 - access.form, True)):
             point = violation(outside, access.context)
-            if point is not None:
+            if point is None:
+                continue
+            sets = excluded_sizes(outside, access.context) if access.context.sizes else None
+            if sets is None:
                 return _out_of_range(access, point, past)
+            excluded += sets
     except TooManyCases:
         return error(
             "TAD0312",
@@ -54,17 +65,17 @@ def check_access(access: Access) -> Diagnostic | None:
             "the guards around it leave too many cases",
             helps=["put the read under a guard of its own that states its range"],
         )
-    return None
+    return excluded
 
 
 def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
     tensor, size = access.tensor, access.size
-    found = values(access.form, access.context, point)
+    found = None if access.context.sizes else values(access.form, access.context, point)
     if found is None or found[0] == found[1]:
         label = f"takes the value {access.form.evaluate(point)} here"
     else:
         label = f"takes values {found[0]}..{found[1]} here"
-    held = "no elements" if not size else "only element 0" if size == 1 else f"only elements 0..{size - 1}"
+    held = "no elements" if size == 0 else "only element 0" if size == 1 else f"only elements 0..{size - 1}"
     where = f"`{tensor.name}` holds {held}" + (" in this dimension" if len(tensor.shape) > 1 else "")
     shown = _point_text(access, point)
     return error(
@@ -87,19 +98,21 @@ def _point_text(access: Access, point: Point) -> str:
                 names |= fact.form.variables
     # A constant index fails wherever it is read: any point shows it.
     shown = [index for index in access.scope.indices.values() if not names or index.key in names]
-    return ", ".join(f"{index.name} = {point[index.key]}" for index in shown)
+    sizes = [name for name in point if name in access.context.sizes and name in (names or point)]
+    parts = [f"{name} = {point[name]}" for name in sizes]
+    return ", ".join(parts + [f"{index.name} = {point[index.key]}" for index in shown])
 
 
 def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[str]:
     tensor, size = access.tensor, access.size
     options: list[str] = []
-    if found is not None:
+    if found is not None and isinstance(size, int):
         excess = found[1] - (size - 1) if past else -found[0]
         options = _other_range(access, excess, past)
         if past and tensor.is_argument:
             shape = list(tensor.shape)
             shape[access.dimension] = found[1] + 1
-            options.append(f"declare `{tensor.name}: {tensor.type}[{', '.join(map(str, shape))}]`")
+            options.append(f"declare `{tensor.name}: {tensor.type}[{shape_text(shape)}]`")
     if not options and size and access.form.variables:
         index, read = access.text(access.span), access.text(access.read.span)
         if len(read) <= LONG:

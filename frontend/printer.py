@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tadc.frontend.extents import Extent
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
@@ -24,8 +25,8 @@ from tadc.frontend.print_index import (
     upper_text,
 )
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
-from tadc.lattice.affine import Affine, Constraint, box
+from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.nest import loop_nest
 
 #: Operators: text, how tightly the whole, the left and the right operand must hold together.
@@ -46,20 +47,23 @@ def print_program(program: Program) -> str:
     over infinitely many points.
     """
     declared = [*program.arguments, *program.outputs]
-    lines = [f"{t.name}: {t.type}{_shape(t)}" for t in declared]
+    lines = [f"size {name}" for name in program.unbound_sizes()]
+    lines += [f"{t.name}: {t.type}{_shape(t)}" for t in declared]
     if lines and program.definitions:
         lines.append("")
-    tensors = frozenset(program.shapes())
-    lines += [wrapped(_head(d) + term_text(d.body, d.indices, d.shape, tensors)) for d in program.definitions]
+    taken = frozenset(program.shapes()).union(program.sizes)
+    lines += [
+        wrapped(_head(d) + term_text(d.body, d.indices, program.facts(d), taken)) for d in program.definitions
+    ]
     return "".join([line + "\n" for line in lines])
 
 
 def term_text(
-    term: Term, indices: Sequence[str] = (), shape: Sequence[int] = (), tensors: frozenset[str] = frozenset()
+    term: Term, indices: Sequence[str] = (), facts: Domain = (), taken: frozenset[str] = frozenset()
 ) -> str:
-    """An expression over indices that run over a shape; new names avoid those of tensors."""
+    """An expression over indices of which the facts hold; new names avoid those that are taken."""
     names = {name: Affine.var(name) for name in indices}
-    scope = _Scope(names, tensors.union(indices, RESERVED), box(indices, shape))
+    scope = _Scope(names, taken.union(indices, RESERVED), facts)
     out: list[str] = []
     # A stack and not recursion: terms can be many thousand levels deep.
     stack: list[_Item] = [_Job(term, SUM, scope)]
@@ -73,13 +77,17 @@ def term_text(
 
 
 def _shape(tensor: Argument | Definition) -> str:
-    return f"[{', '.join([str(size) for size in tensor.shape])}]" if tensor.shape else ""
+    return f"[{', '.join(map(_extent, tensor.shape))}]" if tensor.shape else ""
+
+
+def _extent(size: Extent) -> str:
+    return str(size) if isinstance(size, int) else form_text(size)
 
 
 def _head(definition: Definition) -> str:
     specs = list(definition.indices)
     if not definition.is_output:
-        specs = [f"{name}: {size}" for name, size in zip(specs, definition.shape, strict=True)]
+        specs = [f"{name}: {_extent(size)}" for name, size in zip(specs, definition.shape, strict=True)]
     let = "" if definition.is_output else "let "
     return f"{let}{definition.name}{'[' + ', '.join(specs) + ']' if specs else ''} = "
 

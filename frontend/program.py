@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tadc.frontend.extents import Shape, size_sources
 from tadc.frontend.source import Place, Source, Span
-from tadc.frontend.terms import ElementType, Term, Terms
-
-Shape = tuple[int, ...]
+from tadc.frontend.terms import Domain, ElementType, Term, Terms
+from tadc.lattice.affine import Affine, Constraint, box
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,20 @@ class Definition:
 
 @dataclass
 class Program:
-    """Arguments, then definitions in order; each reads arguments and what stands above."""
+    """Arguments, then definitions in order; each reads arguments and what stands above.
+
+    `sizes` are the symbols in shapes and index forms whose values a call gives. `excluded` are
+    sets of sizes for which the program has no meaning, since a read would leave its tensor or an
+    extent be negative: a call with sizes in one of them is refused.
+    """
 
     arguments: tuple[Argument, ...]
     definitions: tuple[Definition, ...]
     terms: Terms = field(repr=False)
     source: Source | None = field(default=None, repr=False)
+    sizes: tuple[str, ...] = ()
+    excluded: tuple[Domain, ...] = ()
+    given: tuple[tuple[str, int], ...] = ()  # symbols of the source that were given values
 
     @property
     def outputs(self) -> tuple[Definition, ...]:
@@ -60,3 +68,20 @@ class Program:
     def types(self) -> dict[str, ElementType]:
         """Element types by tensor name."""
         return {t.name: t.type for t in (*self.arguments, *self.definitions)}
+
+    def size_facts(self) -> Domain:
+        """What holds of the sizes in every call."""
+        facts = [Constraint(Affine.var(name)) for name in self.sizes]
+        for rows in self.excluded:
+            if len(rows) == 1 and not rows[0].equality:
+                facts.append(Constraint(-rows[0].form - 1))
+        return tuple(facts)
+
+    def facts(self, definition: Definition) -> Domain:
+        """What holds where an element of a definition is computed."""
+        return box(definition.indices, definition.shape) + self.size_facts()
+
+    def unbound_sizes(self) -> tuple[str, ...]:
+        """The sizes that no argument's shape tells, so that a call has to."""
+        told = {source.symbol for source in size_sources([a.shape for a in self.arguments])}
+        return tuple(name for name in self.sizes if name not in told)

@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.extents import Extent
 from tadc.frontend.report import Rejected, error
 from tadc.frontend.scope import Names, Tensor
 from tadc.frontend.source import Span
 
 #: Different ranges that one error shows.
 _SHOWN = 4
+_SAME = "or declare both with one size symbol, if they are always equal"
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A dimension that an index reads alone: its size, where it is stated, and the read."""
 
-    size: int
+    size: Extent
     stated: Span
     read: Span
 
@@ -90,12 +92,12 @@ def _values_below(expr: syntax.Expr) -> tuple[syntax.Expr, ...]:
             return ()
 
 
-def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str], kind: str = "") -> int:
+def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str], kind: str = "") -> Extent:
     """The size of an index without a stated range, of a reduction where its `kind` is given.
 
     Raises Rejected where there is none or several, silently if the reads that would tell are rejected.
     """
-    first: dict[int, Candidate] = {}
+    first: dict[Extent, Candidate] = {}
     for candidate in uses.candidates:
         first.setdefault(candidate.size, candidate)
     if len(first) > 1:
@@ -122,9 +124,10 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
 def _disagreement(
     name: str, span: Span, found: list[Candidate], text: Callable[[Span], str], kind: str
 ) -> Diagnostic:
-    # The least is in range for every one of the reads.
-    size = min(candidate.size for candidate in found)
-    stated = f"{kind}{{{name}}}_0^{size - 1} (…)" if kind and size else f"{name}: {size}"
+    # The least is in range for every one of the reads, where it is known which that is.
+    known = [candidate.size for candidate in found if isinstance(candidate.size, int)]
+    size = min(known) if len(known) == len(found) else found[0].size
+    stated = f"{kind}{{{name}}}_0^{size - 1} (…)" if kind and known and size else f"{name}: {size}"
     count = "two" if len(found) == 2 else str(len(found))
     return error(
         "TAD0305",
@@ -132,10 +135,10 @@ def _disagreement(
         span,
         f"`{name}` has {count} candidate ranges",
         secondary=[(c.stated, f"{interval_text(c.size)} from `{text(c.read)}`") for c in found[:_SHOWN]],
-        helps=[f"give the range: `{stated}`"],
+        helps=[f"give the range: `{stated}`"] + ([] if len(known) == len(found) else [_SAME]),
     )
 
 
-def interval_text(size: int) -> str:
+def interval_text(size: Extent) -> str:
     """The values of an index of this size."""
     return f"0..{size - 1}" if size else "no values"

@@ -14,6 +14,7 @@ from tadc.frontend.proof import fits_64_bits
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Tensor
 from tadc.frontend.source import Span
+from tadc.frontend.terms import Domain
 from tadc.frontend.wording import counted
 from tadc.lattice.affine import Affine
 
@@ -32,6 +33,8 @@ class ReadChecker:
     def __init__(self, names: Names, reporter: Reporter) -> None:
         self.names = names
         self.reporter = reporter
+        #: Sets of sizes at which a read that was checked leaves its tensor.
+        self.excluded: list[Domain] = []
 
     def form(self, expr: syntax.Expr, what: str, setting: Setting) -> Affine | None:
         """The form of an index expression; `what` is as in `IndexReader`."""
@@ -72,10 +75,12 @@ class ReadChecker:
                 access = Access(
                     tensor, dimension, expr, form, setting.scope, setting.context, self.reporter.text
                 )
-                problem = check_access(access)
-                if problem is not None:
+                found_sizes = check_access(access)
+                if isinstance(found_sizes, Diagnostic):
                     in_range = False
-                    self.reporter.add(problem)
+                    self.reporter.add(found_sizes)
+                else:
+                    self.excluded += found_sizes
         return (tensor, forms) if in_range and len(forms) == len(found) else None
 
     def _tensor(self, expr: syntax.Subscript, setting: Setting) -> Tensor | None:

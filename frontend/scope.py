@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.extents import Shape
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.frontend.terms import ElementType
+from tadc.frontend.tree import walk
+from tadc.lattice.affine import Affine
 
 #: Extents, strides and offsets are signed 64-bit integers.
 INT64_MAX = 2**63 - 1
@@ -22,7 +25,7 @@ class Tensor:
 
     name: str
     type: ElementType
-    shape: tuple[int, ...]
+    shape: Shape
     span: Span
     dims: tuple[Span, ...]
     is_argument: bool
@@ -30,10 +33,15 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Size:
-    """A size symbol with its value."""
+    """A size symbol, with its value where it has one."""
 
     name: str
-    value: int
+    value: int | None = None
+
+    @property
+    def form(self) -> Affine:
+        """The symbol as a form."""
+        return Affine.var(self.name) if self.value is None else Affine.const(self.value)
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,8 @@ class Site:
     kind: str  # "tensor" or "size"
     span: Span
     verb: str  # "declared" or "defined"
+    #: Whether a statement of its own says it; a size may be said by the shape of an argument.
+    is_stated: bool = True
 
 
 class Names:
@@ -82,6 +92,8 @@ class Names:
         self.outputs: dict[str, syntax.Declare] = {}
         #: Statements that define a name once more, by identity.
         self.repeated: set[int] = set()
+        #: Size symbols that multiply an index or divide one, and where: forms have no such terms.
+        self.coefficients: dict[str, Span] = {}
         self._reported: set[str] = set()
         self._collect(module, reporter)
 
@@ -112,6 +124,11 @@ class Names:
                         helps=["choose another name: tensors and sizes share one namespace"],
                     )
                 )
+
+        for statement in declared.values():
+            for _, _, node in walk(statement):
+                if isinstance(node, syntax.Name) and node.id not in self.sites:
+                    self.sites[node.id] = Site("size", node.span, "declared", is_stated=False)
 
     def resolve(self, name: str, span: Span, scope: Scope) -> Tensor | Size | Index:
         """What a name means at this place.
@@ -149,6 +166,10 @@ class Names:
     def is_visible(self, name: str, scope: Scope) -> bool:
         """Whether the name means something here, or in the program below."""
         return name in scope.indices or name in self.known or name in self.sites
+
+    def is_size(self, name: str) -> bool:
+        """Whether a variable of a form is a size symbol; an index never has the name of one."""
+        return isinstance(self.known.get(name), Size)
 
     def unbound(self, name: str, span: Span, scope: Scope, what: str) -> Diagnostic | None:
         """Build the error for an unknown name where only an index can stand; None the second time."""

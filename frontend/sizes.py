@@ -1,56 +1,92 @@
-"""Sizes: the one place where a size in the text becomes its value."""
+"""Sizes: the one place where a size in the text becomes an extent."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from tadc.frontend import syntax
+from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.extents import SIZE_LIMIT, Extent, extent
+from tadc.frontend.index_expr import IndexReader
+from tadc.frontend.program import Program
 from tadc.frontend.report import Rejected, Reporter, error
-from tadc.frontend.scope import INT64_MAX, Names, Size
+from tadc.frontend.scope import INT64_MAX, Names, Scope, Size
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.frontend.terms import ElementType
+from tadc.frontend.tree import walk
 
 _BYTES = {"f32": 4, "f64": 8}
 
 
 class Sizes:
-    """Resolves the sizes of shapes, stated ranges and `size` statements."""
+    """Resolves the sizes of shapes, stated ranges and `size` statements.
 
-    def __init__(self, names: Names, reporter: Reporter) -> None:
+    `given` are values of size symbols, to check the program for these alone.
+    """
+
+    def __init__(self, names: Names, reporter: Reporter, given: Mapping[str, int]) -> None:
         self.names = names
         self.reporter = reporter
+        self.given = given
+        #: Where each symbol without a value is first named.
+        self.symbols: dict[str, Span] = {}
+        #: The given values that some symbol has.
+        self.used: dict[str, int] = {}
+        #: Symbols that a `size` statement declares.
+        self.declared: set[str] = set()
 
     def declare(self, statement: syntax.SizeDecl) -> Size:
-        """Read `size M = 4`. Raises Rejected for a symbol without a value."""
-        if statement.value is None:
-            raise Rejected(self._without_value(statement.name, statement.span))
-        return Size(statement.name, _checked(statement.value, statement.span))
+        """Read `size M` and `size M = 4`."""
+        name = statement.name
+        self.declared.add(name)
+        if statement.value is not None:
+            return Size(name, _checked(statement.value, statement.span))
+        return self._introduce(name, statement.name_span)
 
-    def resolve(self, expr: syntax.Expr, indices: Collection[str] = ()) -> int:
-        """The value of a size; `indices` are names that mean an index here.
+    def _introduce(self, name: str, span: Span) -> Size:
+        if name in self.given:
+            self.used[name] = self.given[name]
+            return Size(name, self.given[name])
+        self.symbols.setdefault(name, span)
+        return Size(name)
 
-        Raises Rejected for what is no integer >= 0 of 64 bits and no size symbol with a value.
+    def context(self) -> Context:
+        """What is known before any index is bound: the ranges of the symbols."""
+        return Context(dict.fromkeys(self.symbols, (0, SIZE_LIMIT - 1)), sizes=frozenset(self.symbols))
+
+    def resolve(self, expr: syntax.Expr, indices: Collection[str] = (), *, declares: bool = False) -> Extent:
+        """The extent that an expression says; `indices` are names that mean an index here.
+
+        Where it `declares`, a name that nothing else has is a new size symbol. Raises Rejected
+        for what is no integer >= 0 of 64 bits and no form of size symbols.
         """
         match expr:
             case syntax.Number(value=int(value)):
                 return _checked(value, expr.span)
-            case syntax.Name(id=name):
-                return self._symbol(name, expr.span, indices)
-            case syntax.Number():
+            case syntax.Number() | syntax.Pi():
                 raise Rejected(error("TAD0308", "a size is an integer", expr.span, "not an integer"))
             case syntax.Unary(operand=syntax.Number()):
                 raise Rejected(error("TAD0308", "a size cannot be negative", expr.span, "less than 0"))
+            case syntax.Name(id=name):
+                return extent(self._symbol(name, expr.span, indices, declares=declares).form)
             case _:
-                helps = ["give it a name: `size N = 4`"]
-                label = "neither an integer nor a size symbol"
-                raise Rejected(
-                    error("TAD0308", "a size cannot be an expression", expr.span, label, helps=helps)
-                )
+                return self._expression(expr, indices, declares=declares)
 
-    def _symbol(self, name: str, span: Span, indices: Collection[str]) -> int:
+    def _expression(self, expr: syntax.Expr, indices: Collection[str], *, declares: bool) -> Extent:
+        for _, _, node in walk(expr):
+            if isinstance(node, syntax.Name):
+                self._symbol(node.id, node.span, indices, declares=declares)
+        nowhere = Scope("", expr.span, {})
+        form = IndexReader(self.names, nowhere, self.reporter.text, "size").read(expr)
+        if form.is_constant and form.constant < 0:
+            label = f"its value is {form.constant}"
+            raise Rejected(error("TAD0308", "a size cannot be negative", expr.span, label))
+        return extent(form) if form.terms else _checked(form.constant, expr.span)
+
+    def _symbol(self, name: str, span: Span, indices: Collection[str], *, declares: bool) -> Size:
         if name in indices:
             helps = ["state such a range by bounds: `sum{k}_0^(i - 1) (…)`"]
             raise Rejected(
@@ -64,20 +100,37 @@ class Sizes:
         if name in self.names.known:
             found = self.names.known[name]
             if isinstance(found, Size):
-                return found.value
+                return found
             raise Rejected
-        if site:
+        if site and (site.is_stated or not declares):
             raise Rejected(self.names.too_early(name, span, owner=""))
-        problem = self._without_value(name, span)
+        if declares:
+            made = self._introduce(name, span)
+            self.names.known[name] = made
+            return made
         # Reported once; later uses stay silent.
         self.names.known[name] = None
-        raise Rejected(problem)
+        raise Rejected(self._unknown(name, span))
 
-    def _without_value(self, name: str, span: Span) -> Diagnostic:
+    def _unknown(self, name: str, span: Span) -> Diagnostic:
         known = [n for n, found in self.names.known.items() if isinstance(found, Size)]
-        helps = [*did_you_mean(name, known), f"give it one above: `size {name} = 4`"]
-        message = "size symbols without a value are not supported yet"
-        return error("TAD0209", message, span, f"`{name}` has no value", helps=helps)
+        helps = [*did_you_mean(name, known), f"declare it above: `size {name}`, or `size {name} = 4`"]
+        label = "no shape above has this symbol"
+        return error("TAD0209", f"unknown size `{name}`", span, label, helps=helps)
+
+    def untold(self, told: Collection[str]) -> list[Diagnostic]:
+        """Errors for symbols that neither the shape of an argument tells nor a `size` statement declares."""
+        return [
+            error(
+                "TAD0209",
+                f"no argument tells the size `{name}`",
+                span,
+                "only here",
+                helps=[f"to pass it by name at the call, declare it above: `size {name}`"],
+            )
+            for name, span in self.symbols.items()
+            if name not in told and name not in self.declared
+        ]
 
 
 def _checked(value: int, span: Span) -> int:
@@ -86,9 +139,23 @@ def _checked(value: int, span: Span) -> int:
     return value
 
 
-def check_extent(name: str, shape: Sequence[int], element: ElementType, span: Span) -> None:
-    """Raise Rejected where a stride or an offset in bytes needs more than 64 bits."""
+def check_extent(name: str, shape: Sequence[Extent], element: ElementType, span: Span) -> None:
+    """Raise Rejected where a stride or an offset in bytes needs more than 64 bits at any sizes."""
     # A dimension of size 0 does not make the strides of the others smaller.
-    if prod(max(size, 1) for size in shape) * _BYTES[element] > INT64_MAX:
+    known = [size for size in shape if isinstance(size, int)]
+    if prod(max(size, 1) for size in known) * _BYTES[element] > INT64_MAX:
         label = " * ".join(map(str, shape)) + f" elements of {_BYTES[element]} bytes"
         raise Rejected(error("TAD0309", f"offsets in `{name}` are beyond 64 bits", span, label))
+
+
+def unknown_size(name: str, program: Program) -> Diagnostic:
+    """Build the error for a value of a size symbol that the program has not."""
+    known = [*program.sizes, *(symbol for symbol, _ in program.given)]
+    has = f"its size symbols: {', '.join(known)}" if known else "it has none"
+    return Diagnostic(
+        "TAD0209",
+        f"the program has no size symbol `{name}`",
+        notes=[has],
+        helps=did_you_mean(name, known),
+        source=program.source,
+    )

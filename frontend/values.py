@@ -10,6 +10,7 @@ from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
 from tadc.frontend.conditions import guard, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
+from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS
 from tadc.frontend.index_expr import LONG, IndexReader, fits, grouped
 from tadc.frontend.ranges import RangeUses, inferred_size
@@ -105,7 +106,9 @@ class ValueReader:
             case Index(key=key):
                 form = Affine.var(key)
                 return Value(self.terms.index(form, expr.span), form)
-            case Size(value=value):
+            case Size(value=None) as size:
+                return Value(self.terms.index(size.form, expr.span), size.form)
+            case Size(value=int(value)):
                 return self._number(value, expr.span)
             case Tensor() as tensor:
                 if tensor.shape:
@@ -212,7 +215,7 @@ class ValueReader:
         domain = [cleared(at_least_zero(row)) for row in rows]
         return domain, context.bind_between(key, lows, highs)
 
-    def _size(self, node: syntax.Reduce, position: int, outside: Setting) -> int | None:
+    def _size(self, node: syntax.Reduce, position: int, outside: Setting) -> Extent | None:
         spec = node.indices[position]
         try:
             if spec.name in self.names.sites:

@@ -113,16 +113,16 @@ def _eliminate(
     for name in reversed(binders):
         # Rows made for this loop can have it inside a floor, which leaves as a variable of its own.
         for atom in dict.fromkeys(a for row in current for a in row.form.floors() if name in a.variables):
-            current = _project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
+            current = project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
         rows_of[name] = [row for row in current if row.form.coefficient(name)]
-        current = _project(name, current, facts)
+        current = project(name, current, facts)
         if NEVER in current:
             return None
     return rows_of
 
 
-def _project(atom: str | Floor, rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:
-    """The rational shadow of the rows along a variable, pruned."""
+def project(atom: str | Floor, rows: Sequence[Constraint], facts: Sequence[Constraint]) -> list[Constraint]:
+    """The rational shadow of the rows along a variable or a floor atom, pruned. Raises EliminationLimit."""
     sides = [side for row in rows for side in row.inequalities]
     below = [(form, form.coefficient(atom)) for form in sides if form.coefficient(atom) > 0]
     above = [(form, -form.coefficient(atom)) for form in sides if form.coefficient(atom) < 0]

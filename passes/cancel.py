@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, operands
-from tadc.lattice.affine import Affine, Floor, box
+from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.algebra import Algebra, is_const
 
@@ -26,7 +26,7 @@ def cancel_program(program: Program) -> Program:
 
 
 def _cancel_definition(program: Program, definition: Definition) -> Definition:
-    facts = box(definition.indices, definition.shape)
+    facts = program.facts(definition)
     body = Canceller(program.terms).visit(definition.body, facts)
     return replace(definition, body=body)
 

@@ -7,13 +7,15 @@ kernels of a function run in the order of the text.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.loops import buffers_of, maps_of, memref_of, scalars_above, store_element, symbol_of
+from tadc.passes.buffers import Buffers, Shapes, buffers_of, maps_of, memref_of, product, symbol_of
+from tadc.passes.loops import scalars_above, store_element
 from tadc.passes.lower_body import BodyLowering
 
 BLOCK_SIZE = 256
@@ -21,17 +23,21 @@ BLOCK_SIZE = 256
 
 @dataclass(frozen=True)
 class Launch:
-    """How to run a kernel: its threads, and the buffers it takes by position."""
+    """How to run a kernel: one thread for each element of a shape, the buffers it takes by position.
+
+    The shape is of forms over `s0, s1, …`, the sizes of the function, which are its last arguments.
+    """
 
     kernel: str
-    threads: int
+    shape: tuple[Affine, ...]
     buffers: tuple[int, ...]
 
 
 def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
     """Replace a `tad` function by a `gpu.module` of its name."""
     context = module.context
-    tensors = buffers_of(function).tensors
+    buffers = buffers_of(function)
+    tensors = buffers.tensors
     name = symbol_of(function)
     launches: list[Launch] = []
     with context, ir.Location.unknown(context):
@@ -46,9 +52,8 @@ def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
             read = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n]]
             kernel = f"{name}_{number}"
             used = [*read, *stored]
-            _lower_kernel(function, op, [tensors[n] for n in used], kernel, ir.InsertionPoint(block))
-            threads = math.prod(op.results[0].type.shape)
-            launches.append(Launch(kernel, threads, tuple(used)))
+            _lower_kernel(function, op, buffers, [tensors[n] for n in used], kernel, ir.InsertionPoint(block))
+            launches.append(Launch(kernel, buffers.shapes[op.results[0]], tuple(used)))
     function.erase()
     return launches
 
@@ -64,54 +69,71 @@ def _reads(op: Any, tensor: Any) -> bool:
     return False
 
 
-def _lower_kernel(function: Any, op: Any, used: list[Any], name: str, point: Any) -> None:
-    context = op.context
-    types = [memref_of(v.type) for v in used]
+def _lower_kernel(function: Any, op: Any, buffers: Buffers, used: list[Any], name: str, point: Any) -> None:
+    context, sizes = op.context, buffers.sizes
+    types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
     unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
     attributes = {
         "sym_name": ir.StringAttr.get(name),
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
         "gpu.kernel": ir.UnitAttr.get(),
-        "arg_attrs": ir.ArrayAttr.get([unique] * len(types)),
+        "arg_attrs": ir.ArrayAttr.get([unique] * len(used) + [ir.DictAttr.get({})] * len(sizes)),
         "known_block_size": ir.DenseI32ArrayAttr.get([BLOCK_SIZE, 1, 1]),
     }
     made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=op.location, ip=point)
-    block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in used])
-    first: dict[Any, Any] = {}
-    copies: list[Any] = []
-    for tensor, buffer in zip(used, block.arguments, strict=True):
-        if tensor in first:
-            copies.append(buffer)
-        else:
-            first[tensor] = buffer
-    lowering = BodyLowering(context, first, {op.results[0]: copies})
+    block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in (*used, *sizes)])
+    given = list(block.arguments)
+    lowering = BodyLowering(context)
     inside = ir.InsertionPoint(block)
     lowering.location = unnamed(op.location)
+    shapes = Shapes(buffers, given[len(used) :], lowering)
+    views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
+    lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
     scalars_above(function, lowering, inside)
-    dimension = {"dimension": ir.Attribute.parse("#gpu<dim x>")}
-    thread, group = (
-        lowering.variable(lowering.create(n, [lowering.index_type], [], inside, dimension).results[0])
-        for n in ("gpu.thread_id", "gpu.block_id")
-    )
-    shape = list(op.results[0].type.shape)
-    flat = lowering.variable(lowering.affine([group * BLOCK_SIZE + thread], inside))
-    count = lowering.constant(lowering.index_type, math.prod(shape), inside)
-    truth = ir.IntegerType.get_signless(1, context)
-    less = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), 2)}
-    operands = [lowering.affine([flat], inside), count]
-    in_range = lowering.create("arith.cmpi", [truth], operands, inside, less).results[0]
-
-    def element(at: Any) -> list[Any]:
-        indices = [lowering.affine([form], at) for form in _unravel(flat, shape)]
-        store_element(op, [lowering.variable(i) for i in indices], indices, lowering, at)
-        return []
-
-    lowering.choose(in_range, [], element, None, inside)
+    _lower_threads(op, shapes.of(op.results[0]), lowering, inside)
     lowering.create("gpu.return", [], [], inside)
 
 
-def _unravel(flat: Affine, shape: list[int]) -> list[Affine]:
+def _lower_threads(op: Any, shape: Sequence[Affine], lowering: BodyLowering, point: Any) -> None:
+    """One element of a map by the thread that has its row-major position."""
+    dimension = {"dimension": ir.Attribute.parse("#gpu<dim x>")}
+    thread, group = (
+        lowering.variable(lowering.create(n, [lowering.index_type], [], point, dimension).results[0])
+        for n in ("gpu.thread_id", "gpu.block_id")
+    )
+    flat = lowering.variable(lowering.affine([group * BLOCK_SIZE + thread], point))
+    truth = ir.IntegerType.get_signless(1, lowering.context)
+    less = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, lowering.context), 2)}
+    operands = [lowering.affine([flat], point), product(lowering, shape, point)]
+    in_range = lowering.create("arith.cmpi", [truth], operands, point, less).results[0]
+
+    def element(at: Any) -> list[Any]:
+        indices = _unravel(flat, shape, lowering, at)
+        store_element(op, shape, [lowering.variable(i) for i in indices], indices, lowering, at)
+        return []
+
+    lowering.choose(in_range, [], element, None, point)
+
+
+def _unravel(flat: Affine, shape: Sequence[Affine], lowering: BodyLowering, point: Any) -> list[Any]:
     """The indices of a row-major position."""
+    if all(extent.is_constant for extent in shape):
+        return [lowering.affine([form], point) for form in _static(flat, [e.constant for e in shape])]
+    indices: list[Any] = []
+    left = lowering.affine([flat], point)
+    for extent in reversed(shape[1:]):
+        operands = [left, lowering.affine([extent], point)]
+        whole, rest = (
+            lowering.create(f"arith.{n}", [lowering.index_type], operands, point).results[0]
+            for n in ("divui", "remui")
+        )
+        indices.append(rest)
+        left = whole
+    return [left, *reversed(indices)]
+
+
+def _static(flat: Affine, shape: Sequence[int]) -> list[Affine]:
+    """The same as forms, for extents that are known."""
     forms: list[Affine] = []
     stride = math.prod(shape)
     for size in shape:

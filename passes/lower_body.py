@@ -25,15 +25,16 @@ from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 class BodyLowering:
     """One walk over a region; `memrefs` maps tensors to buffers, `values` scalars to scalars.
 
-    `copies` are further buffers that a tensor is stored to.
+    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
     """
 
     context: Any
-    memrefs: dict[Any, Any]
+    memrefs: dict[Any, Any] = field(default_factory=dict[Any, Any])
     copies: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
     values: dict[Any, Any] = field(default_factory=dict[Any, Any])
     forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     variables: dict[str, Any] = field(default_factory=dict[str, Any])
+    known: Domain = ()
 
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)
@@ -214,7 +215,7 @@ class BodyLowering:
         return result
 
 
-def box_rows(forms: Sequence[Affine], shape: Sequence[int]) -> Domain:
+def box_rows(forms: Sequence[Affine], shape: Sequence[Affine]) -> Domain:
     """`0 <= form <= size - 1` for each dimension."""
     rows: list[Constraint] = []
     for form, size in zip(forms, shape, strict=True):

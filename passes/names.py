@@ -12,10 +12,10 @@ from tadc.lattice.affine import Affine
 
 
 class Names:
-    """The names in use; tensors and indices share one space, so both are taken."""
+    """The names in use; tensors, sizes and indices share one space, so all are taken."""
 
     def __init__(self, program: Program) -> None:
-        self.tensors = {t.name for t in (*program.arguments, *program.definitions)}
+        self.tensors = {t.name for t in (*program.arguments, *program.definitions)} | set(program.sizes)
         self.taken = self.tensors | RESERVED
         for definition in program.definitions:
             self.taken.update(definition.indices)

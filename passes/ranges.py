@@ -6,12 +6,13 @@ elsewhere is proven here, before anything is lowered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tadc.frontend.extents import Extent, Shape
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, operands
-from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied
 
@@ -22,7 +23,7 @@ class OutOfRange:
 
     read: Read
     dimension: int
-    size: int
+    size: Extent
     value: int
     point: str
 
@@ -33,7 +34,7 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
     found: list[OutOfRange] = []
     for definition in program.definitions:
         walk = _Walk(program, shapes)
-        walk.visit(definition.body, box(definition.indices, definition.shape))
+        walk.visit(definition.body, program.facts(definition))
         found += walk.found
     return found
 
@@ -41,7 +42,7 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
 @dataclass
 class _Walk:
     program: Program
-    shapes: dict[str, tuple[int, ...]]
+    shapes: dict[str, Shape]
     found: list[OutOfRange] = field(default_factory=list[OutOfRange])
     seen: set[tuple[int, Domain]] = field(default_factory=set[tuple[int, Domain]])
     spoken: dict[str, str] = field(default_factory=dict[str, str])
@@ -72,12 +73,26 @@ class _Walk:
             for side in (form, size - 1 - form):
                 if implied(side, facts):
                     continue
-                point = find_point((*facts, Constraint(-side - 1)))
+                point = violation((*facts, Constraint(-side - 1)), self.program.excluded)
                 if point is not None:
                     at = ", ".join(f"{self.spoken.get(n, n)} = {v}" for n, v in sorted(point.items()))
                     value = form.evaluate({**dict.fromkeys(form.variables, 0), **point})
                     self.found.append(OutOfRange(read, dimension, size, value, at))
                     break
+
+
+def violation(rows: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None:
+    """A point of the rows whose sizes are in none of the excluded sets; None if there is none."""
+    point = find_point(rows)
+    if point is None:
+        return None
+    for number, refused in enumerate(excluded):
+        if not all(row.holds(point) for row in refused):
+            continue
+        others = (*excluded[:number], *excluded[number + 1 :])
+        sides = (Constraint(-form - 1) for row in refused for form in row.inequalities)
+        return next((p for side in sides if (p := violation((*rows, side), others)) is not None), None)
+    return point
 
 
 def negations(conditions: Domain) -> Iterator[Domain]:

@@ -90,7 +90,7 @@ class _Reverse:
             if self.cotangent_of
         ]
         definitions = tuple(self.needed([*self.adjoints, *gradients]))
-        return Program(tuple(arguments), definitions, program.terms, program.source)
+        return replace(program, arguments=tuple(arguments), definitions=definitions)
 
     def active_tensors(self) -> set[str]:
         """The tensors that depend on an argument of `wrt`."""

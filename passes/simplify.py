@@ -18,7 +18,7 @@ from tadc.frontend.terms import (
     Terms,
     operands,
 )
-from tadc.lattice.affine import Affine, Constraint, Floor, box
+from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.polyhedron import implied, irredundant, is_empty, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.algebra import Algebra, is_const
@@ -30,7 +30,7 @@ def simplify_program(program: Program) -> Program:
 
 
 def _simplify(program: Program, definition: Definition) -> Definition:
-    facts = box(definition.indices, definition.shape)
+    facts = program.facts(definition)
     return replace(definition, body=Simplifier(program.terms).visit(definition.body, facts))
 
 

@@ -21,6 +21,7 @@ tadc: compile tensor expressions and their derivatives
   tadc f.tad --emit STAGE -o -            print a stage of the compiler
   tadc f.tad --run a=a.npy -o out.npz     run it on arrays
   tadc f.tad --wrt a --run a=a.npy df=df.npy -o out.npz
+  tadc f.tad --size N=4096 --emit asm     for one value of a size symbol
   tadc f.tad --check-gradient             gradients against finite differences
   tadc -e 'x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])'
 
@@ -48,6 +49,7 @@ class Arguments:
     file: str | None
     expression: str | None
     wrt: str | None
+    size: list[str] | None
     values: bool
     target: str
     emit: str | None
@@ -67,6 +69,20 @@ class Arguments:
     def wrt_names(self) -> tuple[str, ...] | None:
         """The arguments that `--wrt` names; None is all of them."""
         return None if self.wrt in (None, "*") else tuple(self.wrt.replace(" ", "").split(","))
+
+    @property
+    def sizes(self) -> tuple[tuple[str, int], ...]:
+        """The values that `--size` gives. Raises UsageError."""
+        given = [item for text in self.size or () for item in text.replace(" ", "").split(",")]
+        found: dict[str, int] = {}
+        for item in given:
+            name, equals, value = item.partition("=")
+            if not equals or not name or not value.isascii() or not value.isdecimal():
+                raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4096`")
+            if name in found:
+                raise UsageError(f"`--size` gives `{name}` twice")
+            found[name] = int(value)
+        return tuple(found.items())
 
     @property
     def is_mlir(self) -> bool:
@@ -111,6 +127,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("file", nargs="?", metavar="FILE", help="program or IR")
     add("-e", dest="expression", metavar="TEXT", help="a program on the command line")
     add("--wrt", metavar="A,B", help="differentiate by these arguments (`*`: all)")
+    add("--size", action="append", metavar="N=4", help="compile for this value of a size symbol")
     add("--values", action="store_true", help="with --wrt: the outputs as well as the gradients")
     add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")
     add("--target", default="cpu", metavar="T", help="cpu (default), cuda, or as in cuda:sm_90")
@@ -184,6 +201,7 @@ def _consistent(a: Arguments) -> None:
             "`--passes` goes without `--emit` and `--wrt`",
             "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
         )
+    _ = a.sizes
     if a.check_gradient and a.output:
         raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
     if a.emit:

@@ -11,6 +11,7 @@ from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
 from tadc.files import Sink, read_stdin, read_text
 from tadc.frontend.codes import CODES, explanation
+from tadc.frontend.per_value import PerValue
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
@@ -105,23 +106,39 @@ def options_of(arguments: Arguments) -> Options:
     # A delta is only in a derivative: its stages without --wrt show that by all arguments.
     if arguments.wrt or arguments.emit in ("diff", "cancel"):
         mode = "value-and-vjp" if arguments.values else "vjp"
-    return Options(mode, None, parse_target(arguments.target), arguments.opt_level)
+    return Options(mode, None, parse_target(arguments.target), arguments.opt_level, arguments.sizes)
 
 
 def checked(source: Source, arguments: Arguments) -> Compilation:
     """The program, parsed and checked, with the arguments to differentiate by resolved."""
-    state = Compilation(Options(), source)
+    state = Compilation(Options(sizes=arguments.sizes), source)
     if is_ir(arguments, source):
+        from tadc.frontend.specialise import specialised
         from tadc.ir_command import program_of
 
-        state.program = program_of(source)
+        state.program = specialised(program_of(source), dict(arguments.sizes))
     else:
         compile_until(state, "typed", after=Observer(arguments))
+        if state.per_value is not None:
+            state.program = program_for_values(arguments, state.per_value)
     state.options = options_of(arguments)
     if state.options.differentiates:
         assert state.program is not None
         state.options = replace(state.options, wrt=resolve_wrt(state.program, arguments.wrt_names))
     return state
+
+
+def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
+    """The program for the values that arrays tell, none where it is only shown. Raises CompileError."""
+    if arguments.run is not None:
+        from tadc.run_command import read_arrays
+
+        arrays = read_arrays(arguments.run)
+        shapes = {name: getattr(value, "shape", ()) for name, value in arrays.items()}
+        return found.at({**found.values(shapes, arrays), **dict(arguments.sizes)})
+    if arguments.wrt or arguments.check_gradient or arguments.emit not in (None, "ast", "typed"):
+        raise found.needs_values()
+    return None
 
 
 class Observer:

@@ -34,6 +34,8 @@ def read_back(state: Compilation) -> Program:
         (function,) = tad_functions(state.module.operation)
         program = read_program(function)
     program.source = state.source
+    if state.program is not None:
+        program.given = state.program.given
     return program
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tadc.driver import compile_until
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.extents import substituted
 from tadc.frontend.program import Program
+from tadc.frontend.specialise import problems_at
+from tadc.lattice.affine import Affine
 from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
@@ -68,12 +72,18 @@ def load_kernel(state: Compilation, program: Program) -> Kernel:
     from tadc.backend.object_code import object_code
     from tadc.backend.runtime.arrays import Parameter
     from tadc.backend.runtime.kernel import Kernel
+    from tadc.backend.runtime.sizes import SizeSymbols
 
     library = load(object_code(state.llvm_ir, state.options.level), [state.symbol])
     inputs = [Parameter(a.name, a.type, a.shape) for a in program.arguments]
     outputs = [Parameter(d.name, d.type, d.shape) for d in program.outputs]
-    temporaries = [Parameter(f"temporary {n}", t, s) for n, (t, s) in enumerate(state.temporaries)]
-    return Kernel(library[state.symbol], state.symbol, inputs, outputs, temporaries, library)
+    names = {f"s{n}": Affine.var(name) for n, name in enumerate(program.sizes)}
+    temporaries = [
+        Parameter(f"temporary {n}", type, substituted(shape, names))
+        for n, (type, shape) in enumerate(state.temporaries)
+    ]
+    sizes = SizeSymbols(program.sizes, inputs, program.excluded, partial(problems_at, program))
+    return Kernel(library[state.symbol], state.symbol, inputs, outputs, temporaries, library, sizes)
 
 
 def evaluate(compiled: Compiled, arrays: Mapping[str, Any]) -> dict[str, Any]:

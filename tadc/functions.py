@@ -10,25 +10,34 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.derive import derive, resolve_wrt
-from tadc.driver import compile_until
 from tadc.frontend.diagnostics import CompileWarning
+from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
+from tadc.frontend.specialise import specialised
 from tadc.zero_gradients import zero_gradients
 
 if TYPE_CHECKING:
     from tadc.execute import Compiled
     from tadc.frontend.program import Program
+    from tadc.lowered import Lowered
+
+
+#: So many functions for values of sizes are kept.
+_KEPT = 64
 
 
 @dataclass(frozen=True)
 class Origin:
     """What a derivative was made from."""
 
-    program: Program
+    base: Function
     mode: str
     wrt: tuple[str, ...]
+
+    def at(self, sizes: Mapping[str, int]) -> Origin:
+        """The same for values of size symbols."""
+        return replace(self, base=self.base.at(sizes))
 
 
 class Function:
@@ -39,9 +48,13 @@ class Function:
     several in order. `str(f)` prints it as a program.
     """
 
-    def __init__(self, program: Program, origin: Origin | None = None) -> None:
+    def __init__(
+        self, program: Program, origin: Origin | None = None, per_value: PerValue | None = None
+    ) -> None:
         self.program = program
         self.origin = origin
+        self.per_value = per_value
+        self._at: dict[tuple[int, ...], Function] = {}
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
 
@@ -70,11 +83,17 @@ class Function:
 
     @cached_property
     def _text(self) -> str:
+        if self.per_value is not None:
+            return self.per_value.text(self.program)
         return print_program(self.program)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as a program; the copy compiles anew."""
-        return _restore, (str(self), self.cotangents, self.gradients)
+        if self.per_value is None:
+            return _restore, (str(self), self.cotangents, self.gradients)
+        if self.origin is None:
+            return function, (self.per_value.source.text, self.per_value.source.name)
+        return _derived, (self.origin.base, self.origin.mode, self.origin.wrt)
 
     def __repr__(self) -> str:
         return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
@@ -85,10 +104,41 @@ class Function:
         Raises ArgumentError (a CompileError and a ValueError) that lists all that is wrong with
         the arguments.
         """
+        if self.per_value is not None:
+            arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+            shapes = {name: _shape(value) for name, value in arrays.items()}
+            sizes = self.per_value.values(shapes, kwargs)
+            rest = {name: value for name, value in kwargs.items() if name not in sizes}
+            return self.at(sizes)(*args, out=out, **rest)
         return self.compiled()(*args, out=out, **kwargs)
+
+    def at(self, sizes: Mapping[str, int]) -> Function:
+        """The function for values of size symbols.
+
+        Of a function that is compiled for each value of some symbols, these must be among them;
+        what was made before is kept. Raises CompileError as `compile`.
+        """
+        if self.per_value is None:
+            if not sizes:
+                return self
+            return Function(specialised(self.program, sizes), self.origin and self.origin.at(sizes))
+        if not set(self.per_value.symbols) <= sizes.keys():
+            raise self.per_value.needs_values()
+        key = tuple(sizes.items())
+        if key not in self._at:
+            if self.origin is None:
+                made = Function(self.per_value.at(sizes))
+            else:
+                made = _derived(self.origin.base.at(sizes), self.origin.mode, self.origin.wrt)
+            while len(self._at) >= _KEPT:
+                self._at.pop(next(iter(self._at)), None)
+            self._at[key] = made
+        return self._at[key]
 
     def compiled(self) -> Compiled:
         """The kernel for this machine, compiled at the first use."""
+        if self.per_value is not None:
+            raise self.per_value.needs_values()
         if self._compiled is None:
             from tadc.execute import compile_program
 
@@ -99,58 +149,12 @@ class Function:
 
     def lower(self, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Lowered:
         """The program on its way to a target, every stage to look at."""
-        _no_sizes(sizes)
-        return Lowered(self.program, target, self.origin)
+        from tadc.lowered import Derivation, Lowered
 
-
-class Lowered:
-    """A program in the `tad` dialect, ready to go on to a target.
-
-    `module` is the MLIR module after simplification; `as_text(stage)` shows any stage, of a
-    derivative also `diff` and `cancel`, which made it.
-    """
-
-    def __init__(self, program: Program, target: str = "cpu", origin: Origin | None = None) -> None:
-        from tadc.backend.target import parse_target
-
-        if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
-        self.program = program
-        self.origin = origin
-        self.options = Options(target=parse_target(target))
-        self._state = Compilation(self.options, program.source, program=program)
-        compile_until(self._state, "opt", first="tad")
-
-    @property
-    def module(self) -> Any:
-        """The module of the `tad` dialect, in a context of its own."""
-        return self._state.module
-
-    def as_text(self, stage: str = "opt") -> str:
-        """The text of a stage; raises ValueError for a stage that this target does not have."""
-        if stage in ("ast", "typed"):
-            state = Compilation(self.options, Source(print_program(self.program), "<program>"))
-            shown = compile_until(state, stage).show(state)
-        elif stage in ("diff", "cancel") and self.origin is not None:
-            options = replace(self.options, mode=self.origin.mode, wrt=self.origin.wrt)
-            state = Compilation(options, self.origin.program.source, program=self.origin.program)
-            shown = compile_until(state, stage, first="tad").show(state)
-        else:
-            state = Compilation(self.options, self.program.source, program=self.program)
-            shown = compile_until(state, stage, first="tad").show(state)
-        if isinstance(shown, bytes):
-            raise ValueError(f"stage `{stage}` is binary; write it with `tadc --emit {stage} -o FILE`")
-        return shown
-
-    def __repr__(self) -> str:
-        outputs = ", ".join(d.name for d in self.program.outputs)
-        return f"<tadc.Lowered ({outputs}) for {self.options.target}>"
-
-    def compile(self) -> Compiled:
-        """The kernel; raises CompileError for a target that this version cannot run."""
-        from tadc.execute import compile_program
-
-        return compile_program(self.program, self.options.target)
+        made = self.at(sizes or {})
+        origin = made.origin
+        derivation = origin and Derivation(origin.base.program, origin.mode, origin.wrt)
+        return Lowered(made.program, target, derivation)
 
 
 def vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
@@ -187,20 +191,23 @@ def function(source: str, name: str = "<string>") -> Function:
     """Parse and check a program; raises CompileError with all its errors."""
     if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a program is a string, not {type(source).__name__}")
-    state = Compilation(Options(), Source(source, name))
-    compile_until(state, "typed")
-    assert state.program is not None
-    return Function(state.program)
+    found = read_program(Source(source, name))
+    if isinstance(found, PerValue):
+        return Function(found.example, per_value=found)
+    return Function(found)
 
 
 def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None) -> Function:
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-    names = resolve_wrt(f.program, wrt)
-    derived = derive(f.program, mode, names)
-    for found in zero_gradients(f.program, derived):
+    derived = _derived(f, mode, resolve_wrt(f.program, wrt))
+    for found in zero_gradients(f.program, derived.program):
         warnings.warn(CompileWarning(found), stacklevel=3)  # at the caller of `vjp`, `grad`, …
-    return Function(derived, Origin(f.program, mode, names))
+    return derived
+
+
+def _derived(f: Function, mode: str, wrt: tuple[str, ...]) -> Function:
+    return Function(derive(f.program, mode, wrt), Origin(f, mode, wrt), f.per_value)
 
 
 def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:
@@ -219,17 +226,14 @@ def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -
     return f
 
 
-def _no_sizes(sizes: Mapping[str, int] | None) -> None:
-    from tadc.frontend.diagnostics import CompileError, Diagnostic
-
-    if sizes:
-        named = ", ".join(f"`{n}`" for n in sizes)
-        raise CompileError(
-            [
-                Diagnostic(
-                    "TAD0209",
-                    f"the program has no size symbol {named}",
-                    helps=["state sizes in the program: `size N = 4`"],
-                )
-            ]
-        )
+def _shape(value: Any) -> tuple[int, ...]:
+    """The shape of what an array is made from; nested lists count as far as their first elements go."""
+    found: list[int] = []
+    while not hasattr(value, "shape"):
+        if not isinstance(value, list | tuple):
+            return tuple(found)
+        found.append(len(value))
+        if not value:
+            return tuple(found)
+        value = value[0]
+    return (*found, *value.shape)

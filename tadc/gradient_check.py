@@ -11,11 +11,16 @@ import numpy as np
 from tadc.derive import derive
 from tadc.execute import Compiled, compile_program, evaluate
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Program
+from tadc.frontend.specialise import specialised
 from tadc.stages import Compilation
 
 #: Elements of an argument that are moved, at most.
 SAMPLES = 64
+
+#: Values for size symbols: the first one, and the step to each that follows.
+_TRIED = ((5, 1), (6, -1), (12, -3), (3, 5), (5, 0), (64, -20), (4, 20))
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ def gradient_errors(
     step h is wrong by h**2 and by the rounding of f over h, hence h = eps**(1/3). Raises
     CompileError (TAD0406) where the program has no finite value at the inputs.
     """
+    if program.sizes:
+        program = specialised(program, _tried_sizes(program, given or {}))
     value = compile_program(program)
     derived = derive(program, "vjp", wrt)
     gradient = compile_program(derived)
@@ -77,6 +84,22 @@ def gradient_errors(
     return rows
 
 
+def _tried_sizes(program: Program, given: Mapping[str, Any]) -> dict[str, int]:
+    """Values of all size symbols: those that given arrays tell, small ones for the rest."""
+    told: dict[str, int] = {name: int(given[name]) for name in program.sizes if name in given}
+    for source in size_sources([a.shape for a in program.arguments]):
+        array = given.get(program.arguments[source.argument].name)
+        if array is not None and source.dimension < np.ndim(array) and source.symbol not in told:
+            rest = source.rest.evaluate(told) if source.rest.variables <= told.keys() else 0
+            told[source.symbol] = max(0, (np.shape(array)[source.dimension] - rest) // source.factor)
+    free = [name for name in program.sizes if name not in told]
+    tried = [{**told, **{name: start + n * step for n, name in enumerate(free)}} for start, step in _TRIED]
+    legal = [s for s in tried if not any(all(row.holds(s) for row in rows) for rows in program.excluded)]
+    shapes = program.shapes().values()
+    full = [s for s in legal if all(min((1, *shape_at(shape, s))) > 0 for shape in shapes)]
+    return (full or legal or tried)[0]
+
+
 def _numpy(type: str) -> Any:
     return np.float32 if type == "f32" else np.float64
 
@@ -88,6 +111,8 @@ def _random_inputs(
     for low in (-1.0, 0.1):
         arrays = {a.name: random.uniform(low, 1, a.shape).astype(_numpy(a.type)) for a in program.arguments}
         for name, array in given.items():
+            if name in dict(program.given):
+                continue
             like = arrays.get(name)
             arrays[name] = array if like is None else np.array(array, dtype=like.dtype)
         if all(np.all(np.isfinite(v)) for v in evaluate(value, arrays).values()):

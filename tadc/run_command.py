@@ -19,6 +19,7 @@ from tadc.derive import read_back
 from tadc.driver import compile_until
 from tadc.execute import compile_program, evaluate
 from tadc.files import Sink, file_error
+from tadc.frontend.program import Program
 from tadc.frontend.suggest import did_you_mean
 from tadc.messages import report
 from tadc.stages import Compilation
@@ -38,7 +39,7 @@ def run(arguments: Arguments, state: Compilation) -> int:
         program = derived
     if arguments.output and arguments.output != "-":
         _writable(arguments.output, len(program.outputs))
-    arrays = read_arrays(arguments.run or [])
+    arrays = read_arrays(arguments.run or [], program)
     begin = time.perf_counter()
     compiled = compile_program(program, state.options.target, arguments.opt_level)
     ready = time.perf_counter()
@@ -78,8 +79,12 @@ def _writable(name: str, outputs: int) -> None:
         raise file_error(f"no folder `{Path(name).parent}`")
 
 
-def read_arrays(given: list[str]) -> dict[str, Any]:
-    """Read `name=file.npy`, `name=file.npz`, `name=file.npz:entry` and `name=3.5`."""
+def read_arrays(given: list[str], program: Program | None = None) -> dict[str, Any]:
+    """Read `name=file.npy`, `name=file.npz`, `name=file.npz:entry` and `name=3.5`.
+
+    Values of sizes that the program was compiled for already are left out.
+    """
+    known = dict(program.given) if program else {}
     arrays: dict[str, Any] = {}
     for item in given:
         name, equals, where = item.partition("=")
@@ -87,15 +92,22 @@ def read_arrays(given: list[str]) -> dict[str, Any]:
             raise file_error(f"`{item}` is not of the form NAME=FILE", "write `--run x=x.npy`")
         if name in arrays:
             raise file_error(f"`{name}` is given twice")
-        arrays[name] = _number(where) if _number(where) is not None else _load(name, where)
-    return arrays
+        number = _number(where)
+        arrays[name] = _load(name, where) if number is None else number
+    return {
+        name: value for name, value in arrays.items() if name not in known or not _is_size(value, known[name])
+    }
 
 
-def _number(text: str) -> float | None:
+def _number(text: str) -> int | float | None:
     try:
-        return float(text)
+        return int(text) if text.isdecimal() else float(text)
     except ValueError:
         return None
+
+
+def _is_size(value: Any, size: int) -> bool:
+    return isinstance(value, int) and value == size
 
 
 def _load(name: str, where: str) -> Any:

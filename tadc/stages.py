@@ -11,6 +11,8 @@ from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
     from tadc.backend.target import Target
+    from tadc.frontend.extents import Shape
+    from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
     from tadc.passes.gpu import Launch
@@ -22,13 +24,14 @@ class Options:
 
     `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, or `grad` and
     `value-and-grad` (of one scalar output, its cotangent is 1). `wrt` names the arguments to
-    differentiate by, None all of them.
+    differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
     """
 
     mode: str = "value"
     wrt: tuple[str, ...] | None = None
     target: Target | None = None
     level: int = 3
+    sizes: tuple[tuple[str, int], ...] = ()
 
     @property
     def differentiates(self) -> bool:
@@ -49,9 +52,11 @@ class Compilation:
     source: Source | None = None
     tree: Module | None = None
     program: Program | None = None
+    per_value: PerValue | None = None
     module: Any = None
     symbol: str = ""
-    temporaries: list[tuple[str, tuple[int, ...]]] = field(default_factory=list[tuple[str, tuple[int, ...]]])
+    #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order.
+    temporaries: list[tuple[str, Shape]] = field(default_factory=list["tuple[str, Shape]"])
     launches: list[Launch] = field(default_factory=list["Launch"])
     llvm_ir: str = ""
     ptx: str = ""
@@ -66,12 +71,16 @@ def parse_text(state: Compilation) -> None:
 
 
 def check_tree(state: Compilation) -> None:
-    """Syntax tree to typed program."""
-    from tadc.frontend.checker import check
+    """Syntax tree to typed program, or to one for each value of some sizes."""
+    from tadc.frontend import per_value
 
     assert state.tree is not None
     assert state.source is not None
-    state.program = check(state.tree, state.source)
+    found = per_value.check_tree(state.tree, state.source, dict(state.options.sizes))
+    if isinstance(found, per_value.PerValue):
+        state.per_value = found
+    else:
+        state.program = found
 
 
 def build_module(state: Compilation) -> None:
@@ -116,12 +125,15 @@ def pipeline_stage(pipeline: str) -> Callable[[Compilation], None]:
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops; notes the function's symbol and its temporaries."""
     from tadc.dialect.reader import tad_functions
-    from tadc.passes.loops import buffers_of, symbol_of
+    from tadc.frontend.extents import extent
+    from tadc.passes.buffers import buffers_of, symbol_of
 
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
+        buffers = buffers_of(function)
         state.temporaries = [
-            (str(v.type.element_type), tuple(v.type.shape)) for v in buffers_of(function).temporaries
+            (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]))
+            for v in buffers.temporaries
         ]
     run_pipeline(state, "tad-to-loops,canonicalize,cse")
 
@@ -175,6 +187,8 @@ def show_program(state: Compilation) -> str:
     """The typed program, as a program."""
     from tadc.frontend.printer import print_program
 
+    if state.per_value is not None:
+        return state.per_value.text()
     assert state.program is not None
     return print_program(state.program)
 

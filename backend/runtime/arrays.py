@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.extents import Shape, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
 
 Array = NDArray[Any]
@@ -29,27 +31,38 @@ DTYPES: dict[str, np.dtype[Any]] = {"f32": np.dtype(np.float32), "f64": np.dtype
 
 @dataclass(frozen=True)
 class Parameter:
-    """A tensor of a kernel: `type` is `f32` or `f64`, shape () a scalar."""
+    """A tensor of a kernel: `type` is `f32` or `f64`, shape () a scalar, extents may be forms of sizes."""
 
     name: str
     type: str
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
+    is_static: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", DTYPES[self.type])
+        object.__setattr__(self, "is_static", is_static(self.shape))
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether a shape has the right rank and the extents that do not depend on sizes."""
+        if self.is_static:
+            return shape == self.shape
+        return len(shape) == len(self.shape) and all(
+            not isinstance(size, int) or size == found for size, found in zip(self.shape, shape, strict=True)
+        )
+
+    def at(self, sizes: Mapping[str, int]) -> Parameter:
+        """The tensor where the sizes have these values."""
+        return self if self.is_static else Parameter(self.name, self.type, shape_at(self.shape, sizes))
 
     def __str__(self) -> str:
         """As a program declares it: `a: f64[3, 5]`."""
-        return f"{self.name}: {self.type}" + (f"[{', '.join(map(str, self.shape))}]" if self.shape else "")
+        return f"{self.name}: {self.type}" + (f"[{shape_text(self.shape)}]" if self.shape else "")
 
     @property
     def bytes(self) -> int:
-        """The memory that it takes."""
-        count = self.dtype.itemsize
-        for size in self.shape:
-            count *= size
-        return count
+        """The memory that it takes, where no extent depends on sizes."""
+        return self.dtype.itemsize * prod(shape_at(self.shape, {}))
 
 
 def bind(
@@ -68,7 +81,7 @@ def bind(
     arrays: list[Array] = []
     problems: list[Diagnostic] = []
     for parameter, value in zip(parameters, args, strict=True):
-        if type(value) is np.ndarray and value.dtype is parameter.dtype and value.shape == parameter.shape:
+        if type(value) is np.ndarray and value.dtype is parameter.dtype and parameter.fits(value.shape):
             flags = value.flags
             if flags.c_contiguous and flags.aligned:
                 arrays.append(value)
@@ -170,7 +183,7 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
 
 
 def _check_shape(parameter: Parameter, array: Array) -> Diagnostic | None:
-    if array.shape == parameter.shape:
+    if parameter.fits(array.shape):
         return None
     return Diagnostic(
         "TAD0503",
@@ -180,17 +193,20 @@ def _check_shape(parameter: Parameter, array: Array) -> Diagnostic | None:
     )
 
 
-def shape_message(name: str, found: tuple[int, ...], expected: tuple[int, ...]) -> str:
+def shape_message(name: str, found: tuple[int, ...], expected: Shape) -> str:
     """`a` has shape (3, 4), expected (3, 5)`; the ranks where these differ."""
     if len(found) != len(expected):
         return f"`{name}` has {_count(len(found), 'dimension')}, shape {found}, expected {len(expected)}"
-    return f"`{name}` has shape {found}, expected {expected}"
+    wanted = str(expected) if is_static(expected) else f"({shape_text(expected)})"
+    return f"`{name}` has shape {found}, expected {wanted}"
 
 
 def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
     wanted = parameter.shape
     if len(wanted) > 1 and found == wanted[::-1]:
         return [f"pass it transposed: `{parameter.name}.T`"]
+    if not parameter.is_static:
+        return []
     if len(found) != len(wanted) and np.prod(found, dtype=object) == np.prod(wanted, dtype=object):
         sizes = ", ".join(map(str, wanted))
         return [f"the elements fit: `{parameter.name}.reshape({sizes or '()'})`"]

@@ -11,6 +11,7 @@ import numpy as np
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs, share_memory
+from tadc.backend.runtime.sizes import SizeSymbols
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
@@ -18,13 +19,17 @@ _SMALL = 1 << 24
 #: A function called through ctypes takes no more arguments than this.
 _CTYPES_LIMIT = 1024
 
+#: The shapes of this many calls are kept with what was found out about them.
+_PLANS = 256
 
-def _few(address: int, count: int) -> Callable[..., None]:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(address)
+
+def _few(address: int, pointers: int, sizes: int) -> Callable[..., None]:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * pointers, *[ctypes.c_int64] * sizes)(address)
 
 
 def _many(address: int, count: int) -> Callable[..., None]:
-    # The one place where a call needs a compiler, so it is imported only here.
+    # The one place where a call needs a compiler, so it is imported only here. Sizes pass as
+    # pointers: both take one integer register or stack slot on every machine we compile for.
     from tadc.backend.jit import trampoline
 
     library = trampoline(count)
@@ -37,8 +42,19 @@ def _many(address: int, count: int) -> Callable[..., None]:
     return run
 
 
+class _Plan:
+    """What a call with certain sizes writes."""
+
+    def __init__(self, outputs: Sequence[Parameter], temporaries: Sequence[Parameter], sizes: Sequence[int]):
+        self.outputs = tuple(outputs)
+        self.temporaries = tuple(temporaries)
+        self.sizes = tuple(sizes)
+        self.new: list[tuple[Any, Any]] = [(p.shape, p.dtype) for p in (*outputs, *temporaries)]
+        self.bytes = sum(p.bytes for p in (*outputs, *temporaries))
+
+
 class Kernel:
-    """A function `void f(double *, …)` over inputs, then outputs, then temporaries.
+    """A function `void f(double *, …, int64_t, …)` over inputs, then outputs, then temporaries, then sizes.
 
     `address` is where its code is, which `keepalive` keeps in memory. Calls from several
     threads at once are fine: each has outputs and temporaries of its own, and the interpreter lock is
@@ -53,16 +69,20 @@ class Kernel:
         outputs: Sequence[Parameter],
         temporaries: Sequence[Parameter] = (),
         keepalive: Any = None,
+        sizes: SizeSymbols | None = None,
     ) -> None:
         self.symbol = symbol
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.temporaries = tuple(temporaries)
+        self.sizes = sizes if sizes and sizes.names else None
         self._keepalive = keepalive
-        count = len(self.inputs) + len(self.outputs) + len(self.temporaries)
-        self._function = _few(address, count) if count <= _CTYPES_LIMIT else _many(address, count)
-        self._new = [(p.shape, p.dtype) for p in (*self.outputs, *self.temporaries)]
-        self._bytes = sum(p.bytes for p in (*self.outputs, *self.temporaries))
+        pointers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
+        count = len(self.sizes.names) if self.sizes else 0
+        few = pointers + count <= _CTYPES_LIMIT
+        self._function = _few(address, pointers, count) if few else _many(address, pointers + count)
+        self._static = None if self.sizes else _Plan(self.outputs, self.temporaries, ())
+        self._plans: dict[Any, _Plan] = {}
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -72,26 +92,50 @@ class Kernel:
         Raises:
             ArgumentError: all that is wrong with the arguments; nothing has run then.
         """
-        inputs = bind(self.inputs, args, kwargs)
-        given = None if out is None else given_outputs(self.outputs, out)
-        if self._bytes > _SMALL:
-            check_memory(self.outputs, self.temporaries)
+        plan = self._static
+        if plan is not None:
+            inputs = bind(self.inputs, args, kwargs)
+        else:
+            inputs, plan = self._sized(args, kwargs or {})
+        given = None if out is None else given_outputs(plan.outputs, out)
+        if plan.bytes > _SMALL:
+            check_memory(plan.outputs, plan.temporaries)
         if given is None:
-            made = [np.empty(shape, dtype) for shape, dtype in self._new]
-            self._function(*[a.ctypes.data for a in inputs], *[a.ctypes.data for a in made])
+            made = [np.empty(shape, dtype) for shape, dtype in plan.new]
+            self._function(*[a.ctypes.data for a in inputs], *[a.ctypes.data for a in made], *plan.sizes)
             return made[: len(self.outputs)]
-        return self._run_into(inputs, given)
+        return self._run_into(plan, inputs, given)
 
-    def _run_into(self, inputs: list[Array], given: list[Array | None]) -> list[Array]:
+    def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:
+        """The inputs, and the plan for the sizes that they tell."""
+        assert self.sizes is not None
+        given = {name: value for name, value in kwargs.items() if name in self.sizes.names}
+        arrays = {name: value for name, value in kwargs.items() if name not in given}
+        inputs = bind(self.inputs, args, arrays)
+        shapes = tuple(a.shape for a in inputs)
+        key = (shapes, *given.items())
+        try:
+            plan = self._plans.get(key)
+        except TypeError:  # no size, as `values` will say
+            plan = None
+        if plan is None:
+            values = self.sizes.values(shapes, given)
+            outputs = [p.at(values) for p in self.outputs]
+            plan = _Plan(outputs, [p.at(values) for p in self.temporaries], tuple(values.values()))
+            if len(self._plans) < _PLANS:
+                self._plans[key] = plan
+        return inputs, plan
+
+    def _run_into(self, plan: _Plan, inputs: list[Array], given: list[Array | None]) -> list[Array]:
         written: list[Array] = []
-        for (shape, dtype), array in zip(self._new, [*given, *[None] * len(self.temporaries)], strict=True):
+        for (shape, dtype), array in zip(plan.new, [*given, *[None] * len(self.temporaries)], strict=True):
             direct = (
                 array is not None
                 and array.flags.carray
                 and not any(share_memory(array, other) for other in inputs)
             )
             written.append(array if direct else np.empty(shape, dtype))  # type: ignore[arg-type]
-        self._function(*[a.ctypes.data for a in inputs], *[a.ctypes.data for a in written])
+        self._function(*[a.ctypes.data for a in inputs], *[a.ctypes.data for a in written], *plan.sizes)
         results: list[Array] = []
         for array, result in zip(given, written, strict=False):
             if array is not None and array is not result:

@@ -30,7 +30,7 @@ def test_the_parts_are_valid() -> None:
 
 GENERIC = [
     (f'%0 = "tad.map"() {BODY} {{domain = {LINE}}} : () -> tensor<?xf64>',
-     "'tad.map' op result must have a static shape, got tensor<?xf64>"),
+     "'tad.map' op domain must be the box of its shape, tensor<?xf64>"),
     (f'%0 = "tad.map"() {WHOLE} {{domain = {LINE}}} : () -> tensor<4xi32>',
      "'tad.map' op result must be f32 or f64, got i32"),
     (f'%0 = "tad.map"() {BODY} {{domain = {LINE}}} : () -> tensor<*xf64>',
@@ -134,7 +134,7 @@ def test_generic_form(line: str, label: str) -> None:
 
 READABLE = [
     ("%0 = tad.map (%k) -> tensor<?xf64> {tad.yield %x : f64}", "6 tad.map",
-     "'tad.map' op result must have a static shape, got tensor<?xf64>"),
+     "'tad.map' op domain must be the box of its shape, tensor<?xf64>"),
     ("%0 = tad.map (%k) -> tensor<4x4xf64> {tad.yield %x : f64}", "6 tad.map",
      "'tad.map' op region must have 2 index arguments, got 1"),
     ("%0 = tad.sum () in {%i >= 0} -> f64 {tad.yield %x : f64}", "6 tad.sum",

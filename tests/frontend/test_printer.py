@@ -36,7 +36,7 @@ def neg(operand: Term) -> Apply:
 
 def text(term: Term) -> str:
     """An expression under `i` in 0..4 and `j` in 0..3."""
-    return term_text(term, ("i", "j"), (5, 4), frozenset({"x", "y"}))
+    return term_text(term, ("i", "j"), box("ij", (5, 4)), frozenset({"x", "y"}))
 
 
 def read(source: str) -> Program:

@@ -1,0 +1,94 @@
+"""Extents: the number of elements along a dimension, an integer or a form of size symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tadc.lattice.affine import Affine
+
+Extent = int | Affine
+Shape = tuple[Extent, ...]
+
+#: The values of a size symbol are below this: no array has more elements along a dimension, and
+#: index forms with coefficients up to 2**22 stay 64-bit integers.
+SIZE_LIMIT = 2**40
+
+
+def extent(form: Affine) -> Extent:
+    """The extent that a form says; an integer where it is one."""
+    return form.constant if form.is_constant else form
+
+
+def as_form(size: Extent) -> Affine:
+    """An extent as a form."""
+    return Affine.const(size) if isinstance(size, int) else size
+
+
+def symbol_of(size: Extent) -> str | None:
+    """The size symbol that an extent is, if it is one alone."""
+    if isinstance(size, int) or size.constant or len(size.terms) != 1:
+        return None
+    atom, k = size.terms[0]
+    return atom if k == 1 and isinstance(atom, str) else None
+
+
+def symbols_in(shape: Iterable[Extent]) -> frozenset[str]:
+    """The size symbols of a shape."""
+    return frozenset[str]().union(*(size.variables for size in shape if isinstance(size, Affine)))
+
+
+def is_static(shape: Iterable[Extent]) -> bool:
+    """Whether no size symbol is in a shape."""
+    return all(isinstance(size, int) for size in shape)
+
+
+def shape_at(shape: Iterable[Extent], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape where the symbols have these values."""
+    return tuple(size if isinstance(size, int) else size.evaluate(sizes) for size in shape)
+
+
+def substituted(shape: Sequence[Extent], values: Mapping[str, Affine]) -> Shape:
+    """The shape with forms in the place of symbols."""
+    return tuple(size if isinstance(size, int) else extent(size.substitute(values)) for size in shape)
+
+
+def shape_text(shape: Iterable[Extent]) -> str:
+    """`3, N + 2`."""
+    return ", ".join(str(size) for size in shape)
+
+
+@dataclass(frozen=True)
+class SizeSource:
+    """A dimension that tells a symbol: its extent is `factor * symbol + rest`, the rest told before."""
+
+    symbol: str
+    argument: int
+    dimension: int
+    factor: int
+    rest: Affine
+
+
+def size_sources(shapes: Sequence[Shape]) -> tuple[SizeSource, ...]:
+    """How the shapes of the arguments tell the size symbols, each once, in an order to go by.
+
+    A dimension that is the symbol alone comes first; else one that is linear in it and has no
+    other symbol that is not yet told.
+    """
+    found: dict[str, SizeSource] = {}
+    places = [(a, d, as_form(size)) for a, shape in enumerate(shapes) for d, size in enumerate(shape)]
+    places.sort(key=lambda place: symbol_of(extent(place[2])) is None)
+    progress = True
+    while progress:
+        progress = False
+        for argument, dimension, form in places:
+            unknown = form.variables - found.keys()
+            if len(unknown) != 1:
+                continue
+            (symbol,) = unknown
+            factor = form.coefficient(symbol)
+            rest = form - Affine.var(symbol) * factor
+            if factor and symbol not in rest.variables:
+                found[symbol] = SizeSource(symbol, argument, dimension, factor, rest)
+                progress = True
+    return tuple(found.values())

@@ -1,0 +1,87 @@
+"""Programs for given values of their size symbols."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tadc.frontend.checker import check
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.extents import SIZE_LIMIT, substituted
+from tadc.frontend.parser import parse
+from tadc.frontend.program import Program
+from tadc.frontend.sizes import unknown_size
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine
+
+
+def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
+    """The program where some size symbols have values.
+
+    Raises CompileError: TAD0209 for a symbol that the program has not, TAD0508 for what is no size,
+    TAD0507 where the program has no meaning at these sizes.
+    """
+    if not sizes:
+        return program
+    values = size_values(sizes, program)
+    forms = {name: Affine.const(value) for name, value in values.items()}
+    given = {**dict(program.given), **values}
+    excluded: list[Domain] = []
+    for rows in program.excluded:
+        left = [row.substitute(forms) for row in rows]
+        if all(row.form.is_constant and row.holds({}) for row in left):
+            if problems := problems_at(replace(program, given=()), given):
+                raise CompileError(problems)
+        elif not any(row.form.is_constant and not row.holds({}) for row in left):
+            excluded.append(tuple(row for row in left if not row.form.is_constant))
+    terms = program.terms
+    return replace(
+        program,
+        arguments=tuple(replace(a, shape=substituted(a.shape, forms)) for a in program.arguments),
+        definitions=tuple(
+            replace(d, shape=substituted(d.shape, forms), body=terms.substitute(d.body, forms))
+            for d in program.definitions
+        ),
+        sizes=tuple(name for name in program.sizes if name not in values),
+        excluded=tuple(excluded),
+        given=tuple(given.items()),
+    )
+
+
+def size_values(sizes: Mapping[str, Any], program: Program) -> dict[str, int]:
+    """The values as integers. Raises CompileError as `specialised` does."""
+    problems: list[Diagnostic] = []
+    values: dict[str, int] = {}
+    for name, value in sizes.items():
+        if name not in program.sizes:
+            problems.append(unknown_size(name, program))
+            continue
+        try:
+            values[name] = operator.index(value)
+        except TypeError:
+            message = f"size `{name}` must be an integer, not {type(value).__name__}"
+            problems.append(Diagnostic("TAD0508", message))
+            continue
+        if not 0 <= values[name] < SIZE_LIMIT:
+            message = f"size `{name}` cannot be {values[name]}"
+            problems.append(Diagnostic("TAD0508", message, notes=["a size is in 0..2**40 - 1"]))
+    if problems:
+        raise CompileError(problems)
+    return values
+
+
+def problems_at(program: Program, sizes: Mapping[str, int]) -> list[Diagnostic] | None:
+    """What is wrong with the text of a program at sizes, exactly; None where there is no such text."""
+    if program.source is None:
+        return None
+    try:
+        tree = parse(program.source)
+    except CompileError:
+        return None
+    try:
+        check(tree, program.source, {**dict(program.given), **sizes})
+    except CompileError as error:
+        return error.diagnostics
+    return []

@@ -1,0 +1,32 @@
+"""The rational shadow of a set along some of its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import project
+from tadc.lattice.polyhedron import NEVER, floor_facts, irredundant
+
+
+def shadow(
+    rows: Sequence[Constraint], keep: Collection[str], facts: Sequence[Constraint]
+) -> list[Constraint]:
+    """Rows on the variables to keep that follow from the rows, so that no point is left where they fail.
+
+    The facts hold of the variables that are kept; no row that follows from them is given, and
+    `[NEVER]` where nothing is left. Raises EliminationLimit.
+    """
+    current = list(rows)
+    kept = set(keep)
+    while True:
+        names = [name for row in current for name in sorted(row.form.variables - kept)]
+        if not names:
+            return irredundant(current, facts)
+        # A variable leaves once it is in no floor; floors leave as variables of their own, outer ones first.
+        name = min(dict.fromkeys(names), key=lambda n: sum(n in row.form.variables for row in current))
+        for atom in dict.fromkeys(a for row in current for a in row.form.floors() if name in a.variables):
+            current = project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
+        current = project(name, current, facts)
+        if NEVER in current:
+            return [NEVER]

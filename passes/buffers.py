@@ -1,0 +1,173 @@
+"""The tensors of a function as buffers that the caller owns, all row-major.
+
+The buffer of a tensor whose shape depends on sizes is passed as the address of its first element,
+with the type of a buffer of one: upstream's bare-pointer convention needs a static type. A view of
+its true shape is made from the sizes, which are the last arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from tadc.dialect.index_maps import box_extents, parse_map, parse_set
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.lower_body import BodyLowering
+
+
+def memref_of(tensor: Any) -> Any:
+    """The type in which a buffer is passed."""
+    if not tensor.has_static_shape:
+        return ir.MemRefType.get([1], tensor.element_type)
+    # Upstream does not lower buffers of two or more dimensions without elements; nothing is
+    # ever read from one or written to it, so its type may say 1 for 0.
+    return ir.MemRefType.get([max(size, 1) for size in tensor.shape], tensor.element_type)
+
+
+def maps_of(function: Any) -> list[Any]:
+    """The `tad.map`s of a function in order; anything else there has no lowering."""
+    operations = [op.operation for op in function.regions[0].blocks[0].operations]
+    maps = [op for op in operations if op.name == "tad.map"]
+    for op in operations[:-1]:
+        if op.name != "tad.map" and not op.name.startswith(("arith.constant", "math.")):
+            raise UnsupportedIR(f"'{op.name}' has no lowering", op.location)
+    return maps
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The tensors of a function by role, and its sizes; a tensor that is returned twice is two results.
+
+    `shapes` are forms over `s0, s1, …`, the sizes in order.
+    """
+
+    arguments: list[Any]
+    results: list[Any]
+    temporaries: list[Any]
+    sizes: list[Any]
+    excluded: list[Domain]
+    shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
+
+    @property
+    def tensors(self) -> list[Any]:
+        """All, in the order of the lowered function's arguments."""
+        return [*self.arguments, *self.results, *self.temporaries]
+
+    def by_tensor(
+        self, tensors: Sequence[Any], values: Sequence[Any]
+    ) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
+        """The buffer to read each tensor from, and further buffers to store it to."""
+        first: dict[Any, Any] = {}
+        more: dict[Any, list[Any]] = {}
+        for tensor, value in zip(tensors, values, strict=True):
+            if tensor in first:
+                more.setdefault(tensor, []).append(value)
+            else:
+                first[tensor] = value
+        return first, more
+
+
+def buffers_of(function: Any) -> Buffers:
+    """The tensors and sizes of a function."""
+    block = function.regions[0].blocks[0]
+    results = list(list(block.operations)[-1].operation.operands)
+    made = {op.results[0]: op for op in maps_of(function)}
+    for value in results:
+        if value not in made:
+            raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
+    sizes = [a for a in block.arguments if isinstance(a.type, ir.IndexType)]
+    arguments = [a for a in block.arguments if not isinstance(a.type, ir.IndexType)]
+    shapes = {a: _shape_of_argument(function, a) for a in arguments}
+    position = {size: Affine.var(f"s{n}") for n, size in enumerate(sizes)}
+    for value, op in made.items():
+        names = {f"s{n}": position[v] for n, v in enumerate(op.operands)}
+        extents = box_extents(parse_set(str(op.attributes["domain"]))) or []
+        shapes[value] = tuple(form.substitute(names) for form in extents)
+    temporaries = [v for v in made if v not in results]
+    return Buffers(arguments, results, temporaries, sizes, _excluded(function), shapes)
+
+
+def _shape_of_argument(function: Any, argument: Any) -> tuple[Affine, ...]:
+    if argument.type.has_static_shape:
+        return tuple(Affine.const(size) for size in argument.type.shape)
+    try:
+        about = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[argument.arg_number])
+        return parse_map(str(about["tad.shape"])).forms
+    except (KeyError, ValueError):
+        message = f"the shape of {argument.type} needs a map 'tad.shape'"
+        raise UnsupportedIR(message, argument.location) from None
+
+
+def _excluded(function: Any) -> list[Domain]:
+    if "tad.excluded" not in function.attributes:
+        return []
+    listed = ir.ArrayAttr(function.attributes["tad.excluded"])
+    return [parse_set(str(attribute)).constraints for attribute in listed]
+
+
+def symbol_of(function: Any) -> str:
+    """The symbol of the lowered function: no tensor's name can hide one of libc's."""
+    return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
+
+
+class Shapes:
+    """The sizes of a lowered function as values, and the shapes that they make."""
+
+    def __init__(self, buffers: Buffers, values: Sequence[Any], lowering: BodyLowering) -> None:
+        """`values` are the sizes in the lowered function, in order."""
+        self.buffers = buffers
+        self.lowering = lowering
+        forms = [lowering.variable(value) for value in values]
+        lowering.forms.update(zip(buffers.sizes, forms, strict=True))
+        self.names = {f"s{n}": form for n, form in enumerate(forms)}
+        known = [Constraint(form) for form in forms]
+        known += [Constraint(-rows[0].form - 1) for rows in buffers.excluded if len(rows) == 1]
+        lowering.known = tuple(row.substitute(self.names) for row in known)
+
+    def of(self, tensor: Any) -> tuple[Affine, ...]:
+        """The extents of a tensor as forms of index values."""
+        return tuple(form.substitute(self.names) for form in self.buffers.shapes[tensor])
+
+    def view(self, tensor: Any, buffer: Any, point: Any) -> Any:
+        """The buffer in the tensor's shape."""
+        if tensor.type.has_static_shape:
+            return buffer
+        lowering, dynamic = self.lowering, ir.ShapedType.get_dynamic_size()
+        shape = self.of(tensor)
+        sizes = [max(e.constant, 1) if e.is_constant else dynamic for e in shape]
+        size_values = [lowering.affine([e], point) for e in shape if not e.is_constant]
+        strides: list[int] = []
+        stride_values: list[Any] = []
+        for dimension in range(len(shape)):
+            inner = shape[dimension + 1 :]
+            if all(e.is_constant for e in inner):
+                strides.append(prod(max(e.constant, 1) for e in inner))
+            else:
+                strides.append(dynamic)
+                stride_values.append(product(lowering, inner, point))
+        layout = ir.StridedLayoutAttr.get(0, strides)
+        type = ir.MemRefType.get(sizes, tensor.type.element_type, layout)
+        attributes = {
+            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+            "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
+            "static_strides": ir.DenseI64ArrayAttr.get(strides),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(size_values), len(stride_values)]),
+        }
+        operands = [buffer, *size_values, *stride_values]
+        return lowering.create("memref.reinterpret_cast", [type], operands, point, attributes).results[0]
+
+
+def product(lowering: BodyLowering, extents: Sequence[Affine], point: Any) -> Any:
+    """The product of extents as an index value; sizes below 1 count as they are."""
+    known = prod(e.constant for e in extents if e.is_constant)
+    value = lowering.constant(lowering.index_type, known, point)
+    for extent in extents:
+        if not extent.is_constant:
+            operands = [value, lowering.affine([extent], point)]
+            value = lowering.create("arith.muli", [lowering.index_type], operands, point).results[0]
+    return value

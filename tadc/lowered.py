@@ -1,0 +1,74 @@
+"""`Lowered`: a program on its way to a target, every stage to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tadc.driver import compile_until
+from tadc.frontend.printer import print_program
+from tadc.frontend.source import Source
+from tadc.stages import Compilation, Options
+
+if TYPE_CHECKING:
+    from tadc.execute import Compiled
+    from tadc.frontend.program import Program
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The program that a derivative is of, and by what."""
+
+    program: Program
+    mode: str
+    wrt: tuple[str, ...]
+
+
+class Lowered:
+    """A program in the `tad` dialect, ready to go on to a target.
+
+    `module` is the MLIR module after simplification; `as_text(stage)` shows any stage, of a
+    derivative also `diff` and `cancel`, which made it.
+    """
+
+    def __init__(self, program: Program, target: str = "cpu", origin: Derivation | None = None) -> None:
+        from tadc.backend.target import parse_target
+
+        if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
+        self.program = program
+        self.origin = origin
+        self.options = Options(target=parse_target(target))
+        self._state = Compilation(self.options, program.source, program=program)
+        compile_until(self._state, "opt", first="tad")
+
+    @property
+    def module(self) -> Any:
+        """The module of the `tad` dialect, in a context of its own."""
+        return self._state.module
+
+    def as_text(self, stage: str = "opt") -> str:
+        """The text of a stage; raises ValueError for a stage that this target does not have."""
+        if stage in ("ast", "typed"):
+            state = Compilation(self.options, Source(print_program(self.program), "<program>"))
+            shown = compile_until(state, stage).show(state)
+        elif stage in ("diff", "cancel") and self.origin is not None:
+            options = replace(self.options, mode=self.origin.mode, wrt=self.origin.wrt)
+            state = Compilation(options, self.origin.program.source, program=self.origin.program)
+            shown = compile_until(state, stage, first="tad").show(state)
+        else:
+            state = Compilation(self.options, self.program.source, program=self.program)
+            shown = compile_until(state, stage, first="tad").show(state)
+        if isinstance(shown, bytes):
+            raise ValueError(f"stage `{stage}` is binary; write it with `tadc --emit {stage} -o FILE`")
+        return shown
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(d.name for d in self.program.outputs)
+        return f"<tadc.Lowered ({outputs}) for {self.options.target}>"
+
+    def compile(self) -> Compiled:
+        """The kernel; raises CompileError for a target that this version cannot run."""
+        from tadc.execute import compile_program
+
+        return compile_program(self.program, self.options.target)
