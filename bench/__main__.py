@@ -22,6 +22,7 @@ from rich.table import Table
 
 import tadc
 from bench.workloads import WORKLOADS, Workload
+from tadc.frontend.extents import shape_at
 
 REPETITIONS = 15
 
@@ -37,13 +38,13 @@ def prepare(workload: Workload) -> tuple[Callable[[], Any], Callable[[], Any], f
     """Our call, JAX's call on the same arrays, and the seconds that we took to compile."""
     f = tadc.function(workload.program)
     random = np.random.default_rng(0)
-    arrays = [random.uniform(-0.5, 0.5, a.shape) for a in f.program.arguments]
+    arrays = [random.uniform(-0.5, 0.5, shape_at(a.shape, {})) for a in f.program.arguments]
     begin = time.perf_counter()
     both = tadc.value_and_vjp(f)
     kernel = tadc.compile(both)
     compiled = time.perf_counter() - begin
     (output,) = f.program.outputs
-    cotangent = random.uniform(-1, 1, output.shape)
+    cotangent = random.uniform(-1, 1, shape_at(output.shape, {}))
 
     @jax.jit
     def peer(df: Any, *inputs: Any) -> Any:

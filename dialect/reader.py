@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
+from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape
 from tadc.frontend.extents import Shape, extent
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free, is_legal
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 
 __all__ = ["UnsupportedIR", "read_program", "tad_functions"]
@@ -84,20 +83,11 @@ class _Reader:
             tuple(self.definitions),
             self.inside.terms,
             sizes=self.sizes,
-            excluded=self.excluded(),
+            excluded=tuple(
+                tuple(row.substitute(self.size_names()) for row in rows)
+                for rows in excluded_sets(self.function)
+            ),
         )
-
-    def excluded(self) -> tuple[Domain, ...]:
-        """The sets of sizes that calls are refused for."""
-        if "tad.excluded" not in self.function.attributes:
-            return ()
-        try:
-            found = [parse_set(str(a)) for a in ir.ArrayAttr(self.function.attributes["tad.excluded"])]
-        except ValueError:
-            found = []
-        if not found or any((s.dims, s.symbols) != (0, len(self.sizes)) for s in found):
-            raise UnsupportedIR("'tad.excluded' must list sets over the sizes", self.function.location)
-        return tuple(tuple(c.substitute(self.size_names()) for c in s.constraints) for s in found)
 
     def size_names(self) -> dict[str, Affine]:
         """The sizes by position, as the symbols of an attribute."""
@@ -129,7 +119,9 @@ class _Reader:
     def argument(self, value: Any, name: str, cotangent_of: str) -> Argument:
         kind = self.element_type(value.type, self.function.location)
         self.inside.names[value] = name
-        return Argument(name, kind, self.shape_of(value), place_of(value.location), cotangent_of)
+        forms = argument_shape(self.function, value)
+        shape = tuple(extent(form.substitute(self.size_names())) for form in forms)
+        return Argument(name, kind, shape, place_of(value.location), cotangent_of)
 
     def element_type(self, type: Any, location: Any) -> str:
         if not isinstance(type, ir.RankedTensorType):
@@ -138,23 +130,6 @@ class _Reader:
         if element not in ("f32", "f64"):
             raise UnsupportedIR(f"expected elements of type f32 or f64, got {element}", location)
         return element
-
-    def shape_of(self, argument: Any) -> Shape:
-        """The shape of an argument; where the type does not say it, 'tad.shape' does."""
-        type = argument.type
-        if type.has_static_shape:
-            return tuple(type.shape)
-        wanted = [None if type.is_dynamic_dim(n) else type.get_dim_size(n) for n in range(type.rank)]
-        try:
-            about = ir.DictAttr(ir.ArrayAttr(self.function.attributes["arg_attrs"])[argument.arg_number])
-            found = parse_map(str(about["tad.shape"]))
-        except (KeyError, ValueError):
-            raise UnsupportedIR(f"the shape of {type} needs a map 'tad.shape'", argument.location) from None
-        forms = [form.substitute(self.size_names()) for form in found.forms]
-        said = [form.constant if form.is_constant else None for form in forms]
-        if (found.dims, found.symbols) != (0, len(self.sizes)) or said != wanted:
-            raise UnsupportedIR(f"'tad.shape' is no shape of {type} over the sizes", argument.location)
-        return tuple(extent(form) for form in forms)
 
     def top_level(self, operation: Any) -> None:
         if operation.name == "tad.map":
@@ -168,9 +143,9 @@ class _Reader:
         """Read a map: an output if it is the next result, else a let that a later copy may return."""
         value = operation.results[0]
         kind = self.element_type(value.type, operation.location)
-        symbols = {f"s{n}": self.inside.index(v, operation) for n, v in enumerate(operation.operands)}
-        extents = box_extents(parse_set(str(operation.attributes["domain"]))) or []
-        shape = tuple(extent(form.substitute(symbols)) for form in extents)
+        for size in operation.operands:
+            self.inside.index(size, operation)
+        shape = tuple(extent(form) for form in map_shape(operation, self.inside.indices))
         self.shapes[value] = shape
         is_output = bool(self.results) and self.results[0][0] == value
         gradient_of = ""

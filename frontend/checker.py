@@ -43,12 +43,13 @@ def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None
     some symbols.
     """
     reporter = Reporter(source)
-    checker = None
+    checker = program = None
     with deep_recursion(), suppress(Enough):
         checker = _Checker(module, reporter, sizes or {})
         program = checker.program()
     reporter.finish()
     assert checker
+    assert program
     if checker.names.coefficients:
         raise SizesNeeded(checker.names.coefficients)
     if unknown := [name for name in sizes or () if name not in checker.sizes.used]:

@@ -32,7 +32,10 @@ def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
     for rows in program.excluded:
         left = [row.substitute(forms) for row in rows]
         if all(row.form.is_constant and row.holds({}) for row in left):
-            if problems := problems_at(replace(program, given=()), given):
+            problems = problems_at(replace(program, given=()), given)
+            if problems is None:
+                problems = [Diagnostic("TAD0507", "the program has no meaning at these sizes")]
+            if problems:
                 raise CompileError(problems)
         elif not any(row.form.is_constant and not row.holds({}) for row in left):
             excluded.append(tuple(row for row in left if not row.form.is_constant))

@@ -106,10 +106,10 @@ class ValueReader:
             case Index(key=key):
                 form = Affine.var(key)
                 return Value(self.terms.index(form, expr.span), form)
-            case Size(value=None) as size:
+            case Size(value=value) as size:
+                if value is not None:
+                    return self._number(value, expr.span)
                 return Value(self.terms.index(size.form, expr.span), size.form)
-            case Size(value=int(value)):
-                return self._number(value, expr.span)
             case Tensor() as tensor:
                 if tensor.shape:
                     raise Rejected(rank_error(tensor, 0, expr.span))

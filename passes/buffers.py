@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
@@ -50,7 +50,7 @@ class Buffers:
     results: list[Any]
     temporaries: list[Any]
     sizes: list[Any]
-    excluded: list[Domain]
+    excluded: tuple[Domain, ...]
     shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
 
     @property
@@ -80,34 +80,13 @@ def buffers_of(function: Any) -> Buffers:
     for value in results:
         if value not in made:
             raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
-    sizes = [a for a in block.arguments if isinstance(a.type, ir.IndexType)]
+    sizes = sizes_of(function)
     arguments = [a for a in block.arguments if not isinstance(a.type, ir.IndexType)]
-    shapes = {a: _shape_of_argument(function, a) for a in arguments}
+    shapes = {a: argument_shape(function, a) for a in arguments}
     position = {size: Affine.var(f"s{n}") for n, size in enumerate(sizes)}
-    for value, op in made.items():
-        names = {f"s{n}": position[v] for n, v in enumerate(op.operands)}
-        extents = box_extents(parse_set(str(op.attributes["domain"]))) or []
-        shapes[value] = tuple(form.substitute(names) for form in extents)
+    shapes |= {value: map_shape(op, position) for value, op in made.items()}
     temporaries = [v for v in made if v not in results]
-    return Buffers(arguments, results, temporaries, sizes, _excluded(function), shapes)
-
-
-def _shape_of_argument(function: Any, argument: Any) -> tuple[Affine, ...]:
-    if argument.type.has_static_shape:
-        return tuple(Affine.const(size) for size in argument.type.shape)
-    try:
-        about = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[argument.arg_number])
-        return parse_map(str(about["tad.shape"])).forms
-    except (KeyError, ValueError):
-        message = f"the shape of {argument.type} needs a map 'tad.shape'"
-        raise UnsupportedIR(message, argument.location) from None
-
-
-def _excluded(function: Any) -> list[Domain]:
-    if "tad.excluded" not in function.attributes:
-        return []
-    listed = ir.ArrayAttr(function.attributes["tad.excluded"])
-    return [parse_set(str(attribute)).constraints for attribute in listed]
+    return Buffers(arguments, results, temporaries, sizes, excluded_sets(function), shapes)
 
 
 def symbol_of(function: Any) -> str:

@@ -10,7 +10,9 @@ from tadc.dialect.index_maps import IndexOverflow
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
 from tadc.dialect.writer import write_program
+from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
+from tadc.frontend.specialise import specialised
 from tadc.passes.cancel import cancel_program
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
@@ -58,6 +60,23 @@ class ReverseDiff(Pass):
         rewrite_functions(module, rewrite, "_vjp")
 
 
+@register("tad-specialise", "size symbols that are given values are gone")
+@dataclass
+class Specialise(Pass):
+    """Programs for given values of size symbols."""
+
+    sizes: list[str] = names_option("values, as in N=4")  # noqa: RUF009 - a field of the dataclass
+
+    def run(self, module: Any) -> None:
+        """Put values in the place of symbols; raises UnsupportedIR where that has no meaning."""
+        pairs = [text.partition("=") for text in self.sizes]
+        values = {name: int(value) if value.isdecimal() else value for name, _, value in pairs}
+        try:
+            rewrite_functions(module, lambda program: specialised(program, values))
+        except CompileError as error:
+            raise UnsupportedIR(error.diagnostics[0].message, module.location) from None
+
+
 @register("tad-cancel-deltas", "no equality is left in the domain of a sum")
 @dataclass
 class CancelDeltas(Pass):
@@ -103,4 +122,13 @@ class ToGpu(Pass):
             self.launches += lower_to_gpu(module, function)
 
 
-__all__ = ["REGISTRY", "CancelDeltas", "ReverseDiff", "Simplify", "ToGpu", "ToLoops", "rewrite_functions"]
+__all__ = [
+    "REGISTRY",
+    "CancelDeltas",
+    "ReverseDiff",
+    "Simplify",
+    "Specialise",
+    "ToGpu",
+    "ToLoops",
+    "rewrite_functions",
+]

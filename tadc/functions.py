@@ -54,7 +54,7 @@ class Function:
         self.program = program
         self.origin = origin
         self.per_value = per_value
-        self._at: dict[tuple[int, ...], Function] = {}
+        self._at: dict[tuple[tuple[str, int], ...], Function] = {}
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
 
@@ -229,11 +229,8 @@ def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -
 def _shape(value: Any) -> tuple[int, ...]:
     """The shape of what an array is made from; nested lists count as far as their first elements go."""
     found: list[int] = []
-    while not hasattr(value, "shape"):
-        if not isinstance(value, list | tuple):
-            return tuple(found)
-        found.append(len(value))
-        if not value:
-            return tuple(found)
-        value = value[0]
-    return (*found, *value.shape)
+    while isinstance(value, list | tuple):
+        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        found.append(len(items))
+        value = items[0] if items else 0
+    return (*found, *getattr(value, "shape", ()))

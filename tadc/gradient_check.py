@@ -65,7 +65,7 @@ def gradient_errors(
     arrays = _random_inputs(program, value, random, given or {})
     types = {a.name: a.type for a in program.arguments}
     cotangents = {
-        a.cotangent_of: random.uniform(-1, 1, a.shape).astype(_numpy(a.type))
+        a.cotangent_of: random.uniform(-1, 1, shape_at(a.shape, {})).astype(_numpy(a.type))
         for a in derived.arguments
         if a.cotangent_of
     }
@@ -80,7 +80,9 @@ def gradient_errors(
         expected = np.array([_difference(value, arrays, cotangents, argument, n, single) for n in where])
         scale = 1 + float(np.max(np.abs(expected), initial=0.0))
         error = float(np.max(np.abs(found.reshape(-1)[where] - expected), initial=0.0)) / scale
-        rows.append(Row(argument, definition.shape, len(where), error, 2e-2 if single else 1e-6))
+        rows.append(
+            Row(argument, shape_at(definition.shape, {}), len(where), error, 2e-2 if single else 1e-6)
+        )
     return rows
 
 
@@ -109,7 +111,10 @@ def _random_inputs(
 ) -> dict[str, Any]:
     """Inputs in (-1, 1), or in (0.1, 1) where the program has no value there."""
     for low in (-1.0, 0.1):
-        arrays = {a.name: random.uniform(low, 1, a.shape).astype(_numpy(a.type)) for a in program.arguments}
+        arrays = {
+            a.name: random.uniform(low, 1, shape_at(a.shape, {})).astype(_numpy(a.type))
+            for a in program.arguments
+        }
         for name, array in given.items():
             if name in dict(program.given):
                 continue

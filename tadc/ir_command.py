@@ -87,6 +87,9 @@ def lower_ir(
 ) -> int:
     """Parse, run what is asked, write."""
     module = read_module(source)
+    if arguments.sizes:
+        values = ",".join(f"{name}={value}" for name, value in arguments.sizes)
+        run_passes(module, f"tad-specialise{{sizes={values}}}", source)
     state = Compilation(options, source, module=module)
     sink = Sink(arguments.output or "-")
     if arguments.passes is not None:

@@ -207,7 +207,7 @@ def _shape_helps(parameter: Parameter, found: tuple[int, ...]) -> list[str]:
         return [f"pass it transposed: `{parameter.name}.T`"]
     if not parameter.is_static:
         return []
-    if len(found) != len(wanted) and np.prod(found, dtype=object) == np.prod(wanted, dtype=object):
+    if len(found) != len(wanted) and prod(found) == prod(shape_at(wanted, {})):
         sizes = ", ".join(map(str, wanted))
         return [f"the elements fit: `{parameter.name}.reshape({sizes or '()'})`"]
     return []

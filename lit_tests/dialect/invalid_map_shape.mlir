@@ -12,4 +12,4 @@ func.func @f(%a: tensor<4xf64>, %b: tensor<4x4xf32>) -> tensor<4xf64> {
 
 // CHECK:      error[TAD0602]: the IR is not valid
 // CHECK-NEXT: invalid_map_shape.mlir:7:10
-// CHECK:      ^^^^^^^ 'tad.map' op result must have a static shape, got tensor<?xf64>
+// CHECK:      ^^^^^^^ 'tad.map' op domain must be the box of its shape, tensor<?xf64>

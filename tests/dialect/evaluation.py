@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 
@@ -42,7 +43,7 @@ def outputs(program: Program) -> dict[str, list[float]]:
     return {
         d.name: [
             evaluate(d.body, dict(zip(d.indices, point, strict=True)), program)
-            for point in itertools.product(*map(range, d.shape))
+            for point in itertools.product(*map(range, shape_at(d.shape, {})))
         ]
         for d in program.outputs
     }
@@ -95,7 +96,7 @@ def reduced(kind: str, elements: Sequence[float]) -> float:
 
 def _element(tensor: str, point: tuple[int, ...], program: Program) -> float:
     for d in program.definitions:
-        if d.name == tensor and all(0 <= i < n for i, n in zip(point, d.shape, strict=True)):
+        if d.name == tensor and all(0 <= i < n for i, n in zip(point, shape_at(d.shape, {}), strict=True)):
             return evaluate(d.body, dict(zip(d.indices, point, strict=True)), program)
     # Elements of arguments, and what lies outside: any fixed value will do.
     seed = sum(ord(c) for c in tensor)

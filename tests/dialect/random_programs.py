@@ -6,6 +6,7 @@ import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from tadc.frontend.extents import shape_at
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Term, Terms
@@ -46,7 +47,7 @@ class _Maker:
         draw = self.random
         names = "abcd"[: draw.randint(1, 4)]
         arguments = [Argument(n, draw.choice(self.types), self.shape(3)) for n in names]
-        tensors: list[Tensor] = [(a.name, a.type, a.shape) for a in arguments]
+        tensors: list[Tensor] = [(a.name, a.type, shape_at(a.shape, {})) for a in arguments]
         definitions: list[Definition] = []
         for name in "fgh"[: draw.randint(1, 3)]:
             shape, kind = self.shape(2), draw.choice(self.types)

@@ -7,6 +7,7 @@ import tadc
 from tadc.derive import derive
 from tadc.driver import compile_until
 from tadc.execute import Compiled, compile_program, evaluate, load_kernel
+from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Guard, Reduce, reachable
 from tadc.stages import Compilation, Options
 
@@ -44,7 +45,7 @@ def test_same_values_before_and_after(text):
     f = tadc.function(text)
     random = np.random.default_rng(5)
     slow, derived = before(f)
-    arrays = {a.name: random.uniform(-1, 1, a.shape) for a in derived.arguments}
+    arrays = {a.name: random.uniform(-1, 1, shape_at(a.shape, {})) for a in derived.arguments}
     expected = evaluate(slow, arrays)
     for name, found in evaluate(compile_program(derived), arrays).items():
         np.testing.assert_allclose(found, expected[name], rtol=1e-12, atol=1e-13)

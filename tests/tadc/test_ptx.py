@@ -33,6 +33,8 @@ PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
     "scalars": "x: f64; y: f64; f = x * y + sin(x)",
     "reductions f32": REDUCTIONS.format(type="f32"),
     "reductions f64": REDUCTIONS.format(type="f64"),
+    "sizes": "x: f32[N, M]; w: f32[K]; f[i, j: M - K + 1] = sum{k} (x[i, j + k] * w[k]) + x[i, M - 1 - j]",
+    "sizes of one dimension": "x: f64[N]; let h[i] = x[i]**2; f[i: N // 2] = h[2*i] * h[N - 1 - i]",
     "intermediates": "x: f64[6]; let h[i] = x[i]**2; f[i: 5] = h[i] * h[i + 1]; g = sum{i} (f[i])",
 }
 

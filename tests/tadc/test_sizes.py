@@ -1,0 +1,186 @@
+"""Size symbols from the outside: calls, mistakes, the command line."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.cli import main
+
+WINDOW = "x: f64[M]\nsize N\nf[i: N] = x[i + 2]"
+CONVOLUTION = "x: f64[N]\nw: f64[K]\ny[i: N - K + 1] = sum{k} (x[i + k] * w[k])"
+
+
+def wrong(text: str, *args: Any, **kwargs: Any) -> list[tuple[str, str]]:
+    f = tadc.function(text)
+    with pytest.raises(tadc.ArgumentError) as found:
+        f(*args, **kwargs)
+    return [(d.code, d.message) for d in found.value.diagnostics]
+
+
+def test_arrays_that_disagree() -> None:
+    two = "x: f64[N, M]\ny: f64[M]\nf[i] = sum{j} (x[i, j] * y[j])"
+    assert wrong(two, np.ones((3, 4)), np.ones(5)) == [
+        ("TAD0503", "dimension 0 of `y` has 5 elements, expected 4")
+    ]
+    f = tadc.function(two)
+    with pytest.raises(tadc.ArgumentError) as found:
+        f(np.ones((3, 4)), np.ones(5))
+    assert "`M` is 4, told by dimension 1 of `x`" in str(found.value)
+
+
+def test_rank_and_fixed_extents() -> None:
+    text = "x: f64[N, 3]\nf[i] = x[i, 0]"
+    assert wrong(text, np.ones(3))[0][1] == "`x` has 1 dimension, shape (3,), expected 2"
+    assert wrong(text, np.ones((2, 4))) == [("TAD0503", "`x` has shape (2, 4), expected (N, 3)")]
+
+
+def test_an_extent_that_is_an_expression() -> None:
+    text = "x: f64[2*N + 1]\nf[i: N] = x[2*i] * x[2*i + 1]"
+    np.testing.assert_array_equal(tadc.function(text)(np.arange(5.0)), [0, 6])
+    assert wrong(text, np.ones(4)) == [
+        ("TAD0503", "dimension 0 of `x` has 4 elements, which `2*N + 1` cannot be")
+    ]
+    assert wrong(text, np.ones(0))[0][0] == "TAD0503"
+
+
+def test_sizes_by_name() -> None:
+    assert wrong(WINDOW, np.ones(5)) == [("TAD0501", "size `N` is missing")]
+    assert wrong(WINDOW, np.ones(5), N=2.0) == [("TAD0508", "size `N` must be an integer, not float")]
+    assert wrong(WINDOW, np.ones(5), N=-1)[0] == ("TAD0508", "size `N` cannot be -1")
+    assert wrong(WINDOW, np.ones(5), N=2**40)[0][0] == "TAD0508"
+    assert wrong(WINDOW, np.ones(5), N=[1])[0][0] == "TAD0508"
+    assert wrong(WINDOW, np.ones(5), N=3, K=2)[0] == ("TAD0502", "there is no argument `K`")
+    f = tadc.function(WINDOW)
+    np.testing.assert_array_equal(f(np.arange(5.0), N=np.int32(2)), [2, 3])
+    np.testing.assert_array_equal(f(np.arange(5.0), N=2, M=5), [2, 3])
+    assert wrong(WINDOW, np.ones(5), N=2, M=6)[0][1] == "dimension 0 of `x` has 5 elements, expected 6"
+
+
+def test_sizes_without_a_meaning() -> None:
+    f = tadc.function(WINDOW)
+    with pytest.raises(tadc.ArgumentError) as found:
+        f(np.ones(5), N=4)
+    (diagnostic,) = found.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("TAD0507", "`x` is read past its end")
+    assert diagnostic.notes == [
+        "the sizes are M = 5, N = 4",
+        "they must satisfy M >= N + 2 or N <= 0",
+        "out of range at `i = 3`",
+    ]
+    assert f(np.ones(0), N=0).shape == (0,)
+
+
+def test_a_derivative_refuses_the_same_sizes() -> None:
+    g = tadc.vjp(tadc.function(WINDOW))
+    np.testing.assert_array_equal(g(np.ones(5), np.array([1.0, 2.0])), [0, 0, 1, 2, 0])
+    with pytest.raises(tadc.ArgumentError, match="TAD0507"):
+        g(np.ones(5), np.ones(4))
+    again = tadc.function(str(g))
+    np.testing.assert_array_equal(again(np.ones(5), np.array([1.0, 2.0])), [0, 0, 1, 2, 0])
+
+
+def test_an_exact_look_allows_what_the_shadow_refuses() -> None:
+    """2*i = 2*N - 3 has no integer solution, which the rational shadow does not see."""
+    f = tadc.function("x: f64[N]\ny: f64[M]\nf[i: N] = if {2*i = 2*N - 3} then (y[i]) else (x[i])")
+    np.testing.assert_array_equal(f(np.arange(4.0), np.zeros(0)), np.arange(4.0))
+
+
+def test_out_and_temporaries() -> None:
+    f = tadc.function("x: f64[N]\nlet h[i] = x[i]**2\nf[i: N - 1] = h[i] * h[i + 1]")
+    for n in (1, 2, 5):
+        x, out = np.arange(float(n)), np.empty(n - 1)
+        assert f(x, out=out) is out
+        np.testing.assert_array_equal(out, x[:-1] ** 2 * x[1:] ** 2)
+    with pytest.raises(tadc.ArgumentError, match="TAD0505"):
+        f(np.ones(4), out=np.empty(4))
+    with pytest.raises(tadc.ArgumentError, match="TAD0507"):
+        f(np.ones(0))
+
+
+def test_pickled() -> None:
+    x, w = np.arange(5.0), np.ones(2)
+    for f in (tadc.function(CONVOLUTION), tadc.vjp(tadc.function(CONVOLUTION), "w")):
+        given = {"x": x, "w": w, "dy": np.ones(4)}
+        arguments = [given[name] for name in f.inputs]
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(f))(*arguments), f(*arguments))
+    g = tadc.vjp(tadc.function("x: f64[P]\nsize N\nf[i: 2, j: N] = x[N*i + j]"))
+    found = pickle.loads(pickle.dumps(g))(np.ones(6), np.ones((2, 3)), N=3)
+    np.testing.assert_array_equal(found, np.ones(6))
+
+
+def test_memory_is_asked_for_before_a_call() -> None:
+    f = tadc.function("size N\nf[i: N, j: N] = i + j")
+    with pytest.raises(tadc.ArgumentError, match="TAD0506"):
+        f(N=10**8)
+
+
+def test_specialising_checks_what_is_given() -> None:
+    f = tadc.function(WINDOW)
+    for sizes, code in (({"Q": 1}, "TAD0209"), ({"N": 1.5}, "TAD0508"), ({"N": 4, "M": 5}, "TAD0302")):
+        with pytest.raises(tadc.CompileError) as found:
+            tadc.compile(f, sizes=sizes)
+        assert [d.code for d in found.value.diagnostics] == [code]
+    assert str(f.at({"N": 3})) == "x: f64[M]\nf: f64[3]\n\nf[i] = x[i + 2]\n"
+    lowered = tadc.vjp(f).lower(sizes={"N": 3, "M": 9})
+    assert "?" not in lowered.as_text("diff") + lowered.as_text("opt")
+
+
+def run(*argv: str) -> int:
+    return main(list(argv))
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "x.npy", np.arange(6.0))
+    x = f"x={tmp_path / 'x.npy'}"
+    assert run("-e", WINDOW, "--run", x, "N=3", "-o", str(tmp_path / "f.npy")) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "f.npy"), [2, 3, 4])
+    assert run("-e", WINDOW, "--size", "N=2", "--run", x, "-o", str(tmp_path / "f.npy")) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "f.npy"), [2, 3])
+    assert run("-e", WINDOW, "--size", "N=2", "--wrt", "x") == 0
+    assert "df: f64[2]" in capsys.readouterr().out
+    assert run("-e", WINDOW, "--check-gradient") == 0
+    assert run("-e", CONVOLUTION, "--check-gradient", "--size", "N=7,K=2") == 0
+    assert "7x" not in capsys.readouterr().err
+    assert run("-e", CONVOLUTION, "--emit", "asm", "--size", "N=7", "--size", "K=2") == 0
+    capsys.readouterr()
+    for option in ("N", "N=", "=3", "N=-1", "N=a"):
+        assert run("-e", WINDOW, "--size", option) == 2
+    assert run("-e", WINDOW, "--size", "N=1,N=2") == 2
+    assert run("-e", WINDOW, "--size", "Q=1") == 1
+
+
+def test_ir_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A module of any stage holds the sizes, their conditions and the shapes."""
+    file = tmp_path / "f.mlir"
+    assert run("-e", WINDOW, "--wrt", "x", "--emit", "cancel", "-o", str(file)) == 0
+    np.save(tmp_path / "x.npy", np.arange(6.0))
+    np.save(tmp_path / "df.npy", np.arange(3.0))
+    arrays = [f"{name}={tmp_path / name}.npy" for name in ("x", "df")]
+    assert run(str(file), "--run", *arrays, "-o", str(tmp_path / "dx.npy")) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "dx.npy"), [0, 0, 0, 1, 2, 0])
+    np.save(tmp_path / "df.npy", np.arange(5.0))
+    assert run(str(file), "--run", *arrays) == 1
+    assert "they must satisfy M >= N + 2 or N <= 0" in capsys.readouterr().err
+    assert run(str(file), "--emit", "asm") == 0
+    capsys.readouterr()
+    assert run(str(file), "--size", "N=3,M=6", "--emit", "opt") == 0
+    assert "?" not in capsys.readouterr().out
+    assert run(str(file), "--size", "N=5,M=6") == 1
+    assert "TAD0605" in capsys.readouterr().err
+    assert run(str(file), "--size", "Q=5") == 1
+
+
+def test_ir_that_reads_out_of_range_at_some_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "f.mlir"
+    assert run("-e", WINDOW, "--emit", "tad", "-o", str(file)) == 0
+    assert run(str(file)) == 0
+    file.write_text(file.read_text().replace("tad.excluded", "other.excluded"))
+    capsys.readouterr()
+    assert run(str(file)) == 1
+    assert "TAD0607" in capsys.readouterr().err
