@@ -44,11 +44,15 @@ def test_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]
     assert gradient == capsys.readouterr().out
 
 
-def test_python_of_the_readme_runs() -> None:
-    (code,) = blocks("README.md", "python")
+def test_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, np.ndarray] = {}
-    exec(code, names)
+    first, *others = blocks("README.md", "python")
+    exec(first, names)
     np.testing.assert_allclose(names["slope"], 2 * names["x"])
+    capsys.readouterr()
+    for code in others:
+        exec(code, names)
+        assert capsys.readouterr().out.strip() in (block.strip() for block in blocks("README.md"))
 
 
 def test_each_layer_is_linked_packaged_and_type_checked() -> None:
