@@ -8,17 +8,20 @@ der Smagt 2017, section 4). V is chosen so that its last columns are the loops t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
-from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.nest import LoopNest, loop_nest
 from tadc.lattice.rational import combination, inverse
 from tadc.lattice.smith import Matrix, SmithForm, smith
 from tadc.lattice.solve import Solution
 from tadc.lattice.trace import SmithStep, Trace
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,44 @@ class Certificate:
                     parts = (back[name] * k for name, k in zip(step.unknowns, row, strict=True))
                     back[loop] = sum(parts, ZERO)
         return back
+
+
+def untouched(unknowns: Sequence[str], rows: Sequence[Constraint]) -> Solution:
+    """The solution of rows without an equality between unknowns: every point is its own loop point."""
+    own = set(unknowns)
+    guards = tuple(row for row in rows if row.form.variables.isdisjoint(own))
+    domain = tuple(row for row in rows if row not in guards)
+    values = {name: Affine.var(name) for name in unknowns}
+    forms = tuple(form for row in domain for form in row.inequalities)
+    trace = Trace(tuple(unknowns), (), forms, {}, (), 0, {}, tuple(unknowns), guards, {})
+    return Solution(guards, values, {}, tuple(unknowns), domain, (), trace)
+
+
+def renamed(value: T, names: Mapping[str, str]) -> T:
+    """The same data with other names of variables, none of which may be taken."""
+    return _renamed(value, names, {old: Affine.var(new) for old, new in names.items()})
+
+
+def _renamed(value: Any, names: Mapping[str, str], forms: Mapping[str, Affine]) -> Any:
+    match value:
+        case Affine():
+            return value.substitute(forms)
+        case Floor():
+            ((atom, _),) = Affine.atom(value).substitute(forms).terms
+            return atom
+        case str():
+            return names.get(value, value)
+        case tuple() | list():
+            items = cast("Sequence[Any]", value)
+            return type(value)(_renamed(item, names, forms) for item in items)
+        case dict():
+            pairs = cast("dict[Any, Any]", value).items()
+            return {_renamed(k, names, forms): _renamed(v, names, forms) for k, v in pairs}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            changed = {f.name: _renamed(getattr(value, f.name), names, forms) for f in fields(value)}
+            return replace(value, **changed)
+        case _:
+            return value
 
 
 Rational = Mapping[object, Fraction]

@@ -12,6 +12,7 @@ from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
 from tadc.dialect.writer import write_program
 from tadc.frontend.program import Program
 from tadc.passes.cancel import cancel_program
+from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.registry import REGISTRY, Pass, flag_option, names_option, register
@@ -63,9 +64,12 @@ class ReverseDiff(Pass):
 class CancelDeltas(Pass):
     """Delta cancellation by Smith normal form."""
 
+    def __post_init__(self) -> None:
+        self.gathers: list[Gather] = []
+
     def run(self, module: Any) -> None:
         """Solve the equalities of every sum."""
-        rewrite_functions(module, cancel_program)
+        rewrite_functions(module, lambda program: cancel_program(program, self.gathers))
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")
