@@ -91,6 +91,15 @@ class Certificate:
             ]
         return replace(form, right=right)
 
+    @cached_property
+    def offset_is_product(self) -> bool:
+        """Whether the particular solution is `smith.pseudo_inverse @ right_side`, not only up to the kernel."""
+        right = [self.fraction(e) for e in self.right_side]
+        return all(
+            _total(row, right) == self.fraction(x)
+            for row, x in zip(self.smith.pseudo_inverse, self.offset, strict=True)
+        )
+
     def _shift(self, form: SmithForm, right: Matrix) -> Matrix | None:
         """What of the kernel to add to the other columns of V, so that they give `offset`; a row a loop."""
         try:
@@ -98,7 +107,7 @@ class Certificate:
         except ValueError:
             return None
         offset = [self.fraction(x) for x in self.offset]
-        wanted = [_weighted(row, offset) for row in back[form.rank :]]
+        wanted = [_total(row, offset) for row in back[form.rank :]]
         known = [self.fraction(y) for y in self.moved[: form.rank]]
         quotients = [scaled(y, Fraction(1, s)) for y, s in zip(known, form.factors, strict=True)]
         shift: Matrix = []
@@ -212,7 +221,7 @@ def spanned(target: Rational, forms: Sequence[Rational]) -> list[Fraction] | Non
     )
 
 
-def _weighted(factors: Sequence[int], forms: Sequence[Rational]) -> Rational:
+def _total(factors: Sequence[int | Fraction], forms: Sequence[Rational]) -> Rational:
     total: dict[object, Fraction] = {}
     for factor, form in zip(factors, forms, strict=True):
         for atom, k in form.items():

@@ -1,4 +1,4 @@
-"""A certificate, checked: identities of integers, and proofs by exact linear programming.
+"""A certificate, checked: identities of integers, and proofs by exact linear programming or by search.
 
 The last four checks alone prove that the loops visit each solution once, whatever `solve` did; the
 first ones are what a person follows.
@@ -10,10 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint, Floor
-from tadc.lattice.certificate import Certificate, Rational, rational, spanned
+from tadc.lattice.bounds import EliminationLimit
+from tadc.lattice.certificate import Certificate, Rational, spanned
+from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import implied
 from tadc.lattice.rational import determinant, product
 from tadc.lattice.trace import Determined, Division, Tight
+
+_BUDGET = 5000
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,7 @@ class Check:
 def verify(certificate: Certificate) -> tuple[Check, ...]:
     """Every check, in the order of the argument.
 
-    What is reported to hold does; a proof that linear programming does not find is reported as not
-    holding although it may.
+    What is reported to hold does; what is reported not to hold may hold where no proof was found.
     """
     return tuple(
         Check(what, check(certificate))
@@ -91,12 +94,15 @@ def _substituted(c: Certificate, form: Affine) -> Affine:
 
 
 def _follows(c: Certificate, row: Constraint, known: Sequence[Constraint]) -> bool:
-    """Whether the row is proven, read with its quotients or without them."""
+    """Whether the row is proven, read with its quotients or without them; else by trying all points."""
     numerator, _ = c.quotients.fraction(row.form)
-    return any(
-        all(implied(side, known) for side in Constraint(form, row.equality).inequalities)
-        for form in (row.form, numerator)
-    )
+    sides = [Constraint(form, row.equality).inequalities for form in (row.form, numerator)]
+    if any(all(implied(side, known) for side in both) for both in sides):
+        return True
+    try:
+        return all(find_point([*known, Constraint(-side - 1)], _BUDGET) is None for side in sides[0])
+    except (SearchLimit, EliminationLimit, ValueError):
+        return False
 
 
 def _sound(c: Certificate) -> bool:
@@ -195,12 +201,12 @@ _OF_EQUALITIES: tuple[Callable[[Certificate], bool], ...] = (_smith_form, _unimo
 CHECKS: tuple[tuple[str, Callable[[Certificate], bool]], ...] = (
     ("S = U A V is diagonal, and each of its factors divides the next", _smith_form),
     ("det U and det V are 1 or -1", _unimodular),
-    ("A K = 0, and K is the end of V", _kernel),
-    ("A x0 = e where the guards hold", _offset),
+    ("A K = 0, and K is the last columns of V", _kernel),
+    ("A p = e(b) at z = 0 where the guards hold", _offset),
     ("every point of the loops satisfies every row of the system", _sound),
-    ("every solution satisfies the guards, and is the point of some loop variables", _complete),
-    ("no two loop points give one solution", _injective),
-    ("the loop bounds are the domain, no wider and no narrower", _bounds),
+    ("every solution satisfies the guards and is reached by a point of the loops", _complete),
+    ("no two points of the loops reach one solution", _injective),
+    ("the loop bounds are the domain of z, no wider and no narrower", _bounds),
 )
 
-__all__ = ["CHECKS", "Check", "rational", "verify"]
+__all__ = ["CHECKS", "Check", "verify"]
