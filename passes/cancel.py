@@ -17,7 +17,7 @@ from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, o
 from tadc.lattice.affine import Affine, Floor, box
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.algebra import Algebra, is_const
-from tadc.passes.gathers import Gather, Solved, gathers
+from tadc.passes.gathers import Gather, Solved, gathers, not_taken
 
 
 def cancel_program(program: Program, found: list[Gather] | None = None) -> Program:
@@ -86,10 +86,12 @@ class Canceller:
             rows += body.conditions
             body = body.then
         if len(rows) == len(domain) and not any(c.equality for c in rows):
-            self.solved[term.number, facts] = Solved(binders, domain, None)
+            self.solved[term.number, facts] = Solved(binders, domain, None, outside=not_taken(body))
             return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
         solution = solve(binders, rows, facts, self.terms.fresh)
-        self.solved[term.number, facts] = Solved(binders, tuple(rows), solution, solution is None)
+        self.solved[term.number, facts] = Solved(
+            binders, tuple(rows), solution, solution is None, not_taken(body)
+        )
         neutral = self.algebra.neutral(term.kind)
         if solution is None:
             return neutral

@@ -16,13 +16,15 @@ class Solved:
     """A sum over `unknowns` where `rows` hold, as it was solved.
 
     Where there was nothing to solve the solution is None and `is_empty` False; where it is
-    proven that no point satisfies the rows, `is_empty` is True.
+    proven that no point satisfies the rows, `is_empty` is True. Where all conditions of a domain in
+    `outside` hold, what is summed up is 0: the rows cannot say that.
     """
 
     unknowns: tuple[str, ...]
     rows: Domain
     solution: Solution | None
     is_empty: bool = False
+    outside: tuple[Domain, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,18 @@ def gathers(
             hints = term.hints
         elif isinstance(term, Guard):
             # Of a scalar definition: there is no index to solve for.
-            found = Solved((), term.conditions, None)
+            found = Solved((), term.conditions, None, outside=not_taken(term.then))
         if found is not None:
             yield Gather(definition.name, definition.indices, term.span, facts, hints, found)
+
+
+def not_taken(body: Term) -> tuple[Domain, ...]:
+    """The conditions under each of which a body is 0."""
+    found: list[Domain] = []
+    while isinstance(body, Guard) and isinstance(body.then, Const) and body.then.value == 0:
+        found.append(body.conditions)
+        body = body.otherwise
+    return tuple(found)
 
 
 def summands(root: Term) -> Iterator[Term]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tadc.certificate_layout import (
     Block,
@@ -20,12 +20,14 @@ from tadc.certificate_layout import (
     vector_block,
     wrapped,
 )
-from tadc.certificates import Certificates, ReadCertificate
-from tadc.frontend.print_index import condition_text, form_text
+from tadc.frontend.print_index import condition_text, conditions_text, form_text
 from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate
 from tadc.lattice.nest import LoopNest
+
+if TYPE_CHECKING:
+    from tadc.certificates import Certificates, ReadCertificate
 
 _INDENT = "    "
 
@@ -88,6 +90,9 @@ def _scope(read: ReadCertificate) -> Iterator[str]:
     yield from _labelled("iteration domain", [f"{what} with {rows[0]}", *rows[1:]] if rows else [what])
     maps = [f"{b} = {form_text(form)}" for b, form in zip(read.element, read.access, strict=True)]
     yield from _labelled("access map", maps or ["the one element, from every point"])
+    if read.outside:
+        left = [f"it adds 0 where {conditions_text(rows)}" for rows in read.outside]
+        yield from _labelled("left to the body", left)
 
 
 def _equalities(c: Certificate) -> Iterator[str]:
@@ -116,7 +121,7 @@ def _steps(c: Certificate) -> Iterator[str]:
 
 def _numbered(texts: Sequence[str], first: int) -> Iterator[str]:
     for number, text in enumerate(texts, first):
-        head, *rest = paragraph(text, _INDENT + "   ")
+        head, *rest = wrapped(text.split(", "), _INDENT + "   ")
         yield f"{_INDENT}{number}. {head.lstrip()}"
         yield from rest
 
@@ -250,6 +255,7 @@ def _read_json(read: ReadCertificate) -> dict[str, Any]:
         "element": list(read.element),
         "indices": list(read.indices),
         "iteration_domain": [str(row) for row in read.scope],
+        "zero_where": [[str(row) for row in rows] for rows in read.outside],
         "access_map": [str(form) for form in read.access],
         "checks": {check.what: check.holds for check in read.checks},
     }
@@ -268,7 +274,7 @@ def _proof_json(c: Certificate) -> dict[str, Any]:
         "U": c.smith.left,
         "V": c.smith.right,
         "K": c.kernel,
-        "x0": [str(x) for x in c.offset],
+        "p0": [str(x) for x in c.offset],
         "z": list(c.trace.free),
         "guards": [str(row) for row in c.solution.guards],
         "solution": {name: str(form) for name, form in c.solution.substitution.items()},

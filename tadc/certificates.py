@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tadc.derive import resolve_wrt
-from tadc.driver import compile_until
+from tadc.driver import Stage, compile_until
 from tadc.frontend.naming import first_free
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
@@ -28,7 +28,8 @@ class ReadCertificate:
 
     `element` names the indices of the gradient's element, b; `indices` those of the scope, a. `access`
     is the element that a point reads. `rows` are all rows of the scope and of the guards under which the
-    read counts, the first of them those of the access map. `proof` is None where no point reads an element;
+    read counts, the first of them those of the access map; where all conditions of a domain in `outside` hold, the read
+    contributes 0, which the sum's body sees to. `proof` is None where no point reads an element;
     `checks` say what has been proven of it.
     """
 
@@ -41,6 +42,7 @@ class ReadCertificate:
     indices: tuple[str, ...]
     access: tuple[Affine, ...]
     rows: tuple[Constraint, ...]
+    outside: tuple[tuple[Constraint, ...], ...]
     facts: tuple[Constraint, ...]
     proof: Certificate | None
     checks: tuple[Check, ...]
@@ -82,17 +84,27 @@ class Certificates(Sequence[ReadCertificate]):
 
         return all_text(self)
 
+    def as_json(self) -> str:
+        """The same for machines."""
+        from tadc.certificate_text import as_json
 
-def certify(program: Program, wrt: str | Sequence[str] | None = None) -> Certificates:
+        return as_json(self)
+
+
+def certify(
+    program: Program,
+    wrt: str | Sequence[str] | None = None,
+    after: Callable[[Stage, Compilation, float], None] | None = None,
+) -> Certificates:
     """The certificates of a program's gradients: of what the compiler solves on its way to them.
 
-    A program that was not read from text is printed, and its reads stand where they are printed. Raises
-    CompileError as `derive` does.
+    A program that was not read from text is printed, and its reads stand where they are printed. `after`
+    sees the stages. Raises CompileError as `derive` does.
     """
     names = resolve_wrt(program, wrt)
     program, source = _with_text(program)
     state = Compilation(Options("vjp", names), source, program=program)
-    compile_until(state, "cancel", first="tad")
+    compile_until(state, "cancel", first="tad", after=after)
     places = _reads(program, source)
     made: list[tuple[tuple[int, int], ReadCertificate]] = []
     for gather in state.gathers:
@@ -172,6 +184,7 @@ def _certificate(gather: Gather, read: Read, place: tuple[int, int], source: Sou
         indices=tuple(names[name] for name in solved.unknowns),
         access=access,
         rows=(*maps, *(row for row in rows if row not in maps)),
+        outside=renamed(solved.outside, names),
         facts=renamed(gather.facts, names),
         proof=proof,
         checks=verify(proof) if proof else (),
