@@ -31,10 +31,15 @@ if TYPE_CHECKING:
 
 _INDENT = "    "
 
+PRINTED = "<program>"
+"""The name of a source that had to be printed first."""
+
 
 def all_text(found: Certificates) -> str:
     """The certificates of a program, a part for each read."""
     lines = [_summary(found)]
+    if found.source.name == PRINTED:
+        lines += ["", "the program:", *(f"  {line}" for line in found.source.text.splitlines())]
     for title, entries in (
         ("conditions on sizes", found.conditions),
         ("compiled per value of", found.per_value),
@@ -55,6 +60,8 @@ def all_text(found: Certificates) -> str:
 
 def _summary(found: Certificates) -> str:
     count = len(found)
+    if not count:
+        return f"certificate of the gradients by {', '.join(found.wrt)}: 0, for no read carries a cotangent"
     open_ones = sum(not check.holds for read in found for check in read.checks)
     proven = f"{open_ones} of their checks not proven" if open_ones else "proven exact"
     reads = "1 read" if count == 1 else f"{count} reads"

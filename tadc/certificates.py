@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tadc.certificate_text import PRINTED, all_text, as_json, read_text
 from tadc.derive import resolve_wrt
 from tadc.driver import Stage, compile_until
 from tadc.frontend.naming import first_free
@@ -53,8 +54,6 @@ class ReadCertificate:
         return self.rows[len(self.access) :]
 
     def __str__(self) -> str:
-        from tadc.certificate_text import read_text
-
         return read_text(self)
 
 
@@ -80,14 +79,10 @@ class Certificates(Sequence[ReadCertificate]):
         return len(self.reads)
 
     def __str__(self) -> str:
-        from tadc.certificate_text import all_text
-
         return all_text(self)
 
     def as_json(self) -> str:
         """The same for machines."""
-        from tadc.certificate_text import as_json
-
         return as_json(self)
 
 
@@ -127,7 +122,7 @@ def _with_text(program: Program) -> tuple[Program, Source]:
     reads = (term for term in reachable(d.body for d in program.definitions) if isinstance(term, Read))
     if program.source is not None and all(isinstance(read.span, Span) for read in reads):
         return program, program.source
-    source = Source(print_program(program), "<program>")
+    source = Source(print_program(program), PRINTED)
     state = Compilation(Options(), source)
     compile_until(state, "typed")
     assert state.program is not None
