@@ -65,8 +65,17 @@ def _kernel(c: Certificate) -> bool:
     return is_last and not any(x for row in product(c.matrix, c.kernel) for x in row)
 
 
+def _exact(c: Certificate) -> bool:
+    """Quotients are exact where the guards hold: what follows may read them as fractions."""
+    known = (*c.facts, *c.solution.guards)
+    rows = [Constraint(form.mod(divisor), equality=True) for form, divisor in c.trace.exact.values()]
+    return all(_proven(row, known) for row in (*c.trace.guards, *rows))
+
+
 def _offset(c: Certificate) -> bool:
-    """A x0(b) = e(b) wherever the guards hold."""
+    """A p = e(b) at the particular solution wherever the guards hold."""
+    if not _exact(c):
+        return False
     for row, e in zip(c.matrix, c.right_side, strict=True):
         left = sum((x * k for x, k in zip(c.offset, row, strict=True)), -e)
         if not _vanishes(c, left):
@@ -94,19 +103,25 @@ def _substituted(c: Certificate, form: Affine) -> Affine:
 
 
 def _follows(c: Certificate, row: Constraint, known: Sequence[Constraint]) -> bool:
-    """Whether the row is proven, read with its quotients or without them; else by trying all points."""
-    numerator, _ = c.quotients.fraction(row.form)
-    sides = [Constraint(form, row.equality).inequalities for form in (row.form, numerator)]
-    if any(all(implied(side, known) for side in both) for both in sides):
+    """Whether the row is proven, read without its quotients or with them."""
+    numerator = Constraint(c.quotients.fraction(row.form)[0], row.equality)
+    return all(implied(side, known) for side in numerator.inequalities) or _proven(row, known)
+
+
+def _proven(row: Constraint, known: Sequence[Constraint]) -> bool:
+    """Whether the row follows, by linear programming or else by trying all points."""
+    if all(implied(side, known) for side in row.inequalities):
         return True
     try:
-        return all(find_point([*known, Constraint(-side - 1)], _BUDGET) is None for side in sides[0])
+        return all(find_point([*known, Constraint(-s - 1)], _BUDGET) is None for s in row.inequalities)
     except (SearchLimit, EliminationLimit, ValueError):
         return False
 
 
 def _sound(c: Certificate) -> bool:
     """Each point of the loops is a solution."""
+    if not _exact(c):
+        return False
     known = (*c.facts, *c.solution.guards, *c.solution.domain)
     rows = [*c.rows, *_definitions(c)]
     return all(
@@ -126,14 +141,15 @@ def _definitions(c: Certificate) -> Iterator[Constraint]:
 
 def _complete(c: Certificate) -> bool:
     """Each solution satisfies the guards and the rows on the loops, and is the loops' own point."""
-    # A floor of parameters is only decided once it is one of unknowns.
+    # A floor of parameters is only decided once it is one of unknowns. No quotient is read as a
+    # fraction here: that it is exact is what a guard says, and the guards are to be proven.
     back = {**c.back, **_parameters(c)}
     known = [*c.facts, *c.rows]
     found = [Constraint(form - Affine.var(name), True) for name, form in c.solution.substitution.items()]
     for row in [*_lemmas(c), *c.solution.guards, *c.solution.domain, *found]:
         proven = row.substitute(back)
         simpler = Constraint(_split_floors(proven.form), row.equality)
-        if not _follows(c, proven, known) and not _follows(c, simpler, known):
+        if not _proven(proven, known) and not _proven(simpler, known):
             return False
         known.append(simpler)
     return True
@@ -185,7 +201,10 @@ def _injective(c: Certificate) -> bool:
 
 def _bounds(c: Certificate) -> bool:
     """Each row of the domain is a bound of its innermost loop, or follows, or is tested inside."""
-    nest = c.nest
+    try:
+        nest = c.nest
+    except EliminationLimit:
+        return False
     bounds = [*nest.inside, *nest.outside]
     for level in nest.levels:
         z = Affine.var(level.name)

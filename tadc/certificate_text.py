@@ -39,7 +39,7 @@ def all_text(found: Certificates) -> str:
     """The certificates of a program, a part for each read."""
     lines = [_summary(found)]
     if found.source.name == PRINTED:
-        lines += ["", "the program:", *(f"  {line}" for line in found.source.text.splitlines())]
+        lines += ["", "the program:", *(f"  {line}".rstrip() for line in found.source.text.splitlines())]
     for title, entries in (
         ("conditions on sizes", found.conditions),
         ("compiled per value of", found.per_value),
