@@ -90,7 +90,7 @@ class Canceller:
             return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
         solution = solve(binders, rows, facts, self.terms.fresh)
         self.solved[term.number, facts] = Solved(
-            binders, tuple(rows), solution, solution is None, not_taken(body)
+            binders, tuple(rows), solution, solution is None, not_taken(body), len(rows) - len(domain)
         )
         neutral = self.algebra.neutral(term.kind)
         if solution is None:

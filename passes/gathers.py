@@ -17,7 +17,8 @@ class Solved:
 
     Where there was nothing to solve the solution is None and `is_empty` False; where it is
     proven that no point satisfies the rows, `is_empty` is True. Where all conditions of a domain in
-    `outside` hold, what is summed up is 0: the rows cannot say that.
+    `outside` hold, what is summed up is 0: the rows cannot say that. Of the rows the last `joined` are not
+    the sum's own: where one of them does not hold, what is summed up is 0.
     """
 
     unknowns: tuple[str, ...]
@@ -25,6 +26,7 @@ class Solved:
     solution: Solution | None
     is_empty: bool = False
     outside: tuple[Domain, ...] = ()
+    joined: int = 0
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,10 @@ def all_text(found: Certificates) -> str:
     holding = [check.what for check in found[0].checks if check.holds] if len(found) else []
     if holding:
         lines += ["", "checked exactly, for every read:", *(f"  {what}" for what in holding)]
-    for line, column, text in found.flat:
-        lines.append(f"{found.source.name}:{line}:{column}: {text} gets no cotangent, it adds nothing")
+    if found.others:
+        lines += ["", "nothing to solve:"]
+    for read in found.others:
+        lines.append(f"  {found.source.name}:{read.line}:{read.column}: {read.text}: {read.reason}")
     for read in found:
         element = _element(read.gradient, read.element)
         lines += ["", rule(f"{found.source.name}:{read.line}:{read.column}: {read.text} into {element}")]
@@ -97,6 +99,8 @@ def _scope(read: ReadCertificate) -> Iterator[str]:
     yield from _labelled("iteration domain", [f"{what} with {rows[0]}", *rows[1:]] if rows else [what])
     maps = [f"{b} = {form_text(form)}" for b, form in zip(read.element, read.access, strict=True)]
     yield from _labelled("access map", maps or ["the one element, from every point"])
+    if read.counted:
+        yield from _labelled("counts where", conditions(read.counted))
     if read.outside:
         left = [f"it adds 0 where {conditions_text(rows)}" for rows in read.outside]
         yield from _labelled("left to the body", left)
@@ -262,6 +266,7 @@ def _read_json(read: ReadCertificate) -> dict[str, Any]:
         "element": list(read.element),
         "indices": list(read.indices),
         "iteration_domain": [str(row) for row in read.scope],
+        "counts_where": [str(row) for row in read.counted],
         "zero_where": [[str(row) for row in rows] for rows in read.outside],
         "access_map": [str(form) for form in read.access],
         "checks": {check.what: check.holds for check in read.checks},

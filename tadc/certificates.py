@@ -13,7 +13,7 @@ from tadc.frontend.naming import first_free
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source, Span
-from tadc.frontend.terms import Read, reachable
+from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate, renamed, untouched
 from tadc.lattice.verify import Check, verify
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 class ReadCertificate:
     """A read, and why its element's gradient gathers exactly the points that read it.
 
-    `element` names the indices of the gradient's element, b; `indices` those of the scope, a. `access`
-    is the element that a point reads. `rows` are all rows of the scope and of the guards under which the
-    read counts, the first of them those of the access map; where all conditions of a domain in `outside` hold, the read
-    contributes 0, which the sum's body sees to. `proof` is None where no point reads an element;
-    `checks` say what has been proven of it.
+    `element` names the indices of the gradient's element, b; `indices` those of the scope, a. `access` is
+    the element that a point reads, `scope` the iteration domain. The read contributes 0 where a row of
+    `counted` does not hold, which the compiler adds to the domain, and where all conditions of a domain in
+    `outside` hold, which the sum's body tests. `facts` are known of b and of sizes. `proof` is None where
+    no point reads an element; `checks` say what has been proven of it.
     """
 
     tensor: str
@@ -42,33 +42,39 @@ class ReadCertificate:
     element: tuple[str, ...]
     indices: tuple[str, ...]
     access: tuple[Affine, ...]
-    rows: tuple[Constraint, ...]
+    scope: tuple[Constraint, ...]
+    counted: tuple[Constraint, ...]
     outside: tuple[tuple[Constraint, ...], ...]
     facts: tuple[Constraint, ...]
     proof: Certificate | None
     checks: tuple[Check, ...]
-
-    @property
-    def scope(self) -> tuple[Constraint, ...]:
-        """The rows of the iteration domain: all but those of the access map."""
-        return self.rows[len(self.access) :]
 
     def __str__(self) -> str:
         return read_text(self)
 
 
 @dataclass(frozen=True)
+class Unsolved:
+    """A read for which nothing had to be solved, and why."""
+
+    line: int
+    column: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Certificates(Sequence[ReadCertificate]):
     """The certificates of all reads of the arguments in `wrt`, and of intermediates on the way to them.
 
-    `flat` names the reads through which no cotangent flows. `conditions` are what the sizes must satisfy
+    `others` are the reads for which nothing had to be solved. `conditions` are what the sizes must satisfy
     and `per_value` the sizes for whose every value a kernel is compiled. `str` is for people.
     """
 
     source: Source
     wrt: tuple[str, ...]
     reads: tuple[ReadCertificate, ...]
-    flat: tuple[tuple[int, int, str], ...] = ()
+    others: tuple[Unsolved, ...] = ()
     conditions: tuple[str, ...] = ()
     per_value: tuple[str, ...] = ()
 
@@ -109,12 +115,33 @@ def certify(
             made.append((place, _certificate(gather, read, place, source)))
     made.sort(key=lambda item: item[0])
     seen = {place for place, _ in made}
-    flat = tuple(
-        (*place, _text(read, place, source))
+    single = _read_at_one_point(program)
+    others = tuple(
+        Unsolved(*place, _text(read, source), _ONE_POINT if read.number in single else _NO_COTANGENT)
         for place, read in sorted(places.items(), key=lambda item: item[0])
         if read.tensor in names and place not in seen
     )
-    return Certificates(source, names, tuple(found for _, found in made), flat)
+    return Certificates(source, names, tuple(found for _, found in made), others)
+
+
+_ONE_POINT = "one element, read at one point"
+_NO_COTANGENT = "no cotangent comes here, it adds nothing"
+
+
+def _read_at_one_point(program: Program) -> set[int]:
+    """The reads of scalars where no index is bound, by number."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    stack: list[Term] = [d.body for d in program.definitions if not d.indices]
+    while stack:
+        term = stack.pop()
+        if term.number in seen or isinstance(term, Reduce):
+            continue
+        seen.add(term.number)
+        if isinstance(term, Read) and not term.indices:
+            found.add(term.number)
+        stack += operands(term)
+    return found
 
 
 def _with_text(program: Program) -> tuple[Program, Source]:
@@ -142,7 +169,7 @@ def _position(place: Span | Place, source: Source) -> tuple[int, int]:
     return (place.line, place.column) if isinstance(place, Place) else source.position(place.start)
 
 
-def _text(read: Read, place: tuple[int, int], source: Source) -> str:
+def _text(read: Read, source: Source) -> str:
     assert isinstance(read.span, Span)
     return " ".join(source.text[read.span.start : read.span.end].split())
 
@@ -162,6 +189,7 @@ def _certificate(gather: Gather, read: Read, place: tuple[int, int], source: Sou
     names = _names(gather, read, proof)
     proof = None if proof is None else renamed(proof, names)
     rows = renamed(solved.rows, names)
+    own = len(rows) - solved.joined
     element = tuple(names[i] for i in gather.indices)
     maps = [row for b in element if (row := _map_row(rows, b))]
     access = tuple(
@@ -172,13 +200,14 @@ def _certificate(gather: Gather, read: Read, place: tuple[int, int], source: Sou
     return ReadCertificate(
         tensor=read.tensor,
         gradient=gather.definition,
-        text=_text(read, place, source),
+        text=_text(read, source),
         line=place[0],
         column=place[1],
         element=element,
         indices=tuple(names[name] for name in solved.unknowns),
         access=access,
-        rows=(*maps, *(row for row in rows if row not in maps)),
+        scope=tuple(row for row in rows[:own] if row not in maps),
+        counted=rows[own:],
         outside=renamed(solved.outside, names),
         facts=renamed(gather.facts, names),
         proof=proof,
