@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from operator import add
 from typing import Any, TypeVar, cast
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.nest import LoopNest, loop_nest
-from tadc.lattice.rational import combination, inverse
+from tadc.lattice.rational import combination, inverse, product
 from tadc.lattice.smith import Matrix, SmithForm, smith
 from tadc.lattice.solve import Solution
 from tadc.lattice.trace import SmithStep, Trace
@@ -72,28 +73,29 @@ class Certificate:
 
     @cached_property
     def smith(self) -> SmithForm:
-        """S = U A V, where V ends in the columns of `kernel` and begins, if that can be, so that
-        `pseudo_inverse @ right_side` is `offset`.
-        """  # fmt: skip
-        if not self.matrix:
-            return SmithForm([], [], [], _identity(len(self.trace.unknowns)), 0)
-        form = smith(self.matrix)
+        """S = U A V, where V ends in the columns of `kernel`.
+
+        The others are such that `pseudo_inverse @ right_side` is `offset`, if that can be.
+        """
+        form = self._smith
         columns = [row[: form.rank] for row in form.right]
-        right = [[*row, *kernel] for row, kernel in zip(columns, self.kernel, strict=True)]
+        right = [[*row, *loops] for row, loops in zip(columns, self.kernel, strict=True)]
         shift = self._shift(form, right)
-        if shift is not None:
-            right = [
-                [
-                    *(p + sum(k * s[j] for k, s in zip(kernel, shift, strict=True)) for j, p in enumerate(row)),
-                    *kernel,
-                ]
-                for row, kernel in zip(columns, self.kernel, strict=True)
-            ]
+        if shift and form.rank:
+            moves = product(self.kernel, shift)
+            columns = [list(map(add, row, move)) for row, move in zip(columns, moves, strict=True)]
+            right = [[*row, *loops] for row, loops in zip(columns, self.kernel, strict=True)]
         return replace(form, right=right)
 
     @cached_property
+    def _smith(self) -> SmithForm:
+        size = len(self.trace.unknowns)
+        identity = [[int(i == j) for j in range(size)] for i in range(size)]
+        return smith(self.matrix) if self.matrix else SmithForm([], [], [], identity, 0)
+
+    @cached_property
     def offset_is_product(self) -> bool:
-        """Whether the particular solution is `smith.pseudo_inverse @ right_side`, not only up to the kernel."""
+        """Whether `offset` is `smith.pseudo_inverse @ right_side`, and not only up to the kernel."""
         right = [self.fraction(e) for e in self.right_side]
         return all(
             _total(row, right) == self.fraction(x)
@@ -121,10 +123,8 @@ class Certificate:
     @cached_property
     def moved(self) -> tuple[Affine, ...]:
         """U e(b)."""
-        left = smith(self.matrix).left if self.matrix else []
-        return tuple(
-            sum((e * k for e, k in zip(self.right_side, row, strict=True)), ZERO) for row in left
-        )
+        left = self._smith.left
+        return tuple(sum((e * k for e, k in zip(self.right_side, row, strict=True)), ZERO) for row in left)
 
     @cached_property
     def nest(self) -> LoopNest:
@@ -185,8 +185,8 @@ def _renamed(value: Any, names: Mapping[str, str], forms: Mapping[str, Affine]) 
         case str():
             return names.get(value, value)
         case tuple() | list():
-            items = cast("Sequence[Any]", value)
-            return type(value)(_renamed(item, names, forms) for item in items)
+            items = [_renamed(item, names, forms) for item in cast("Sequence[Any]", value)]
+            return tuple(items) if isinstance(value, tuple) else items
         case dict():
             pairs = cast("dict[Any, Any]", value).items()
             return {_renamed(k, names, forms): _renamed(v, names, forms) for k, v in pairs}
@@ -227,7 +227,3 @@ def _total(factors: Sequence[int | Fraction], forms: Sequence[Rational]) -> Rati
         for atom, k in form.items():
             total[atom] = total.get(atom, Fraction(0)) + factor * k
     return {atom: k for atom, k in total.items() if k}
-
-
-def _identity(size: int) -> Matrix:
-    return [[int(i == j) for j in range(size)] for i in range(size)]

@@ -38,9 +38,7 @@ def determinant(matrix: Sequence[Sequence[int]]) -> int:
 def inverse(matrix: Sequence[Sequence[int]]) -> Matrix:
     """The inverse of a unimodular matrix; raises ValueError for any other."""
     size = len(matrix)
-    joined = [
-        [*map(Fraction, row), *(Fraction(i == j) for j in range(size))] for i, row in enumerate(matrix)
-    ]
+    joined = [[*map(Fraction, row), *(Fraction(i == j) for j in range(size))] for i, row in enumerate(matrix)]
     if len(_reduce(joined, size)) < size or any(x.denominator > 1 for row in joined for x in row[size:]):
         raise ValueError("the matrix is not unimodular")
     return [[int(x) for x in row[size:]] for row in joined]

@@ -73,13 +73,11 @@ def solve(
     work = _Solver(unknowns, facts, fresh, linear)
     for row in constraints:
         work.add(row)
-    given = tuple(work.unknowns), tuple(work.equalities), tuple(work.inequalities)
     try:
-        work.solve_equalities()
-        found = len(work.steps), dict(work.values), tuple(work.unknowns)
+        work.solve_given()
         while work.prune():
             work.solve_equalities()
-        return work.solution(unknowns, given, found)
+        return work.solution(unknowns)
     except _NoSolution:
         return None
 
@@ -129,6 +127,12 @@ class _Solver:
             self.unknowns.append(quotient)
             self.inequalities += [rest, atom.denominator - 1 - rest]
         return Affine.var(self.floors[atom])
+
+    def solve_given(self) -> None:
+        """Solve the equalities that were given, and note what that finds."""
+        self.given = tuple(self.unknowns), tuple(self.equalities), tuple(self.inequalities)
+        self.solve_equalities()
+        self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
 
     def solve_equalities(self) -> None:
         """Turn all equalities into values of unknowns and guards."""
@@ -266,13 +270,8 @@ class _Solver:
         self.unknowns.remove(name)
         return True
 
-    def solution(
-        self,
-        unknowns: Sequence[str],
-        given: tuple[tuple[str, ...], tuple[Affine, ...], tuple[Affine, ...]],
-        found: tuple[int, dict[str, Affine], tuple[str, ...]],
-    ) -> Solution:
-        """What has been found: from what was given, and what solving its equalities gave."""
+    def solution(self, unknowns: Sequence[str]) -> Solution:
+        """What has been found."""
         domain: list[Constraint] = []
         for form in self.inequalities:
             if form.variables.isdisjoint(self.unknowns):
@@ -293,16 +292,21 @@ class _Solver:
             kernel=tuple(self.unknowns),
             domain=tuple(domain),
             exact=tuple(pair for atom, pair in self.quotients.exact.items() if atom in used),
-            trace=Trace(
-                *given,
-                floors=dict(self.floors),
-                steps=tuple(self.steps),
-                linear=found[0],
-                values=found[1],
-                free=found[2],
-                guards=tuple(self.guards),
-                exact=dict(self.quotients.exact),
-            ),
+            trace=self.trace(),
+        )
+
+    def trace(self) -> Trace:
+        """How it was found."""
+        steps, values, free = self.found
+        return Trace(
+            *self.given,
+            floors=dict(self.floors),
+            steps=tuple(self.steps),
+            linear=steps,
+            values=values,
+            free=free,
+            guards=tuple(self.guards),
+            exact=dict(self.quotients.exact),
         )
 
 

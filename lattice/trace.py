@@ -11,9 +11,10 @@ from tadc.lattice.smith import Matrix, SmithForm
 
 @dataclass(frozen=True)
 class Division:
-    """`divisor*rest + e = 0` became `result = 0`, that is `rest = -e / divisor`, under a guard if there is one.
+    """`divisor*rest + e = 0` became `result = 0`, which is `rest = -e / divisor`.
 
-    A row without unknowns is its own guard, with divisor 0.
+    The divisor divides where the guard holds, everywhere if there is none. A row without unknowns is its
+    own guard, with divisor 0.
     """
 
     row: Affine

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.bounds import EliminationLimit
@@ -48,14 +49,15 @@ def _smith_form(c: Certificate) -> bool:
         [form.diagonal[i][i] if i == j and i < form.rank else 0 for j in range(len(form.right))]
         for i in range(len(form.left))
     ]
-    divides = all(b % a == 0 for a, b in zip(factors, factors[1:], strict=False))
+    divides = all(b % a == 0 for a, b in pairwise(factors))
     same = product(product(form.left, c.matrix), form.right) == form.diagonal == expected
     return same and divides and all(s > 0 for s in factors)
 
 
 def _unimodular(c: Certificate) -> bool:
     return all(
-        all(len(row) == len(m) for row in m) and abs(determinant(m)) == 1 for m in (c.smith.left, c.smith.right)
+        all(len(row) == len(m) for row in m) and abs(determinant(m)) == 1
+        for m in (c.smith.left, c.smith.right)
     )
 
 
@@ -194,9 +196,7 @@ def _split_floors(form: Affine) -> Affine:
 
 def _injective(c: Certificate) -> bool:
     """The loops can be read off the solution."""
-    return all(
-        _vanishes(c, _substituted(c, c.back[name]) - Affine.var(name)) for name in c.solution.kernel
-    )
+    return all(_vanishes(c, _substituted(c, c.back[name]) - Affine.var(name)) for name in c.solution.kernel)
 
 
 def _bounds(c: Certificate) -> bool:

@@ -96,7 +96,7 @@ def _has_lower(name: str, rows: Sequence[Constraint]) -> bool:
 
 
 def _bound(row: Constraint) -> tuple[str, int, Affine]:
-    """The variable that a row bounds by a constant or by a size alone, the sign, and what is left of the row."""
+    """The variable that a row bounds by a constant, the sign, and what is left of the row."""
     names = [atom for atom, k in row.form.terms if isinstance(atom, str) and abs(k) == 1]
     if row.equality or len(row.form.terms) != 1 or not names:
         return "", 0, row.form
@@ -128,11 +128,9 @@ def step_text(step: Step) -> str:
     match step:
         case Division(divisor=0):
             return f"{_equation(step.row)} has no unknown: it is a guard"
-        case Division(guard=None):
-            return f"divide {_equation(step.row)} by {step.divisor}: {_equation(step.result)}"
-        case Division(guard=Constraint() as guard):
-            where = condition_text(guard)
-            return f"divide {_equation(step.row)} by {step.divisor}, where {where}: {_equation(step.result)}"
+        case Division():
+            where = "" if step.guard is None else f", where {condition_text(step.guard)}"
+            return f"divide {_equation(step.row)} by {step.divisor}{where}: {_equation(step.result)}"
         case Elimination():
             return f"solve {_equation(step.row)} for {step.name}: {step.name} = {form_text(step.value)}"
         case SmithStep():
@@ -161,4 +159,3 @@ def _smith_values(step: SmithStep) -> list[str]:
 def rule(title: str) -> str:
     """A line that begins a part."""
     return f"-- {title} ".ljust(WIDTH, "-")
-

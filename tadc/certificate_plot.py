@@ -24,7 +24,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 GREY = "#B0B0B0"
 INK = "#303030"
 
-MOST = 12
+MOST = 8
 """The most reads in one picture."""
 
 
@@ -77,11 +77,10 @@ def _pictures(found: Certificates) -> tuple[list[Picture], list[str]]:
     if not made:
         notes = reasons or ["no read carries a cotangent"]
         message, help = "there is nothing to draw", "draw a smaller program, or choose the reads with --wrt"
-        raise CompileError(
-            [Diagnostic("TAD0803", message, notes=notes, helps=[help], source=found.source)]
-        )
+        raise CompileError([Diagnostic("TAD0803", message, notes=notes, helps=[help], source=found.source)])
     if len(made) > MOST:
-        reasons.append(f"{len(made) - MOST} more reads: choose by --wrt")
+        count = len(made) - MOST
+        reasons.append(f"{count} more read{'s' if count > 1 else ''}: choose by --wrt")
     return made[:MOST], reasons
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tadc.lattice.certificate import Certificate
 
 LIMIT = 20_000
-"""The most points of an iteration domain of up to three indices, and elements of a gradient, that are drawn."""
+"""The most elements of a gradient, and points of an iteration domain of up to three indices."""
 
 TERMS = 200_000
 """The most terms of all sums together."""

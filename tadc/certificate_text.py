@@ -119,9 +119,8 @@ def _equalities(c: Certificate) -> Iterator[str]:
 
 
 def _floor_text(atom: Floor) -> str:
-    form = form_text(Affine.atom(atom))
-    rest = form_text(atom.numerator)
-    return f"{form}, the one integer q with {atom.denominator}*q <= {rest} <= {atom.denominator}*q + {atom.denominator - 1}"
+    form, rest, c = form_text(Affine.atom(atom)), form_text(atom.numerator), atom.denominator
+    return f"{form}, the one integer q with {c}*q <= {rest} <= {c}*q + {c - 1}"
 
 
 def _steps(c: Certificate) -> Iterator[str]:

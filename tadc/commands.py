@@ -183,10 +183,11 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
     from tadc.certificates import certify
     from tadc.pipeline import printing_after_all
 
+    kind = ""
     if arguments.plot is not None:
         from tadc.certificate_plot import picture_format
 
-        picture_format(arguments.plot)
+        kind = picture_format(arguments.plot)
     state = checked(source, arguments)
     assert state.program is not None
     with printing_after_all(arguments.print_ir_after_all):
@@ -194,7 +195,7 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
     if arguments.plot is not None:
         from tadc.certificate_plot import draw
 
-        Sink(arguments.plot).write(draw(found, picture_format(arguments.plot)))
+        Sink(arguments.plot).write(draw(found, kind))
     if arguments.certificate:
         output = arguments.output or "-"
         Sink(output).write(found.as_json() if output.endswith(".json") else str(found))

@@ -19,7 +19,7 @@ from tadc.lattice.verify import CHECKS, verify
 from tests.lattice.support import fresh_names
 from tests.lattice.test_solve import UNKNOWNS, System, systems
 
-I, J, B, C, N = map(Affine.var, ["i", "j", "b", "c", "n"])
+X, Y, B, N = map(Affine.var, ["x", "y", "b", "n"])
 
 Matrices = st.integers(0, 4).flatmap(
     lambda n: st.lists(st.lists(st.integers(-4, 4), min_size=n, max_size=n), min_size=n, max_size=n)
@@ -51,9 +51,9 @@ def test_random_systems(system: System) -> None:
 
 
 def test_sizes_are_parameters() -> None:
-    """With `x[2*i + 4*j]` and 0 <= i < n every check is proven for every n."""
-    rows = [equals_zero(2 * I + 4 * J - B), *box("ij", [N, N])]
-    c = certificate(["i", "j"], rows, (Constraint(B), Constraint(6 * N - B), Constraint(N - 1)))
+    """With `t[2*x + 4*y]` and 0 <= x < n every check is proven for every n."""
+    rows = [equals_zero(2 * X + 4 * Y - B), *box("xy", [N, N])]
+    c = certificate(["x", "y"], rows, (Constraint(B), Constraint(6 * N - B), Constraint(N - 1)))
     assert c is not None
     assert failing(c) == []
     assert c.matrix == [[2, 4]]
@@ -63,8 +63,8 @@ def test_sizes_are_parameters() -> None:
 
 
 def strided() -> Certificate:
-    rows = [equals_zero(2 * I + 4 * J - B), *box("ij", [4, 3])]
-    c = certificate(["i", "j"], rows, box("b", [20]))
+    rows = [equals_zero(2 * X + 4 * Y - B), *box("xy", [4, 3])]
+    c = certificate(["x", "y"], rows, box("b", [20]))
     assert c is not None
     return c
 
@@ -79,15 +79,15 @@ MISTAKES: dict[str, tuple[Callable[[Certificate], Certificate], set[int]]] = {
     ),
     "a row of the domain is lost": (lambda c: _with(c, domain=c.solution.domain[1:]), {4}),
     "a row of the domain is too strict": (
-        lambda c: _with(c, domain=(*c.solution.domain, Constraint(J - 1))),
+        lambda c: _with(c, domain=(*c.solution.domain, Constraint(Y - 1))),
         {5},
     ),
     "an offset is wrong": (
-        lambda c: _with(c, substitution={"i": c.solution.substitution["i"] + 1, "j": J}),
+        lambda c: _with(c, substitution={"x": c.solution.substitution["x"] + 1, "y": Y}),
         {4, 5},
     ),
     "a kernel vector is twice too long": (
-        lambda c: _with(c, substitution={"i": B.floordiv(2) - 4 * J, "j": 2 * J}),
+        lambda c: _with(c, substitution={"x": B.floordiv(2) - 4 * Y, "y": 2 * Y}),
         {5, 6},
     ),
 }
@@ -109,14 +109,17 @@ def test_wrong_loop_bounds_are_noticed() -> None:
     c = strided()
     nest = c.nest
     level = nest.levels[0]
-    for wrong in (replace(level, upper=level.upper[1:]), replace(level, lower=(*level.lower, level.upper[0]))):
+    for wrong in (
+        replace(level, upper=level.upper[1:]),
+        replace(level, lower=(*level.lower, level.upper[0])),
+    ):
         c.__dict__["nest"] = replace(nest, levels=(wrong,))
         assert CHECKS[-1][0] in failing(c)
 
 
 def test_untouched_rows_are_their_own_solution() -> None:
-    rows = (*box("ij", [4, 3]), Constraint(I - J), Constraint(B - 2))
-    c = Certificate(("i", "j"), rows, box("b", [9]), untouched("ij", rows))
+    rows = (*box("xy", [4, 3]), Constraint(X - Y), Constraint(B - 2))
+    c = Certificate(("x", "y"), rows, box("b", [9]), untouched("xy", rows))
     assert failing(c) == []
     assert c.solution.guards == (Constraint(B - 2),)
     assert c.solution.domain == rows[:-1]

@@ -28,23 +28,29 @@ PROGRAMS = {
     "six indices": "x: f64[5, 2]; f[i: 3, j: 2, k: 2, l: 2, m: 2, n: 2] = x[i + l, m] * i",
     "no points": "x: f64[5]; f[i: 0] = x[i]; g[i: 5] = x[i]",
     "a triangle": "x: f64[6, 6]; f[i: 6] = sum{k}_0^i (x[i, k])",
-    "many reads": "x: f64[40]; f[i: 4] = " + " + ".join(f"x[i + {n}]**2" for n in range(20)),
 }
+MANY = "x: f64[40]; f[i: 4] = " + " + ".join(f"x[i + {n}]**2" for n in range(9))
 
 
 def certificates(text: str) -> Certificates:
     return tadc.certificate(tadc.function(text))
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_pictures(name: str, kind: str) -> None:
+def test_pictures(name: str) -> None:
+    """There is one for every number of indices and loops."""
+    svg = draw(certificates(PROGRAMS[name]), "svg").decode()
+    assert svg.startswith("<?xml")
+    assert "NaN" not in svg
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_kinds(kind: str) -> None:
     """Each is a file of its kind, the same every time."""
-    found = certificates(PROGRAMS[name])
+    found = certificates(FIGURE_3)
     made = draw(found, kind)
     assert made.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[kind])
-    if kind == "svg":
-        assert draw(found, kind) == made
+    assert draw(found, kind) == made
 
 
 def test_figure_3_of_the_paper() -> None:
@@ -106,7 +112,7 @@ def test_reads_left_out_are_named() -> None:
     text = "x: f64[900, 900]; y: f64[9]; f[i: 900, j: 900] = x[i, j]; g[i: 9] = y[i]**2"
     svg = draw(certificates(text), "svg").decode()
     assert "not drawn: x[i, j] (line 1): its domain has more than 20000 points" in svg
-    assert "8 more reads: choose by --wrt" in draw(certificates(PROGRAMS["many reads"]), "svg").decode()
+    assert "1 more read: choose by --wrt" in draw(certificates(MANY), "svg").decode()
 
 
 def test_without_matplotlib(

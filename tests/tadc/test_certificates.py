@@ -7,6 +7,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import islpy as isl
@@ -39,6 +40,11 @@ def programs() -> dict[str, str]:
 PROGRAMS = programs()
 
 
+@cache
+def certificates(text: str, wrt: str | None = None) -> Certificates:
+    return tadc.certificate(tadc.function(text), wrt)
+
+
 # -- sets of (b, a), with sizes as parameters ----------------------------------------------------------
 
 
@@ -67,13 +73,9 @@ def as_solved(read: ReadCertificate) -> isl.Set:
     solution = read.proof.solution
     hidden = [f"{z}_" for z in solution.kernel]
     names = dict(zip(solution.kernel, map(Affine.var, hidden), strict=True))
-    values = [
-        equals_zero(solution.substitution[a].substitute(names) - Affine.var(a)) for a in read.indices
-    ]
+    values = [equals_zero(solution.substitution[a].substitute(names) - Affine.var(a)) for a in read.indices]
     domain = [row.substitute(names) for row in solution.domain]
-    return isl_set(
-        [*read.element, *read.indices], [*read.facts, *solution.guards, *domain, *values], hidden
-    )
+    return isl_set([*read.element, *read.indices], [*read.facts, *solution.guards, *domain, *values], hidden)
 
 
 def loops(read: ReadCertificate) -> isl.Set:
@@ -97,18 +99,14 @@ def check(read: ReadCertificate) -> None:
         return
     solution = read.proof.solution
     assert same(as_solved(read), original)
-    domain = isl_set(
-        [*read.element, *solution.kernel], [*read.facts, *solution.guards, *solution.domain]
-    )
+    domain = isl_set([*read.element, *solution.kernel], [*read.facts, *solution.guards, *solution.domain])
     assert same(loops(read), domain)
     primed = [f"{z}_" for z in solution.kernel]
     second = dict(zip(solution.kernel, map(Affine.var, primed), strict=True))
     twice = [equals_zero(form - form.substitute(second)) for form in solution.substitution.values()]
     rows = [*solution.domain, *(row.substitute(second) for row in solution.domain), *twice]
-    pairs = isl_set(
-        [*read.element, *solution.kernel, *primed], [*read.facts, *solution.guards, *rows]
-    )
-    diagonal = [equals_zero(Affine.var(z) - Affine.var(p)) for z, p in zip(solution.kernel, primed, strict=True)]
+    pairs = isl_set([*read.element, *solution.kernel, *primed], [*read.facts, *solution.guards, *rows])
+    diagonal = [equals_zero(Affine.var(z) - form) for z, form in second.items()]
     assert pairs.is_subset(isl_set([*read.element, *solution.kernel, *primed], diagonal))
     assert [check.what for check in read.checks if not check.holds] == []
 
@@ -151,8 +149,7 @@ def reads_of(f: tadc.Function) -> Iterator[tuple[str, isl.Set]]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_ways(name: str) -> None:
     """Each certificate is of a read of the program, exact; each read of an argument has one."""
-    f = tadc.function(PROGRAMS[name])
-    found = tadc.certificate(f)
+    f, found = tadc.function(PROGRAMS[name]), certificates(PROGRAMS[name])
     for read in found:
         check(read)
     expected = list(reads_of(f))
@@ -189,10 +186,6 @@ def test_sizes_are_parameters() -> None:
 
 
 # -- what people see ------------------------------------------------------------------------------------
-
-
-def certificates(text: str, wrt: str | None = None) -> Certificates:
-    return tadc.certificate(tadc.function(text), wrt)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
