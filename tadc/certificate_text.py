@@ -46,7 +46,9 @@ def all_text(found: Certificates) -> str:
     ):
         if entries:
             lines += ["", f"{title}:", *(f"  {entry}" for entry in entries)]
-    holding = [check.what for check in found[0].checks if check.holds] if len(found) else []
+    checks = [check for read in found for check in read.checks]
+    failed = {check.what for check in checks if not check.holds}
+    holding = [what for what in dict.fromkeys(_order(found)) if what not in failed]
     if holding:
         lines += ["", "checked exactly, for every read:", *(f"  {what}" for what in holding)]
     if found.others:
@@ -58,6 +60,12 @@ def all_text(found: Certificates) -> str:
         lines += ["", rule(f"{found.source.name}:{read.line}:{read.column}: {read.text} into {element}")]
         lines.append(read_text(read))
     return "\n".join(lines)
+
+
+def _order(found: Certificates) -> list[str]:
+    """What has been checked of the read with the most checks, then of the others."""
+    reads = sorted(found, key=lambda read: -len(read.checks))
+    return [check.what for read in reads for check in read.checks]
 
 
 def _summary(found: Certificates) -> str:
