@@ -18,8 +18,11 @@ from tadc.certificates import Certificates, ReadCertificate
 from tadc.cli import main
 from tadc.frontend.terms import Guard, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
+from tadc.lattice.certificate import Certificate
+from tadc.lattice.solve import solve
+from tadc.lattice.verify import verify
 from tests.fuzz.generate import generate
-from tests.lattice.support import isl_row
+from tests.lattice.support import fresh_names, isl_row
 
 ROOT = Path(__file__).parents[2]
 STRIDE = "x: f64[20]; f[i: 4, j: 3] = x[2*i + 4*j]**3"
@@ -176,13 +179,20 @@ def test_of_a_gradient(name: str) -> None:
 
 
 def test_sizes_are_parameters() -> None:
-    """With an unknown size in the rows the sets agree for every size."""
-    (read,) = tadc.certificate(tadc.function(STRIDE))
-    names = [*read.element, *read.indices]
-    assert as_read(read).dim(isl.dim_type.param) == 0
-    n = Affine.var("N")
-    rows = [Constraint(n - 1 - Affine.var(name)) for name in names]
-    assert isl_set(names, rows).dim(isl.dim_type.param) == 1
+    """One certificate with a size symbol is exact for every size."""
+    n, i, j = map(Affine.var, ["N", "i", "j"])
+    access = (2 * i + 4 * j + (i + n).floordiv(3),)
+    scope = (*box("ij", [n, n + 1]), Constraint(i + j - n + 1))
+    facts = (*box(["x_0"], [9 * n + 9]), Constraint(n - 1))
+    rows = (equals_zero(access[0] - Affine.var("x_0")), *scope)
+    solution = solve(["i", "j"], rows, facts, fresh_names())
+    assert solution is not None
+    proof = Certificate(("i", "j"), rows, facts, solution)
+    read = ReadCertificate(
+        "x", "dx", "x[i]", 1, 1, ("x_0",), ("i", "j"), access, scope, (), (), facts, proof, verify(proof)
+    )
+    check(read)
+    assert as_read(read).get_dim_name(isl.dim_type.param, 0) == "N"
 
 
 # -- what people see ------------------------------------------------------------------------------------
