@@ -77,6 +77,9 @@ CODES: dict[str, str] = {
     "TAD0706": "a target that cannot be run here",
     # Files of the command.
     "TAD0801": "a file that cannot be read or written",
+    # Pictures.
+    "TAD0802": "a package that is not installed",
+    "TAD0803": "nothing that can be drawn",
 }
 
 #: A page for each code, in Markdown.

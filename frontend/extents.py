@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Constraint
 
 Extent = int | Affine
 Shape = tuple[Extent, ...]
@@ -92,3 +92,25 @@ def size_sources(shapes: Sequence[Shape]) -> tuple[SizeSource, ...]:
                 found[symbol] = SizeSource(symbol, argument, dimension, factor, rest)
                 progress = True
     return tuple(found.values())
+
+
+def required_text(excluded: Iterable[Constraint]) -> str:
+    """What sizes outside of an excluded set satisfy: `M >= N + 2 or N <= 0`."""
+    parts: list[str] = []
+    for row in reversed(tuple(excluded)):
+        if row.equality:
+            parts.append(_comparison(row.form, "!="))
+        else:
+            parts.append(_comparison(-row.form - 1, ">="))
+    return " or ".join(parts)
+
+
+def _comparison(form: Affine, relation: str) -> str:
+    """`form relation 0` with positive terms on both sides."""
+    left = Affine(tuple((a, k) for a, k in form.terms if k > 0), 0)
+    right = left - form
+    if right.constant < 0 and left.terms:
+        left, right = left - right.constant, right - right.constant
+    if not left.terms:
+        left, right, relation = right, left, {">=": "<="}.get(relation, relation)
+    return f"{left} {relation} {right}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
@@ -17,6 +17,23 @@ class LoopNest:
     outside: tuple[Constraint, ...]
     levels: tuple[Level, ...]
     inside: tuple[Constraint, ...]
+
+    def points(self, parameters: Mapping[str, int]) -> Iterator[dict[str, int]]:
+        """The points that the loops visit, with the parameters, in the order of the loops."""
+        if all(row.holds(parameters) for row in self.outside):
+            yield from self._below(0, dict(parameters))
+
+    def _below(self, depth: int, point: dict[str, int]) -> Iterator[dict[str, int]]:
+        if depth == len(self.levels):
+            if all(row.holds(point) for row in self.inside):
+                yield dict(point)
+            return
+        level = self.levels[depth]
+        lower = max(bound.ceil().evaluate(point) for bound in level.lower)
+        upper = min(bound.floor().evaluate(point) for bound in level.upper)
+        for value in range(lower, upper + 1):
+            point[level.name] = value
+            yield from self._below(depth + 1, point)
 
 
 def loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]) -> LoopNest:

@@ -10,19 +10,20 @@ from tadc.lattice.bounds import Level, open_bounds
 from tadc.lattice.solve import solve
 
 BUDGET = 200_000
-"""The most values of loop variables that a search tries."""
+"""The most values of loop variables that a search tries if it is not told."""
 
 
 class SearchLimit(Exception):
     """A search for an integer point tries too many values; whether there is one stays open."""
 
 
-def find_point(constraints: Sequence[Constraint]) -> dict[str, int] | None:
+def find_point(constraints: Sequence[Constraint], budget: int = BUDGET) -> dict[str, int] | None:
     """An integer point where all constraints hold, by name of every variable; None if there is none.
 
     Exact for bounded sets. Variables in order of their first appearance are as small as
     the ones before them allow, where the equalities have unit coefficients; a variable
-    without any bound is 0. Raises SearchLimit, and EliminationLimit of `loop_bounds`.
+    without any bound is 0. Raises SearchLimit where the budget of values to try is spent, and
+    EliminationLimit of `loop_bounds`.
     """
     names = list(dict.fromkeys(name for row in constraints for name in sorted(row.form.variables)))
     # Inner variables are eliminated first, so that the search runs over the outer ones.
@@ -31,7 +32,7 @@ def find_point(constraints: Sequence[Constraint]) -> dict[str, int] | None:
         return None
     rank = {name: i for i, name in enumerate(names)}
     loops = sorted(solution.kernel, key=lambda name: rank.get(name, len(names)))
-    point = _Search(open_bounds(loops, solution.domain, ())).run()
+    point = _Search(open_bounds(loops, solution.domain, ()), budget).run()
     if point is None:
         return None
     return {name: solution.substitution[name].evaluate(point) for name in names}
@@ -52,9 +53,9 @@ def _fresh_names(taken: Iterable[str]) -> Callable[[str], str]:
 class _Search:
     """Depth-first search over loops."""
 
-    def __init__(self, levels: Sequence[Level]) -> None:
+    def __init__(self, levels: Sequence[Level], budget: int) -> None:
         self.levels = levels
-        self.budget = BUDGET
+        self.budget = budget
         self.point: dict[str, int] = {}
 
     def run(self, depth: int = 0) -> dict[str, int] | None:
@@ -65,7 +66,7 @@ class _Search:
         for value in self._values(level):
             self.budget -= 1
             if self.budget < 0:
-                raise SearchLimit(f"no integer point among the first {BUDGET} tried")
+                raise SearchLimit("no integer point among those tried")
             self.point[level.name] = value
             if (found := self.run(depth + 1)) is not None:
                 return found

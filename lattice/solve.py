@@ -10,7 +10,7 @@ integer condition that eq. 46 drops is kept as a guard).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
@@ -27,6 +27,7 @@ from tadc.lattice.polyhedron import (
 )
 from tadc.lattice.reduction import dot, lll, nearest_plane
 from tadc.lattice.smith import smith
+from tadc.lattice.trace import Determined, Division, Elimination, SmithStep, Step, Tight, Trace
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Solution:
     """Irredundant rows `>= 0` on kernel variables and parameters."""
     exact: tuple[tuple[Affine, int], ...]
     """Pairs (e, c) where c divides e wherever the guards hold; `e.floordiv(c)` is one floor atom."""
+    trace: Trace = field(repr=False, compare=False)
+    """How it was found."""
 
 
 def solve(
@@ -71,7 +74,7 @@ def solve(
     for row in constraints:
         work.add(row)
     try:
-        work.solve_equalities()
+        work.solve_given()
         while work.prune():
             work.solve_equalities()
         return work.solution(unknowns)
@@ -100,6 +103,7 @@ class _Solver:
         self.floors: dict[Floor, str] = {}
         self.quotients = Quotients()
         self.guards: list[Constraint] = []
+        self.steps: list[Step] = []
 
     def add(self, row: Constraint) -> None:
         """Take a constraint in, its floors of unknowns replaced by unknowns."""
@@ -124,6 +128,12 @@ class _Solver:
             self.inequalities += [rest, atom.denominator - 1 - rest]
         return Affine.var(self.floors[atom])
 
+    def solve_given(self) -> None:
+        """Solve the equalities that were given, and note what that finds."""
+        self.given = tuple(self.unknowns), tuple(self.equalities), tuple(self.inequalities)
+        self.solve_equalities()
+        self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
+
     def solve_equalities(self) -> None:
         """Turn all equalities into values of unknowns and guards."""
         while self.equalities:
@@ -143,22 +153,25 @@ class _Solver:
         inside, outside = self._split(row)
         if not inside.terms:
             self._guard(Constraint(outside, equality=True))
+            self.steps.append(Division(row, 0, ZERO, Constraint(outside, equality=True)))
             return None
         common = gcd(*(k for _, k in inside.terms))
         if common == 1:
             return row
         inside = Affine(tuple((atom, k // common) for atom, k in inside.terms), 0)
-        return inside - self._quotient(-outside, common)
+        quotient, guard = self._quotient(-outside, common)
+        self.steps.append(Division(row, common, inside - quotient, guard))
+        return inside - quotient
 
-    def _quotient(self, form: Affine, divisor: int) -> Affine:
-        """The form of parameters divided by a number; a guard says that the number divides it."""
+    def _quotient(self, form: Affine, divisor: int) -> tuple[Affine, Constraint | None]:
+        """The form of parameters divided by a number, and the guard that the number divides it."""
         result = self.quotients.divide(form, divisor)
         if result is None:
             raise _NoSolution
         value, guard = result
         if guard is not None:
             self._guard(guard)
-        return value
+        return value, guard
 
     def _guard(self, guard: Constraint) -> None:
         guard = normalised(guard)
@@ -182,7 +195,9 @@ class _Solver:
             return False
         name, row = self.unknowns[best[0]], self.equalities.pop(best[2])
         k = row.coefficient(name)
-        self._substitute({name: (row - Affine.var(name) * k) * -k})
+        value = (row - Affine.var(name) * k) * -k
+        self.steps.append(Elimination(row, name, value))
+        self._substitute({name: value})
         self.unknowns.remove(name)
         return True
 
@@ -201,14 +216,16 @@ class _Solver:
         kernel = sorted(lll(form.kernel), key=lambda vector: dot(vector, vector), reverse=True)
         kernel = [vector if next(x for x in vector if x) > 0 else [-x for x in vector] for vector in kernel]
         loops = [self.fresh("z") for _ in kernel]
-        columns = [(Affine.var(z), vector) for z, vector in zip(loops, kernel, strict=True)]
-        for j in range(form.rank):
-            quotient = self._quotient(moved[j], form.diagonal[j][j])
-            columns.append((quotient, nearest_plane([row[j] for row in form.right], kernel)))
+        quotients = [self._quotient(moved[j], form.diagonal[j][j])[0] for j in range(form.rank)]
+        columns = [nearest_plane([row[j] for row in form.right], kernel) for j in range(form.rank)]
+        factors = [*quotients, *map(Affine.var, loops)]
+        right = [[vector[i] for vector in (*columns, *kernel)] for i in range(len(names))]
         values = {
-            name: sum((factor * vector[i] for factor, vector in columns), ZERO)
-            for i, name in enumerate(names)
+            name: sum((factor * k for factor, k in zip(factors, row, strict=True)), ZERO)
+            for name, row in zip(names, right, strict=True)
         }
+        rows = tuple(self.equalities)
+        self.steps.append(SmithStep(tuple(names), rows, form, right, tuple(quotients), tuple(loops)))
         self.equalities = []
         self._substitute(values)
         self.unknowns = [name for name in self.unknowns if name not in values] + loops
@@ -229,6 +246,7 @@ class _Solver:
                 self.inequalities.append(row.form)
             else:
                 self.equalities.append(row.form)
+                self.steps.append(Tight(row.form))
         return bool(self.equalities) or self._determine()
 
     def _written(self, row: Affine) -> Affine:
@@ -247,6 +265,7 @@ class _Solver:
         if found is None:
             return False
         name, value, self.inequalities = found
+        self.steps.append(Determined(name, value))
         self._substitute({name: value})
         self.unknowns.remove(name)
         return True
@@ -273,6 +292,21 @@ class _Solver:
             kernel=tuple(self.unknowns),
             domain=tuple(domain),
             exact=tuple(pair for atom, pair in self.quotients.exact.items() if atom in used),
+            trace=self.trace(),
+        )
+
+    def trace(self) -> Trace:
+        """How it was found."""
+        steps, values, free = self.found
+        return Trace(
+            *self.given,
+            floors=dict(self.floors),
+            steps=tuple(self.steps),
+            linear=steps,
+            values=values,
+            free=free,
+            guards=tuple(self.guards),
+            exact=dict(self.quotients.exact),
         )
 
 

@@ -20,6 +20,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     Terms,
+    Where,
 )
 from tadc.lattice.affine import Constraint
 
@@ -160,10 +161,12 @@ class Algebra:
     def branch(self, node: Guard | Select, then: Term) -> Term:
         """The guard or select with another first branch and 0 in the second."""
         if isinstance(node, Guard):
-            return self.guard(node.conditions, then, self.zero)
+            return self.guard(node.conditions, then, self.zero, node.span)
         return self.select(node.relation, node.lhs, node.rhs, then, self.zero)
 
-    def guard(self, conditions: Iterable[Constraint], then: Term, otherwise: Term) -> Term:
+    def guard(
+        self, conditions: Iterable[Constraint], then: Term, otherwise: Term, span: Where | None = None
+    ) -> Term:
         """Choose by index values; conditions decided at once, nested guards merged."""
         kept: list[Constraint] = []
         for row in conditions:
@@ -174,8 +177,8 @@ class Algebra:
         if not kept or then is otherwise:
             return then
         if isinstance(then, Guard) and then.otherwise is otherwise:
-            return self.terms.guard([*kept, *then.conditions], then.then, otherwise)
-        return self.terms.guard(kept, then, otherwise)
+            return self.terms.guard([*kept, *then.conditions], then.then, otherwise, span)
+        return self.terms.guard(kept, then, otherwise, span)
 
     def select(self, relation: str, lhs: Term, rhs: Term, then: Term, otherwise: Term) -> Term:
         """Choose by value."""
@@ -185,17 +188,31 @@ class Algebra:
         """What a reduction over no point gives."""
         return self.terms.const(REDUCTIONS[kind])
 
-    def sum(self, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()) -> Term:
+    def sum(
+        self,
+        binders: Sequence[str],
+        domain: Domain,
+        body: Term,
+        hints: Sequence[str] = (),
+        span: Where | None = None,
+    ) -> Term:
         """The sum over a domain."""
-        return self.zero if is_const(body, 0) else self.reduction("sum", binders, domain, body, hints)
+        return self.zero if is_const(body, 0) else self.reduction("sum", binders, domain, body, hints, span)
 
     def reduction(
-        self, kind: str, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()
+        self,
+        kind: str,
+        binders: Sequence[str],
+        domain: Domain,
+        body: Term,
+        hints: Sequence[str] = (),
+        span: Where | None = None,
     ) -> Term:
         """A reduction over a domain; over no index, its one element where the domain holds."""
         if not binders:
-            return self.guard(domain, body, self.neutral(kind))
-        return self.terms.reduce(binders, domain, body, kind=kind, hints=hints or ("",) * len(binders))
+            return self.guard(domain, body, self.neutral(kind), span)
+        named = hints or ("",) * len(binders)
+        return self.terms.reduce(binders, domain, body, kind=kind, hints=named, span=span)
 
     def masked(
         self, cotangent: Term, product: Callable[[Term], Term], nonzero: frozenset[Term] = frozenset()

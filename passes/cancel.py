@@ -17,17 +17,24 @@ from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, o
 from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.gathers import Gather, Solved, gathers, not_taken
 
 
-def cancel_program(program: Program) -> Program:
-    """The program with no equality left in the domain of a sum or another reduction."""
-    definitions = tuple(_cancel_definition(program, d) for d in program.definitions)
+def cancel_program(program: Program, found: list[Gather] | None = None) -> Program:
+    """The program with no equality left in the domain of a sum or another reduction.
+
+    The sums that gather for reads, and how they were solved, are added to `found`.
+    """
+    definitions = tuple(_cancel_definition(program, d, found) for d in program.definitions)
     return replace(program, definitions=definitions)
 
 
-def _cancel_definition(program: Program, definition: Definition) -> Definition:
+def _cancel_definition(program: Program, definition: Definition, found: list[Gather] | None) -> Definition:
     facts = program.facts(definition)
-    body = Canceller(program.terms).visit(definition.body, facts)
+    canceller = Canceller(program.terms)
+    body = canceller.visit(definition.body, facts)
+    if found is not None:
+        found += gathers(definition, facts, canceller.solved)
     return replace(definition, body=body)
 
 
@@ -41,6 +48,7 @@ class Canceller:
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.terms)
         self.holds: dict[int, bool] = {}
+        self.solved: dict[tuple[int, Domain], Solved] = {}
 
     def has_work(self, term: Term) -> bool:
         """Whether a sum stands at or below a term: nothing else changes."""
@@ -78,8 +86,12 @@ class Canceller:
             rows += body.conditions
             body = body.then
         if len(rows) == len(domain) and not any(c.equality for c in rows):
+            self.solved[term.number, facts] = Solved(binders, domain, None, outside=not_taken(body))
             return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
         solution = solve(binders, rows, facts, self.terms.fresh)
+        self.solved[term.number, facts] = Solved(
+            binders, tuple(rows), solution, solution is None, not_taken(body), len(rows) - len(domain)
+        )
         neutral = self.algebra.neutral(term.kind)
         if solution is None:
             return neutral

@@ -14,6 +14,7 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.cancel import cancel_program
+from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.registry import REGISTRY, Pass, flag_option, names_option, register
@@ -82,9 +83,12 @@ class Specialise(Pass):
 class CancelDeltas(Pass):
     """Delta cancellation by Smith normal form."""
 
+    def __post_init__(self) -> None:
+        self.gathers: list[Gather] = []
+
     def run(self, module: Any) -> None:
         """Solve the equalities of every sum."""
-        rewrite_functions(module, cancel_program)
+        rewrite_functions(module, lambda program: cancel_program(program, self.gathers))
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")

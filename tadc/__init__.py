@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tadc.embed import build, load_dialect, run_passes
     from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
-    from tadc.functions import Function, Lowered, compile, function, grad, value_and_grad, value_and_vjp, vjp
+    from tadc.functions import (
+        Function,
+        Lowered,
+        certificate,
+        compile,
+        function,
+        grad,
+        value_and_grad,
+        value_and_vjp,
+        vjp,
+    )
 
 __version__ = "0.1.0"
 
@@ -28,6 +38,7 @@ _HOME = {
     "Function": "tadc.functions",
     "Lowered": "tadc.functions",
     "build": "tadc.embed",
+    "certificate": "tadc.functions",
     "compile": "tadc.functions",
     "function": "tadc.functions",
     "grad": "tadc.functions",
@@ -46,6 +57,7 @@ __all__ = [
     "Function",
     "Lowered",
     "build",
+    "certificate",
     "compile",
     "function",
     "grad",

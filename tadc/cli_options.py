@@ -23,6 +23,7 @@ tadc: compile tensor expressions and their derivatives
   tadc f.tad --wrt a --run a=a.npy df=df.npy -o out.npz
   tadc f.tad --size N=4096 --emit asm     for one value of a size symbol
   tadc f.tad --check-gradient             gradients against finite differences
+  tadc f.tad --wrt d --certificate        why the gradients are exact
   tadc -e 'x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])'
 
 `tadc --help` explains all options.
@@ -56,6 +57,8 @@ class Arguments:
     output: str | None
     run: list[str] | None
     check_gradient: bool
+    certificate: bool
+    plot: str | None
     passes: str | None
     print_ir_after_all: bool
     dump_dir: str | None
@@ -134,6 +137,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("-o", dest="output", metavar="FILE", help="where to write; `-` is stdout")
     add("--run", nargs="*", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
     add("--check-gradient", action="store_true", help="random inputs against finite differences")
+    add("--certificate", action="store_true", help="why each gradient is exact (-o FILE.json: as JSON)")
+    add("--plot", metavar="FILE", help="draw domains, preimages and sums (.svg, .png, .pdf)")
     add("--passes", metavar="PIPELINE", help="run passes, ours and MLIR's: 'tad-simplify,canonicalize'")
     add("--print-ir-after-all", action="store_true", help="the IR after every pass, to stderr")
     add("--dump-dir", metavar="DIR", help="write every stage to a folder")
@@ -192,6 +197,7 @@ def _consistent(a: Arguments) -> None:
         raise UsageError(wrong, "`tadc -h` shows examples")
     if a.emit and (a.run is not None or a.check_gradient):
         raise UsageError("`--emit` does not go with `--run` or `--check-gradient`")
+    _certificate_alone(a)
     if a.values and not a.wrt:
         raise UsageError("`--values` goes with `--wrt`")
     if a.wrt is not None and not all(a.wrt.split(",")):
@@ -212,6 +218,23 @@ def _consistent(a: Arguments) -> None:
             if stage.name == a.emit and ((only_cuda and not cuda) or (only_cpu and cuda)):
                 wanted = "cuda (as in `--target cuda:sm_90`)" if only_cuda else "cpu"
                 raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+
+
+def _certificate_alone(a: Arguments) -> None:
+    """A certificate is of the derivative, and of nothing that is printed besides."""
+    asked = "--certificate" if a.certificate else "--plot" if a.plot is not None else ""
+    others = {
+        "--emit": a.emit,
+        "--run": a.run is not None,
+        "--check-gradient": a.check_gradient,
+        "--passes": a.passes is not None,
+        "--values": a.values,
+    }
+    for option, given in others.items():
+        if asked and given:
+            raise UsageError(f"`{asked}` does not go with `{option}`")
+    if asked == "--plot" and a.output:
+        raise UsageError("`--plot` takes no `-o`", "add `--certificate` to write that too")
 
 
 __all__ = ["Arguments", "UsageError", "parse_arguments"]

@@ -28,6 +28,8 @@ def execute(arguments: Arguments) -> int:
     if arguments.explain is not None:
         return explain(arguments.explain)
     source = read_source(arguments)
+    if arguments.certificate or arguments.plot is not None:
+        return show_certificate(arguments, source)
     if is_ir(arguments, source) and arguments.run is None and not arguments.check_gradient:
         if arguments.emit != "typed":
             from tadc.ir_command import lower_ir
@@ -130,6 +132,8 @@ def checked(source: Source, arguments: Arguments) -> Compilation:
 
 def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
     """The program for the values that arrays tell, none where it is only shown. Raises CompileError."""
+    if arguments.certificate or arguments.plot is not None:
+        return found.example
     if arguments.run is not None:
         from tadc.run_command import read_arrays
 
@@ -190,6 +194,31 @@ def show(arguments: Arguments, source: Source) -> int:
     with printing_after_all(arguments.print_ir_after_all):
         stage = compile_until(state, last, first="tad", after=after)
     sink.write(stage.show(state) if arguments.emit else shown[0])
+    return 0
+
+
+def show_certificate(arguments: Arguments, source: Source) -> int:
+    """Print why the gradients are exact, or draw it."""
+    from tadc.certificates import certify
+    from tadc.pipeline import printing_after_all
+
+    kind = ""
+    if arguments.plot is not None:
+        from tadc.certificate_plot import picture_format
+
+        kind = picture_format(arguments.plot)
+    state = checked(source, arguments)
+    assert state.program is not None
+    with printing_after_all(arguments.print_ir_after_all):
+        symbols = state.per_value.symbols if state.per_value else ()
+        found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
+    if arguments.plot is not None:
+        from tadc.certificate_plot import draw
+
+        Sink(arguments.plot).write(draw(found, kind))
+    if arguments.certificate:
+        output = arguments.output or "-"
+        Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
     return 0
 
 

@@ -49,9 +49,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
     Stage("tad", st.build_module, st.show_module, ".mlir", "the tad dialect"),
     Stage("diff", st.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
-    Stage(
-        "cancel", st.pipeline_stage("tad-cancel-deltas"), st.show_module, ".mlir", "deltas cancelled"
-    ),
+    Stage("cancel", st.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
     Stage("opt", st.pipeline_stage(CLEAN_UP), st.show_module, ".mlir", "simplified"),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _cpu),
     Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),

@@ -18,6 +18,7 @@ from tadc.frontend.specialise import specialised
 from tadc.zero_gradients import zero_gradients
 
 if TYPE_CHECKING:
+    from tadc.certificates import Certificates
     from tadc.execute import Compiled
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
@@ -180,6 +181,19 @@ def grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
 def value_and_grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     """The scalar output and its gradients, from one compiled unit."""
     return _derivative(f, "value-and-grad", wrt)
+
+
+def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certificates:
+    """Why each gradient of `vjp(f, wrt)` gathers what its reads contribute, all of it and each once.
+
+    A sequence with an entry for each read, with the integer matrices and forms that prove it; `str` of
+    it is what the command prints. Raises CompileError for a name that is no input.
+    """
+    from tadc.certificates import certify
+
+    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
+    return certify(f.program, wrt, per_value=f.per_value.symbols if f.per_value else ())
 
 
 def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Compiled:

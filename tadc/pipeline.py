@@ -30,8 +30,6 @@ def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None
         raise CompileError(
             [Diagnostic("TAD0604", problem.message, Label(span), helps=helps, source=text)]
         ) from None
-    if _printing.get():
-        manager.enable_ir_printing(print_before_all=False, print_after_all=True)
     _run(manager, module, source)
 
 
@@ -58,6 +56,8 @@ def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None 
 
 def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
+    if _printing.get():
+        manager.enable_ir_printing(print_before_all=False, print_after_all=True)
     try:
         with LOCK:
             manager.run(operation)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
+    from tadc.passes.gathers import Gather
     from tadc.passes.gpu import Launch
 
 
@@ -57,6 +58,7 @@ class Compilation:
     symbol: str = ""
     #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order.
     temporaries: list[tuple[str, Shape]] = field(default_factory=list["tuple[str, Shape]"])
+    gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
     llvm_ir: str = ""
     ptx: str = ""
@@ -115,6 +117,16 @@ def differentiate(state: Compilation) -> None:
         settings.append("unit-cotangent=true")
     braces = "{" + " ".join(settings) + "}" if settings else ""
     run_pipeline(state, f"tad-reverse-diff{braces}")
+
+
+def cancel_deltas(state: Compilation) -> None:
+    """The derivative without deltas; notes how the sums that gather for reads were solved."""
+    from tadc.passes.catalogue import CancelDeltas
+    from tadc.pipeline import run_pass_objects
+
+    cancel = CancelDeltas()
+    run_pass_objects(state.module, [cancel], state.source)
+    state.gathers = cancel.gathers
 
 
 def pipeline_stage(pipeline: str) -> Callable[[Compilation], None]:

@@ -44,6 +44,12 @@ def test_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]
     assert gradient == capsys.readouterr().out
 
 
+def test_readme_shows_a_part_of_the_certificate(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, part, *_ = blocks("README.md")
+    assert tadc.cli.main([str(ROOT / "examples" / "paper.tad"), "--wrt", "d", "--certificate"]) == 0
+    assert part in capsys.readouterr().out
+
+
 def test_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, np.ndarray] = {}
     first, *others = blocks("README.md", "python")

@@ -14,9 +14,8 @@ from typing import Any
 
 from tadc.backend.runtime.arrays import Parameter, declared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import SIZE_LIMIT, SizeSource, size_sources, symbols_in
+from tadc.frontend.extents import SIZE_LIMIT, SizeSource, required_text, size_sources, symbols_in
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine
 
 Sizes = dict[str, int]
 #: What is wrong with the program at sizes that may be excluded; None where that cannot be told.
@@ -135,7 +134,7 @@ class SizeSymbols:
                 problem.code = "TAD0507"
                 problem.notes[:0] = [
                     f"the sizes are {_text(sizes)}",
-                    f"they must satisfy {condition_text(rows)}",
+                    f"they must satisfy {required_text(rows)}",
                 ]
             raise ArgumentError(problems)
 
@@ -155,25 +154,3 @@ def _missing(name: str) -> Diagnostic:
 
 def _text(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in sizes.items())
-
-
-def condition_text(excluded: Domain) -> str:
-    """What sizes outside of an excluded set satisfy: `M >= N + 2 or N <= 0`."""
-    parts: list[str] = []
-    for row in reversed(excluded):
-        if row.equality:
-            parts.append(f"{_comparison(row.form, '!=')}")
-        else:
-            parts.append(_comparison(-row.form - 1, ">="))
-    return " or ".join(parts)
-
-
-def _comparison(form: Affine, relation: str) -> str:
-    """`form relation 0` with positive terms on both sides."""
-    left = Affine(tuple((a, k) for a, k in form.terms if k > 0), 0)
-    right = left - form
-    if right.constant < 0 and left.terms:
-        left, right = left - right.constant, right - right.constant
-    if not left.terms:
-        left, right, relation = right, left, {">=": "<="}.get(relation, relation)
-    return f"{left} {relation} {right}"

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
-from tadc.backend.runtime.sizes import condition_text
 from tadc.frontend.checker import SizesNeeded, check
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.extents import required_text
 from tadc.frontend.parser import parse
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
@@ -22,7 +22,7 @@ def excluded(program: Program, **sizes: int) -> bool:
 
 
 def conditions(text: str) -> list[str]:
-    return [condition_text(rows) for rows in checked(text).excluded]
+    return [required_text(rows) for rows in checked(text).excluded]
 
 
 @pytest.mark.parametrize(
