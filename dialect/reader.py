@@ -13,6 +13,7 @@ from typing import Any
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
+from tadc.frontend.deep import deep_recursion
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free, is_legal
 from tadc.frontend.program import Argument, Definition, Program
@@ -40,7 +41,8 @@ def _is_program(function: Any) -> bool:
 
 def read_program(function: Any) -> Program:
     """Read a `func.func`; raises UnsupportedIR where it is no program."""
-    return _Reader(function).program()
+    with deep_recursion():
+        return _Reader(function).program()
 
 
 class _Reader:

@@ -33,6 +33,8 @@ _TOKEN = re.compile(
       | (?P<operator>\*\*|//|<=|>=|!=|==|&&|\|\||[-+*/%^=<>()\[\]{},;:])""",
     re.VERBOSE,
 )
+#: No reader wants more; a file that is no program has an error at every character.
+_MOST_ERRORS = 100
 _REST_OF_WORD = re.compile(r"[\w.]*")
 
 #: Operators of other languages, with what is written here.
@@ -184,6 +186,8 @@ class _Lexer:
 
     def _unknown(self, start: int, end: int) -> int:
         """Report what no token starts with; a word is replaced by itself."""
+        if len(self.errors) >= _MOST_ERRORS:
+            return end
         text = self.text[start:end]
         bad = next(c for c in text if not c.isascii() or not c.isalnum())
         at = start + text.index(bad)
@@ -206,5 +210,7 @@ class _Lexer:
         return end
 
     def _error(self, code: str, message: str, start: int, end: int, helps: list[str]) -> None:
+        if len(self.errors) >= _MOST_ERRORS:
+            return
         primary = Label(Span(start, end))
         self.errors.append(Diagnostic(code, message, primary, helps=helps, source=self.source))

@@ -22,7 +22,10 @@ from tadc.passes.simplify import simplify_program
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
     """Replace every program of a module by what `rewrite` makes of it."""
     for function in tad_functions(module):
-        program = rewrite(read_program(function))
+        before = read_program(function)
+        program = rewrite(before)
+        if not suffix and program == before:
+            continue
         name = ir.StringAttr(function.attributes["sym_name"]).value
         try:
             write_program(program, module, name + suffix, before=function)

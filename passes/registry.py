@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 
 from tadc.dialect.mlir import passmanager
 from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.deep import deep_recursion
 
 REGISTRY: dict[str, type[Pass]] = {}
 
@@ -57,7 +58,8 @@ class Pass:
     def __call__(self, operation: Any, external: Any) -> None:
         """Run under MLIR's pass manager."""
         try:
-            self.run(operation)
+            with deep_recursion():
+                self.run(operation)
         except UnsupportedIR as problem:
             problem.location.emit_error(f"{self.argument}: {problem.message}")
             external.signal_pass_failure()
