@@ -95,7 +95,7 @@ class _Reader:
 
     def free(self, wish: str, otherwise: str) -> str:
         """Claim a name: the wish where a program can have it, else the first free one like it."""
-        name = first_free(wish if is_legal(wish) else otherwise, self.taken | self.spoken)
+        name = first_free(wish if is_legal(wish) else otherwise, self.taken, self.spoken)
         self.taken.add(name)
         return name
 
@@ -146,7 +146,7 @@ class _Reader:
         for number, argument in enumerate(arguments):
             wish = name_of(argument.location)
             fits = is_legal(wish) and wish not in self.taken and wish not in chosen
-            chosen.append(wish if fits else first_free(f"{name}_{number}", self.taken | set(chosen)))
+            chosen.append(wish if fits else first_free(f"{name}_{number}", self.taken, chosen))
         self.spoken.update(chosen)
         return tuple(chosen)
 

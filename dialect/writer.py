@@ -37,7 +37,7 @@ from tadc.lattice.affine import Affine, box
 def write_program(program: Program, module: Any, name: str | None = None, before: Any = None) -> Any:
     """Add the program to a module of any context as a function, at its end or before an operation.
 
-    Raises IndexOverflow where an index coefficient does not fit 64 bits, CompileError (TAD0608) where
+    Raises IndexOverflow where an index coefficient does not fit 64 bits, CompileError (TAD0113) where
     the program has too many operations.
     """
     context = module.context

@@ -18,6 +18,7 @@ CODES: dict[str, str] = {
     "TAD0110": "wrong number of arguments of a function",
     "TAD0111": "the range of a sum stated badly",
     "TAD0112": "more indices or divisions than can be compiled",
+    "TAD0113": "a program that is too large",
     # Names.
     "TAD0201": "an unknown function",
     "TAD0202": "an index that nothing binds",
@@ -66,7 +67,6 @@ CODES: dict[str, str] = {
     "TAD0605": "a pass that failed",
     "TAD0606": "a stage that this IR does not reach",
     "TAD0607": "a read of a module that is out of range",
-    "TAD0608": "a program that is too large",
     # Code generation.
     "TAD0701": "an operation without a translation to LLVM IR",
     "TAD0702": "a scalar function without device code",

@@ -28,4 +28,4 @@ MAX_PIECES = 1_000_000
 def too_large(what: str) -> CompileError:
     """The error for a program that grew beyond a limit; it names no place, for there is none."""
     helps = ["name parts of it with `let`, or differentiate by fewer arguments"]
-    return CompileError([Diagnostic("TAD0608", f"program is too large: {what}", helps=helps)])
+    return CompileError([Diagnostic("TAD0113", f"program is too large: {what}", helps=helps)])

@@ -48,14 +48,14 @@ class ReverseDiff(Pass):
         location = module.location
 
         def rewrite(program: Program) -> Program:
-            names = [a.name for a in program.arguments]
+            names = {a.name: None for a in program.arguments}
             for name in self.wrt:
                 if name not in names:
                     raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
             return reverse_program(
-                program, self.wrt or names, keep_values=self.keep_values, unit_cotangent=self.unit_cotangent
+                program, self.wrt or list(names), keep_values=self.keep_values, unit_cotangent=self.unit_cotangent
             )
 
         rewrite_functions(module, rewrite, "_vjp")
