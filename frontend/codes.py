@@ -78,6 +78,9 @@ CODES: dict[str, str] = {
     "TAD0801": "a file that cannot be read or written",
 }
 
+#: What is reported though the program compiles; `--allow` leaves it out.
+WARNINGS = ("TAD0402",)
+
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")
 

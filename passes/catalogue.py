@@ -55,7 +55,10 @@ class ReverseDiff(Pass):
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
             return reverse_program(
-                program, self.wrt or list(names), keep_values=self.keep_values, unit_cotangent=self.unit_cotangent
+                program,
+                self.wrt or list(names),
+                keep_values=self.keep_values,
+                unit_cotangent=self.unit_cotangent,
             )
 
         rewrite_functions(module, rewrite, "_vjp")

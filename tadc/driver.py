@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from tadc import stages as st
 from tadc.stages import Compilation, Options
 
-CLEAN_UP = "tad-simplify,canonicalize,cse"
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -52,7 +50,7 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "cancel", st.pipeline_stage("tad-cancel-deltas"), st.show_module, ".mlir", "deltas cancelled"
     ),
-    Stage("opt", st.pipeline_stage(CLEAN_UP), st.show_module, ".mlir", "simplified"),
+    Stage("opt", st.clean_up, st.show_module, ".mlir", "simplified"),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _cpu),
     Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),

@@ -15,16 +15,50 @@ from tests.fuzz.generate import generate
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_ODD_BYTES = [b"\0", b"\xff", b"\xef\xbb\xbf", b"\r\n", b"\r", b"\xed\xa0\x80", b"\xe2\x88\x92", b"\x1b[31m", b"\t"]
-_ODD_BYTES += ["\u202e\u0301".encode(), "\N{SUPERSCRIPT TWO}".encode(), "\U0001f600".encode(), b"\x0b\x0c\x85", b"\\", b'"']
-_NUMBERS = "0 1 2 3 4 5 7 8 9 16 100 0.5 1e-3 1e308 1e999 0.0 .5 3. 007 1_0 2147483648 4611686018427387904".split()
+_ODD_BYTES = [
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\r\n",
+    b"\r",
+    b"\xed\xa0\x80",
+    b"\xe2\x88\x92",
+    b"\x1b[31m",
+    b"\t",
+]
+_ODD_BYTES += [
+    "\u202e\u0301".encode(),
+    "\N{SUPERSCRIPT TWO}".encode(),
+    "\U0001f600".encode(),
+    b"\x0b\x0c\x85",
+    b"\\",
+    b'"',
+]
+_NUMBERS = (
+    "0 1 2 3 4 5 7 8 9 16 100 0.5 1e-3 1e308 1e999 0.0 .5 3. 007 1_0 2147483648 4611686018427387904".split()
+)
 _NUMBERS += [str(2**63 - 1), str(2**63), "9" * 40, "9" * 400]
 _NAMES = "x y a b f g h i j k l m n N M df dx z0 x_0 _ _q then out e1".split()
 _OPERATORS = "+ - * / // % **".split()
 _RELATIONS = "= != < <= > >=".split()
 _OTHERS = "( ) [ ] { } , ; : ^ == && || \n".split(" ")
-_FORMS = ["sum{k}_0^4 (", "sum{k} (", "sum{k: 3} (", "max{k}_(max [0; i - 1])^(min [3; j]) (", "if {i = j} then ("]
-_FORMS += [") else (", "select(x[i] > 0, ", "let h[i] = ", "f[i, j] = ", "\nx: f64[3, 4]\n", "size N = 3\n", "f32", "f64"]
+_FORMS = [
+    "sum{k}_0^4 (",
+    "sum{k} (",
+    "sum{k: 3} (",
+    "max{k}_(max [0; i - 1])^(min [3; j]) (",
+    "if {i = j} then (",
+]
+_FORMS += [
+    ") else (",
+    "select(x[i] > 0, ",
+    "let h[i] = ",
+    "f[i, j] = ",
+    "\nx: f64[3, 4]\n",
+    "size N = 3\n",
+    "f32",
+    "f64",
+]
 VOCABULARY = [*_NUMBERS, *_NAMES, *_OPERATORS, *_RELATIONS, *_OTHERS, *_FORMS]
 VOCABULARY += [*sorted(KEYWORDS), *sorted(FUNCTIONS), *sorted(REDUCTIONS)]
 
