@@ -175,8 +175,15 @@ class _Lexer:
         digits, tail = self.text[start:end], rest.group()
         value: int | float = 0
         if tail:
-            helps = [f"to multiply, write `{digits}*{tail}`"] if re.fullmatch(r"[A-Za-z]\w*", tail) else []
+            is_product = re.fullmatch(r"[A-Za-z]\w*", tail) is not None
+            helps = [f"to multiply, write `{digits}*{tail}`"] if is_product else []
             self._error("TAD0103", f"`{digits}{tail}` is no number", start, rest.end(), helps)
+            if is_product:
+                # Read on as meant: `2x[i]` is one error.
+                self._add("number", digits, start, end, 1)
+                self._add("*", "*", end, end)
+                self._word(tail, end)
+                return rest.end()
         elif len(digits) > 4000 or math.isinf(float(digits)):
             self._error("TAD0103", "number is too large", start, end, ["the largest is about 1.8e308"])
         else:

@@ -83,6 +83,10 @@ class _Parser(ExpressionParser):
         self.name("a tensor")
         self.advance()
         element_type, type_span = self._element_type()
+        if self.peek().kind == "(":
+            self.unexpected(
+                "`[` or the end of the statement", [f"sizes stand in brackets: `{name.text}: f64[3]`"]
+            )
         shape = self.index_list() if self.peek().kind == "[" else ()
         self.bind(len(shape), name.span, f"dimensions of `{name.text}`")
         self.bound = 0

@@ -22,6 +22,8 @@ from tadc.passes.algebra import Algebra, is_const
 def cancel_program(program: Program) -> Program:
     """The program with no equality left in the domain of a sum or another reduction."""
     definitions = tuple(_cancel_definition(program, d) for d in program.definitions)
+    if definitions == program.definitions:
+        return program
     return replace(program, definitions=definitions)
 
 

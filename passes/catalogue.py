@@ -20,11 +20,11 @@ from tadc.passes.simplify import simplify_program
 
 
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
-    """Replace every program of a module by what `rewrite` makes of it."""
+    """Replace every program of a module by what `rewrite` makes of it, if that is another."""
     for function in tad_functions(module):
         before = read_program(function)
         program = rewrite(before)
-        if not suffix and program == before:
+        if program is before:
             continue
         name = ir.StringAttr(function.attributes["sym_name"]).value
         try:
