@@ -14,6 +14,7 @@ from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape
+from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Shape, extent
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free, is_legal
@@ -42,7 +43,8 @@ def _is_program(function: Any) -> bool:
 
 def read_program(function: Any) -> Program:
     """Read a `func.func`; raises UnsupportedIR where it is no program."""
-    return _Reader(function).program()
+    with deep_recursion():
+        return _Reader(function).program()
 
 
 class _Reader:
@@ -112,7 +114,7 @@ class _Reader:
 
     def free(self, wish: str, otherwise: str) -> str:
         """Claim a name: the wish where a program can have it, else the first free one like it."""
-        name = first_free(wish if is_legal(wish) else otherwise, self.taken | self.spoken)
+        name = first_free(wish if is_legal(wish) else otherwise, self.taken, self.spoken)
         self.taken.add(name)
         return name
 
@@ -169,7 +171,7 @@ class _Reader:
         for number, argument in enumerate(arguments):
             wish = name_of(argument.location)
             fits = is_legal(wish) and wish not in self.taken and wish not in chosen
-            chosen.append(wish if fits else first_free(f"{name}_{number}", self.taken | set(chosen)))
+            chosen.append(wish if fits else first_free(f"{name}_{number}", self.taken, chosen))
         self.spoken.update(chosen)
         return tuple(chosen)
 

@@ -16,7 +16,9 @@ from tadc.dialect.index_maps import map_attribute, reading_order, set_attribute
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.schedule import Scope, always_evaluated, schedule
+from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Extent, as_form, is_static
+from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.source import Place, Span
 from tadc.frontend.terms import (
@@ -36,14 +38,16 @@ from tadc.lattice.affine import Affine, box
 def write_program(program: Program, module: Any, name: str | None = None, before: Any = None) -> Any:
     """Add the program to a module of any context as a function, at its end or before an operation.
 
-    Raises IndexOverflow where an index coefficient does not fit 64 bits.
+    Raises IndexOverflow where an index coefficient does not fit 64 bits, CompileError (TAD0113) where
+    the program has too many operations.
     """
     context = module.context
     load_dialect(context)
     with context, ir.Location.unknown(context):
         body = module.operation.regions[0].blocks[0]
         point = ir.InsertionPoint(body) if before is None else ir.InsertionPoint(before)
-        return _Writer(program, context).function(point, name)
+        with deep_recursion():
+            return _Writer(program, context).function(point, name)
 
 
 class _Writer:
@@ -54,6 +58,7 @@ class _Writer:
         self.index_type = ir.IndexType.get(context)
         self.tensors: dict[str, Any] = {}
         self.location = ir.Location.unknown(context)
+        self.count = self.depth = 0
 
     # -- the function --------------------------------------------------------------------------
 
@@ -142,8 +147,13 @@ class _Writer:
 
     def body(self, root: Term, type: str, scope: Scope) -> None:
         """Fill a region with what it always evaluates, then yield the root."""
+        self.depth += 1
+        # The lowest term may stand in as many sums and branches as a program may have, and its derivative.
+        if self.depth > 2 * MAX_REGIONS:
+            raise too_large(f"more than {2 * MAX_REGIONS} sums and guards in each other")
         for term, wanted in schedule(root, type, scope):
             self.emit(term, wanted, scope)
+        self.depth -= 1
         self.create("tad.yield", None, [self.emit(root, type, scope)], {}, scope.point)
 
     # -- terms ---------------------------------------------------------------------------------
@@ -253,6 +263,9 @@ class _Writer:
         regions: int = 0,
         location: Any = None,
     ) -> Any:
+        self.count += 1
+        if self.count > MAX_OPERATIONS:
+            raise too_large(f"more than {MAX_OPERATIONS} operations")
         return ir.Operation.create(
             name,
             results=[] if result is None else [result],

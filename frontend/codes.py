@@ -17,6 +17,8 @@ CODES: dict[str, str] = {
     "TAD0109": "an unknown element type",
     "TAD0110": "wrong number of arguments of a function",
     "TAD0111": "the range of a sum stated badly",
+    "TAD0112": "more indices or divisions than can be compiled",
+    "TAD0113": "a program that is too large",
     # Names.
     "TAD0201": "an unknown function",
     "TAD0202": "an index that nothing binds",
@@ -81,6 +83,9 @@ CODES: dict[str, str] = {
     "TAD0802": "a package that is not installed",
     "TAD0803": "nothing that can be drawn",
 }
+
+#: What is reported though the program compiles; `--allow` leaves it out.
+WARNINGS = ("TAD0402",)
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

@@ -6,12 +6,9 @@ from typing import NoReturn
 
 from tadc.frontend.diagnostics import Diagnostic, Label
 from tadc.frontend.lexer import CLOSERS, RESERVED, Token, tokenize
+from tadc.frontend.limits import MAX_INDICES, MAX_NESTING, MAX_REGIONS
 from tadc.frontend.source import Source, Span
 
-#: How deep brackets, signs, powers and bare applications may nest.
-MAX_NESTING = 500
-#: How deep the tree of one definition may be; a chain `x + x + …` is as deep as it is long.
-MAX_DEPTH = 10_000
 #: How many errors one run reports.
 MAX_ERRORS = 20
 
@@ -62,6 +59,8 @@ class Cursor:
         self.position = 0
         self.open: list[int] = []
         self.nesting = 0
+        self.regions = 0
+        self.bound = 0
 
     # -- walking ---------------------------------------------------------------------------
 
@@ -215,7 +214,7 @@ class Cursor:
         if self.open and self.open[0] in self.partner:
             self.position = max(self.position, self.partner[self.open[0]])
         self.open.clear()
-        self.nesting = 0
+        self.nesting = self.regions = self.bound = 0
         while (kind := self.tokens[self.position].kind) not in ("newline", ";", "end"):
             partner = self.partner.get(self.position, 0)
             if kind in CLOSERS and partner > self.position:
@@ -228,6 +227,21 @@ class Cursor:
         if self.nesting > MAX_NESTING:
             token = self.peek()
             self.too_deep(token.span, f"more than {MAX_NESTING} levels")
+
+    def inward(self, span: Span) -> None:
+        """Count one more sum or `if` around what follows; whoever calls this counts it down again."""
+        self.regions += 1
+        if self.regions > MAX_REGIONS:
+            self.too_deep(span, f"more than {MAX_REGIONS} sums and `if`s in each other")
+
+    def bind(self, count: int, span: Span, what: str) -> None:
+        """Count indices that are bound here; whoever calls this counts them down again."""
+        self.bound += count
+        if self.bound > MAX_INDICES:
+            label = f"the limit is {MAX_INDICES}"
+            helps = ["split the program with `let`, so that each part has fewer"]
+            self.report("TAD0112", f"too many {what}", span, label, helps=helps)
+            raise SyntaxStop
 
     def too_deep(self, span: Span, label: str) -> NoReturn:
         """Refuse an expression that later stages could not walk."""

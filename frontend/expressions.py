@@ -7,6 +7,7 @@ from tadc.frontend.cursor import Cursor, SyntaxStop, describe
 from tadc.frontend.diagnostics import Label
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import RESERVED, Token
+from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import closest, did_you_mean
 from tadc.frontend.syntax import Expr
@@ -25,10 +26,14 @@ class ExpressionParser(Cursor):
     def _binary(self, least: int) -> Expr:
         start = self.peek().start
         left = self._signed()
+        length = 0
         while (level := PRECEDENCE.get(self.peek().kind, 0)) >= least:
             operator = self.advance().kind
             right = self._binary(level + 1)
             left = syntax.Binary(self.since(start), operator, left, right)
+            length += 1
+            if length > MAX_DEPTH:
+                self.too_deep(self.peek().span, f"more than {MAX_DEPTH} operators in a row")
         return left
 
     def _signed(self) -> Expr:
@@ -164,6 +169,8 @@ class ExpressionParser(Cursor):
         while self.accept(",", ";"):
             specs.append(self.index_spec())
         self.leave("`,`")
+        self.bind(len(specs), self.since(token.start), "indices at one place")
+        self.inward(token.span)
         lower: tuple[Expr, ...] = ()
         upper: tuple[Expr, ...] = ()
         if (under := self.peek()).kind == "_":
@@ -177,6 +184,8 @@ class ExpressionParser(Cursor):
         if self.peek().kind != "(":
             self.unexpected("`(`", [f"its body stands in parentheses: `{kind}{{k}} (…)`"])
         body = self._group()
+        self.bound -= len(specs)
+        self.regions -= 1
         return syntax.Reduce(self.since(token.start), kind, tuple(specs), lower, upper, body)
 
     def index_spec(self) -> syntax.IndexSpec:
@@ -238,6 +247,7 @@ class ExpressionParser(Cursor):
 
     def _if(self) -> Expr:
         token = self.advance()
+        self.inward(token.span)
         self.enter("{", helps=["conditions on indices stand in braces: `if {i = j} then (…) else (…)`"])
         conditions = [self._relation()]
         while self.accept("and"):
@@ -247,6 +257,7 @@ class ExpressionParser(Cursor):
         then = self._group()
         self._branch_word("else", token)
         otherwise = self._group()
+        self.regions -= 1
         return syntax.If(self.since(token.start), tuple(conditions), then, otherwise)
 
     def _branch_word(self, word: str, opener: Token) -> None:

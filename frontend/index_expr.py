@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.limits import MAX_DIVISIONS
 from tadc.frontend.report import Rejected, error
 from tadc.frontend.scope import INT64_MAX, Names, Scope, Size, Tensor
 from tadc.frontend.source import Span
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Floor
 
 #: Longer source text is left out of a help.
 LONG = 40
@@ -18,8 +20,19 @@ _BY_VALUE = "to choose by value, write `select(x[i] > 0, …, …)`"
 
 
 def fits(form: Affine) -> bool:
-    """Whether the constant and all factors are 64-bit integers."""
-    return abs(form.constant) <= INT64_MAX and all(abs(k) <= INT64_MAX for _, k in form.terms)
+    """Whether the constant, all factors and all divisors are 64-bit integers."""
+    return (
+        abs(form.constant) <= INT64_MAX
+        and all(abs(k) <= INT64_MAX for _, k in form.terms)
+        and all(atom.denominator <= INT64_MAX for atom, _ in form.terms if isinstance(atom, Floor))
+    )
+
+
+def check_divisions(form: Affine, what: str, span: Span) -> None:
+    """Raise Rejected where a form holds more floor divisions than can be reasoned with."""
+    if sum(1 for _ in islice(form.floors(), MAX_DIVISIONS + 1)) > MAX_DIVISIONS:
+        label = f"more than {MAX_DIVISIONS} of `//` and `%`"
+        raise Rejected(error("TAD0112", f"too many divisions in one {what}", span, label))
 
 
 class IndexReader:
@@ -47,6 +60,8 @@ class IndexReader:
             form = self._binary(node, form)
             if not fits(form):
                 raise Rejected(error("TAD0309", f"{self.what} is beyond 64 bits", node.span))
+            if node.operator in ("//", "%", "+", "-"):
+                check_divisions(form, self.what, node.span)
         return form
 
     def _leaf(self, expr: syntax.Expr) -> Affine:

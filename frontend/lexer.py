@@ -33,6 +33,8 @@ _TOKEN = re.compile(
       | (?P<operator>\*\*|//|<=|>=|!=|==|&&|\|\||[-+*/%^=<>()\[\]{},;:])""",
     re.VERBOSE,
 )
+#: No reader wants more; a file that is no program has an error at every character.
+_MOST_ERRORS = 100
 _REST_OF_WORD = re.compile(r"[\w.]*")
 
 #: Operators of other languages, with what is written here.
@@ -173,8 +175,15 @@ class _Lexer:
         digits, tail = self.text[start:end], rest.group()
         value: int | float = 0
         if tail:
-            helps = [f"to multiply, write `{digits}*{tail}`"] if re.fullmatch(r"[A-Za-z]\w*", tail) else []
+            is_product = re.fullmatch(r"[A-Za-z]\w*", tail) is not None
+            helps = [f"to multiply, write `{digits}*{tail}`"] if is_product else []
             self._error("TAD0103", f"`{digits}{tail}` is no number", start, rest.end(), helps)
+            if is_product:
+                # Read on as meant: `2x[i]` is one error.
+                self._add("number", digits, start, end, 1)
+                self._add("*", "*", end, end)
+                self._word(tail, end)
+                return rest.end()
         elif len(digits) > 4000 or math.isinf(float(digits)):
             self._error("TAD0103", "number is too large", start, end, ["the largest is about 1.8e308"])
         else:
@@ -184,6 +193,8 @@ class _Lexer:
 
     def _unknown(self, start: int, end: int) -> int:
         """Report what no token starts with; a word is replaced by itself."""
+        if len(self.errors) >= _MOST_ERRORS:
+            return end
         text = self.text[start:end]
         bad = next(c for c in text if not c.isascii() or not c.isalnum())
         at = start + text.index(bad)
@@ -206,5 +217,7 @@ class _Lexer:
         return end
 
     def _error(self, code: str, message: str, start: int, end: int, helps: list[str]) -> None:
+        if len(self.errors) >= _MOST_ERRORS:
+            return
         primary = Label(Span(start, end))
         self.errors.append(Diagnostic(code, message, primary, helps=helps, source=self.source))

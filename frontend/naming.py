@@ -15,10 +15,10 @@ def is_legal(name: str) -> bool:
     return bool(_LEGAL.match(name)) and name not in RESERVED
 
 
-def first_free(wish: str, taken: Container[str]) -> str:
-    """The first of `wish`, `wish_1`, `wish_2`, … that is not taken."""
+def first_free(wish: str, *taken: Container[str]) -> str:
+    """The first of `wish`, `wish_1`, `wish_2`, … that is in none of `taken`."""
     name, number = wish, 0
-    while name in taken:
+    while any(name in names for names in taken):
         number += 1
         name = f"{wish}_{number}"
     return name

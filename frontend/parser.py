@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tadc.frontend import syntax
-from tadc.frontend.cursor import MAX_DEPTH, MAX_ERRORS, SyntaxStop
+from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.expressions import ExpressionParser
 from tadc.frontend.lexer import ELEMENT_TYPES, RESERVED
+from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.frontend.tree import depth
@@ -82,7 +83,13 @@ class _Parser(ExpressionParser):
         self.name("a tensor")
         self.advance()
         element_type, type_span = self._element_type()
+        if self.peek().kind == "(":
+            self.unexpected(
+                "`[` or the end of the statement", [f"sizes stand in brackets: `{name.text}: f64[3]`"]
+            )
         shape = self.index_list() if self.peek().kind == "[" else ()
+        self.bind(len(shape), name.span, f"dimensions of `{name.text}`")
+        self.bound = 0
         return syntax.Declare(self.since(name.start), name.text, name.span, element_type, type_span, shape)
 
     def _element_type(self) -> tuple[str, Span]:
@@ -107,10 +114,12 @@ class _Parser(ExpressionParser):
             while self.accept(",", ";"):
                 indices.append(self.index_spec())
             self.leave("`,`, `:`")
+            self.bind(len(indices), name.span, f"indices of `{name.text}`")
         elif self.peek().kind == "(":
             self.unexpected("`[`, `:` or `=`", [f"indices stand in brackets: `{name.text}[i] = …`"])
         self.expect("=", "`=`" if indices or is_let else "`[`, `:` or `=`", self._define_helps(name.text))
         body = self.expression()
+        self.bound = 0
         if depth(body) > MAX_DEPTH:
             self.too_deep(name.span, f"its definition is deeper than {MAX_DEPTH} levels")
         return syntax.Define(self.since(start), name.text, name.span, tuple(indices), body, is_let)

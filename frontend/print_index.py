@@ -58,8 +58,8 @@ def condition_text(row: Constraint) -> str:
 
 
 def conditions_text(rows: Sequence[Constraint]) -> str:
-    """Conditions joined by `and`."""
-    return " and ".join([condition_text(row) for row in rows])
+    """Conditions joined by `and`, those that read the same once: `2*i = 2` is `i = 1`."""
+    return " and ".join(dict.fromkeys(condition_text(row) for row in rows))
 
 
 def lower_text(bounds: Sequence[Bound]) -> str:

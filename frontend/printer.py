@@ -11,6 +11,7 @@ from tadc.frontend.extents import Extent
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
+from tadc.frontend.limits import MAX_PIECES, too_large
 from tadc.frontend.print_index import (
     ATOM,
     POWER,
@@ -71,6 +72,8 @@ def term_text(
         item = stack.pop()
         if isinstance(item, str):
             out.append(item)
+            if len(out) > MAX_PIECES:
+                raise too_large("as text, where nothing is shared, it has no end in sight")
         else:
             stack += reversed(_expand(item))
     return "".join(out)
@@ -126,6 +129,8 @@ def _expand(job: _Job) -> list[_Item]:
 
 
 def _items(term: Term, scope: _Scope) -> tuple[int, list[_Item]]:
+    while isinstance(term, Guard) and not _undecided(term, scope):
+        term = term.then
     match term:
         case Const():
             return _constant(term.value)
@@ -178,12 +183,15 @@ def _apply(term: Apply, scope: _Scope) -> tuple[int, list[_Item]]:
     return ATOM, items
 
 
+def _undecided(term: Guard, scope: _Scope) -> list[Constraint]:
+    """The conditions of a guard, those left out that hold whatever the indices."""
+    return [row for row in scope.rows(term.conditions) if not (row.form.is_constant and row.holds({}))]
+
+
 def _guard(term: Guard, scope: _Scope) -> list[_Item]:
     rows = scope.rows(term.conditions)
-    conditions = [row for row in rows if not (row.form.is_constant and row.holds({}))]
+    conditions = _undecided(term, scope)
     then = _Job(term.then, SUM, scope.knowing(rows))
-    if not conditions:
-        return ["(", then, ")"]
     outside = scope
     if len(rows) == 1 and not rows[0].equality:
         outside = scope.knowing([Constraint(-rows[0].form - 1)])

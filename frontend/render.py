@@ -13,6 +13,8 @@ _TAB = 4
 #: A longer line is cut to a window around its first mark.
 _WIDTH = 160
 _BEFORE = 60
+#: A longer message is cut in the middle: a name may be as long as the program.
+_LONGEST = 1000
 
 _BOLD = "1"
 _BLUE = "1;34"
@@ -29,17 +31,17 @@ def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
     source = diagnostic.source
 
     def label(item: Label) -> dict[str, Any]:
-        return {"text": item.text, **_place(item.span, source)}
+        return {"text": _short(item.text), **_place(item.span, source)}
 
     return {
         "severity": diagnostic.severity,
         "code": diagnostic.code or None,
-        "message": diagnostic.message,
+        "message": _short(diagnostic.message),
         "file": source.name if source else None,
         "primary": label(diagnostic.primary) if diagnostic.primary else None,
         "secondary": [label(item) for item in diagnostic.secondary],
-        "notes": list(diagnostic.notes),
-        "helps": list(diagnostic.helps),
+        "notes": [_short(note) for note in diagnostic.notes],
+        "helps": [_short(help) for help in diagnostic.helps],
     }
 
 
@@ -95,7 +97,7 @@ class _Renderer:
         if self.marks and tail:
             out.append(bar)
         for word, text in tail:
-            first, *rest = text.split("\n")
+            first, *rest = _clean(text).split("\n")
             out.append(f"{pad} {self.paint('=', _BLUE)} {self.paint(word, _BOLD)}: {first}")
             out += [f"{pad}         {more}" for more in rest]
         return out
@@ -202,9 +204,20 @@ class _Line:
     text: str
     columns: list[int]
     offset: int
+    #: The first character of the line that was looked at.
+    left: int = 0
 
     @staticmethod
     def of(text: str, mark: int) -> _Line:
+        # Of a line of a million characters only what can be shown is looked at.
+        left = max(0, mark - 1 - _WIDTH)
+        cut_before, cut_after = left > 0, len(text) > left + 3 * _WIDTH
+        text = text[left : left + 3 * _WIDTH]
+        line = _Line._of(text, mark - left, cut_before, cut_after)
+        return _Line(line.text, line.columns, line.offset, left)
+
+    @staticmethod
+    def _of(text: str, mark: int, cut_before: bool, cut_after: bool) -> _Line:
         shown: list[str] = []
         columns: list[int] = []
         width = 0
@@ -214,17 +227,18 @@ class _Line:
             shown.append(piece)
             width += len(piece) if char == "\t" else _cells(char)
         columns.append(width)
-        if width <= _WIDTH:
+        if width <= _WIDTH and not cut_before and not cut_after:
             return _Line("".join(shown), columns, 0)
         first = max(0, min(mark - 1 - _BEFORE, len(text) - _WIDTH))
         last = min(len(text), first + _WIDTH)
         cut = "".join(shown[first:last])
-        before, after = "…" if first else "", "…" if last < len(text) else ""
+        before = "…" if first or cut_before else ""
+        after = "…" if last < len(text) or cut_after else ""
         return _Line(before + cut + after, columns, columns[first] - len(before))
 
     def column(self, index: int) -> int:
         """The column of a character; those that are cut off lie at the edge."""
-        column = self.columns[min(index, len(self.columns) - 1)]
+        column = self.columns[min(max(index - self.left, 0), len(self.columns) - 1)]
         return min(max(column - self.offset, 0), _WIDTH + 1)
 
 
@@ -236,4 +250,10 @@ def _cells(char: str) -> int:
 
 def _clean(text: str) -> str:
     """Nothing in a message may steer the terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in _short(text))
+
+
+def _short(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from tadc.frontend.limits import MAX_TERMS, too_large
 from tadc.frontend.source import Place, Span
 from tadc.lattice.affine import Affine, Constraint
 
@@ -198,6 +199,8 @@ class Terms:
     def _make(self, key: tuple[Any, ...], build: Callable[[], T], span: Where | None) -> T:
         node = self._table.get(key)
         if node is None:
+            if len(self._table) >= MAX_TERMS:
+                raise too_large(f"more than {MAX_TERMS} different terms")
             node = build()
             node.number = len(self._table)
             node.span = span

@@ -12,7 +12,7 @@ from tadc.frontend.conditions import guard, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS
-from tadc.frontend.index_expr import LONG, IndexReader, fits, grouped
+from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
 from tadc.frontend.ranges import RangeUses, inferred_size
 from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
 from tadc.frontend.report import Rejected, Reporter, error
@@ -166,6 +166,7 @@ class ValueReader:
         divisor = IndexReader(self.names, setting.scope, self.reporter.text, what).divisor(node, rhs)
         form = lhs.floordiv(divisor) if node.operator == "//" else lhs.mod(divisor)
         check_magnitude(form, what, node.span, setting)
+        check_divisions(form, what, node.span)
         if form.is_constant:
             return self._number(form.constant, node.span)
         return Value(self.terms.index(form, node.span), form)

@@ -7,7 +7,7 @@ nothing, not even a NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 
 from tadc.frontend.functions import REDUCTIONS
@@ -37,6 +37,7 @@ class Algebra:
         self.terms = terms
         self.zero = terms.const(0)
         self.one = terms.const(1)
+        self.heads: dict[int, Term] = {}
 
     def const(self, value: int | float) -> Const:
         """A literal; integral floats as ints."""
@@ -111,18 +112,15 @@ class Algebra:
 
     def split(self, term: Term) -> tuple[int | float, Term]:
         """The literal in front of a product and the rest: `-2 * x * y` is -2 and `x * y`."""
-        spine: list[Apply] = []
-        node = term
-        while isinstance(node, Apply) and node.function in ("mul", "div"):
-            spine.append(node)
-            node = node.operands[0]
+        node = self.head(term)
+        if not (isinstance(node, Const) or (isinstance(node, Apply) and node.function == "neg")):
+            return 1, term
+        spine = list(_spine(term))
         match node:
             case Const():
                 value, rest = node.value, self.one
-            case Apply(function="neg", operands=(z,)):
-                value, rest = -1, z
             case _:
-                return 1, term
+                value, rest = -1, node.operands[0]
         for product in reversed(spine):
             other = product.operands[1]
             if product.function == "mul":
@@ -130,6 +128,16 @@ class Algebra:
             else:
                 rest = self.apply("div", rest, other)
         return value, rest
+
+    def head(self, term: Term) -> Term:
+        """The first factor of a product; products are long where a chain of them is differentiated."""
+        new: list[int] = []
+        while term.number not in self.heads and isinstance(term, Apply) and term.function in ("mul", "div"):
+            new.append(term.number)
+            term = term.operands[0]
+        found = self.heads.get(term.number, term)
+        self.heads.update(dict.fromkeys(new, found))
+        return found
 
     def scaled(self, value: int | float, term: Term) -> Term:
         """`value * term` for a term without a literal in front."""
@@ -231,6 +239,13 @@ class Algebra:
             return product(cotangent)
         tested = reduce(self.mul, unknown)
         return self.select("!=", tested, self.zero, product(cotangent), self.zero)
+
+
+def _spine(term: Term) -> Iterator[Apply]:
+    """A product, its left part, the left part of that, …"""
+    while isinstance(term, Apply) and term.function in ("mul", "div"):
+        yield term
+        term = term.operands[0]
 
 
 def is_negative(term: Term) -> bool:

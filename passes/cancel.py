@@ -26,6 +26,8 @@ def cancel_program(program: Program, found: list[Gather] | None = None) -> Progr
     The sums that gather for reads, and how they were solved, are added to `found`.
     """
     definitions = tuple(_cancel_definition(program, d, found) for d in program.definitions)
+    if definitions == program.definitions:
+        return program
     return replace(program, definitions=definitions)
 
 

@@ -23,9 +23,12 @@ from tadc.passes.simplify import simplify_program
 
 
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
-    """Replace every program of a module by what `rewrite` makes of it."""
+    """Replace every program of a module by what `rewrite` makes of it, if that is another."""
     for function in tad_functions(module):
-        program = rewrite(read_program(function))
+        before = read_program(function)
+        program = rewrite(before)
+        if program is before:
+            continue
         name = ir.StringAttr(function.attributes["sym_name"]).value
         try:
             write_program(program, module, name + suffix, before=function)
@@ -48,14 +51,17 @@ class ReverseDiff(Pass):
         location = module.location
 
         def rewrite(program: Program) -> Program:
-            names = [a.name for a in program.arguments]
+            names = {a.name: None for a in program.arguments}
             for name in self.wrt:
                 if name not in names:
                     raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
             return reverse_program(
-                program, self.wrt or names, keep_values=self.keep_values, unit_cotangent=self.unit_cotangent
+                program,
+                self.wrt or list(names),
+                keep_values=self.keep_values,
+                unit_cotangent=self.unit_cotangent,
             )
 
         rewrite_functions(module, rewrite, "_vjp")

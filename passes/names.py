@@ -32,7 +32,7 @@ class Names:
 
     def index(self, wish: str, besides: Sequence[str]) -> str:
         """A name for an index: it may shadow other indices, but is no tensor and none of `besides`."""
-        name = first_free(wish, self.tensors | set(besides))
+        name = first_free(wish, self.tensors, besides)
         self.taken.add(name)
         return name
 

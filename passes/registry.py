@@ -21,16 +21,18 @@ from typing import Any, ClassVar
 
 from tadc.dialect.mlir import passmanager
 from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.deep import deep_recursion
 
 REGISTRY: dict[str, type[Pass]] = {}
 
 
 class PipelineError(ValueError):
-    """A pipeline text that cannot be built; `position` is the offset in the text."""
+    """A pipeline text that cannot be built; `position` and `length` say where in the text."""
 
-    def __init__(self, text: str, position: int, message: str, help: str = "") -> None:
+    def __init__(self, text: str, position: int, message: str, help: str = "", length: int = 1) -> None:
         super().__init__(message)
         self.text, self.position, self.message, self.help = text, position, message, help
+        self.length = length
 
 
 def names_option(help: str) -> Any:
@@ -57,7 +59,8 @@ class Pass:
     def __call__(self, operation: Any, external: Any) -> None:
         """Run under MLIR's pass manager."""
         try:
-            self.run(operation)
+            with deep_recursion():
+                self.run(operation)
         except UnsupportedIR as problem:
             problem.location.emit_error(f"{self.argument}: {problem.message}")
             external.signal_pass_failure()
@@ -123,15 +126,20 @@ def make_pass(name: str, options: str, position: int, text: str) -> Pass:
     while options[at:].strip():
         match = _OPTION.match(options, at)
         if match is None:
-            raise PipelineError(text, position, f"`{name}`: cannot read the options `{options[at:]}`")
+            raise PipelineError(
+                text, position, f"`{name}`: cannot read the options `{options[at:]}`", length=len(name)
+            )
         key, value = match.groups()
         if key not in known:
             has = ", ".join(known) or "none"
-            raise PipelineError(text, position, f"`{name}` has no option `{key}`", f"its options: {has}")
+            raise PipelineError(
+                text, position, f"`{name}` has no option `{key}`", f"its options: {has}", len(name)
+            )
         try:
             values[known[key]] = _parse_value(hints[known[key]], value)
         except ValueError as problem:
-            raise PipelineError(text, position, f"`{name}`, option `{key}`: {problem}") from None
+            message = f"`{name}`, option `{key}`: {problem}"
+            raise PipelineError(text, position, message, length=len(name)) from None
         at = match.end()
     return cls(**values)
 
@@ -164,7 +172,7 @@ def build_pipeline(text: str, context: Any) -> Any:
             if nested:
                 help = f"`{nested}` runs on the module and cannot be nested"
             reason = str(problem).strip().splitlines()[0].split("error: ")[-1]
-            raise PipelineError(text, position, f"no such pass: {reason}", help) from None
+            raise PipelineError(text, position, f"no such pass: {reason}", help, len(name)) from None
     return manager
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from tadc.driver import STAGE_NAMES, STAGES
+from tadc.frontend.codes import CODES, WARNINGS
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.suggest import did_you_mean
 from tadc.messages import FORMATS
@@ -66,6 +67,7 @@ class Arguments:
     opt_level: int
     list: str | None
     explain: str | None
+    allow: list[str]
     error_format: str
 
     @property
@@ -151,6 +153,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="stages, passes or functions",
     )
     add("--explain", nargs="?", const="", metavar="CODE", help="about a code such as TAD0302, or all codes")
+    add("--allow", "-A", action="append", default=[], metavar="CODE", help="leave out a warning, as TAD0402")
     add("--error-format", choices=FORMATS, default="human", metavar="F",
         help="human (default), or json: one object a line on stderr")  # fmt: skip
     add("-h", dest="short_help", action="store_true", help="a few examples")
@@ -182,6 +185,11 @@ def parse_arguments(argv: list[str]) -> Arguments | None:
 
 def _consistent(a: Arguments) -> None:
     """Options that exclude or need each other."""
+    a.allow = [code.upper() for code in a.allow]
+    for code in a.allow:
+        if code not in WARNINGS:
+            what = "is an error and stays one" if code in CODES else "is no code"
+            raise UsageError(f"`--allow {code}`: `{code}` {what}", f"the warnings are {', '.join(WARNINGS)}")
     if a.list or a.explain is not None:
         if a.file or a.expression:
             raise UsageError(f"`{'--list' if a.list else '--explain'}` takes no program")

@@ -16,9 +16,8 @@ from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
-from tadc.messages import report
 from tadc.stages import Compilation, Options
-from tadc.zero_gradients import zero_gradients
+from tadc.warn import warn_of_zero_gradients
 
 
 def execute(arguments: Arguments) -> int:
@@ -42,7 +41,11 @@ def execute(arguments: Arguments) -> int:
         from tadc.run_command import read_arrays
 
         given = read_arrays(arguments.run or [])
-        return check_gradient(checked(source, arguments), arguments.wrt_names, given)
+        state = checked(source, arguments)
+        if arguments.wrt:
+            assert state.program is not None
+            warn_of_zero_gradients(arguments, state.program)
+        return check_gradient(state, arguments.wrt_names, given)
     if arguments.run is not None:
         from tadc.run_command import run
 
@@ -185,8 +188,11 @@ def show(arguments: Arguments, source: Source) -> int:
         observer(stage, state, seconds)
         if stage.name == "opt" and (arguments.wrt or not arguments.emit):
             derived = read_back(state)
-            shown.append(print_program(derived))
-            warn(arguments, state, derived)
+            if not arguments.emit:
+                shown.append(print_program(derived))
+            if state.options.differentiates:
+                assert state.program is not None
+                warn_of_zero_gradients(arguments, state.program, derived)
 
     from tadc.pipeline import printing_after_all
 
@@ -194,6 +200,9 @@ def show(arguments: Arguments, source: Source) -> int:
     with printing_after_all(arguments.print_ir_after_all):
         stage = compile_until(state, last, first="tad", after=after)
     sink.write(stage.show(state) if arguments.emit else shown[0])
+    if arguments.wrt and arguments.emit in ("tad", "diff", "cancel"):
+        assert state.program is not None
+        warn_of_zero_gradients(arguments, state.program)
     return 0
 
 
@@ -220,14 +229,6 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
         output = arguments.output or "-"
         Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
     return 0
-
-
-def warn(arguments: Arguments, state: Compilation, derived: Program) -> None:
-    """Warn of gradients that say nothing."""
-    assert state.program is not None
-    found = zero_gradients(state.program, derived)
-    if found:
-        report(found, arguments.error_format)
 
 
 def last_text(options: Options) -> str:

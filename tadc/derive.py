@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tadc.driver import compile_until
@@ -49,10 +50,11 @@ def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str,
     for name in names:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"wrt is a name or a sequence of names, it has {name!r}")
-    problems = [_unknown(name, program) for name in names if name not in inputs]
+    known, count = set(inputs), Counter(names)
+    problems = [_unknown(name, program) for name in names if name not in known]
     problems += [
         Diagnostic("TAD0404", f"`{name}` is asked for twice", source=program.source)
-        for name in dict.fromkeys(n for n in names if names.count(n) > 1)
+        for name in (name for name, times in count.items() if times > 1)
     ]
     if not names:
         problems = [Diagnostic("TAD0401", "no argument to differentiate by", helps=[_has(program)])]

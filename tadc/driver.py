@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from tadc import stages as st
 from tadc.stages import Compilation, Options
 
-CLEAN_UP = "tad-simplify,canonicalize,cse"
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -50,7 +48,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("tad", st.build_module, st.show_module, ".mlir", "the tad dialect"),
     Stage("diff", st.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
     Stage("cancel", st.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
-    Stage("opt", st.pipeline_stage(CLEAN_UP), st.show_module, ".mlir", "simplified"),
+    Stage("opt", st.clean_up, st.show_module, ".mlir", "simplified"),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _cpu),
     Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),

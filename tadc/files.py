@@ -39,9 +39,11 @@ def read_stdin() -> str:
     if stream is None:
         return sys.stdin.read()
     try:
-        return stream.read().decode("utf-8")
+        text = stream.read().decode("utf-8")
     except UnicodeDecodeError:
         raise file_error("stdin is not a text in UTF-8") from None
+    # As Python reads the lines of a file.
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Sink:

@@ -14,6 +14,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source
 from tadc.pipeline import printing_after_all, run_passes
 from tadc.stages import Compilation, Options, show_module
+from tadc.warn import warn_of_zero_gradients
 
 #: What is still to be done for a module, and the stages whose output it is.
 NEXT = {
@@ -100,12 +101,16 @@ def lower_ir(
         if last not in NEXT[first] or (first == "diff" and last != "tad"):
             right_target(first, options, source)
             state.options = replace(options, wrt=arguments.wrt_names)
+            programs = programs_of(module, source) if arguments.wrt and first == "diff" else []
             try:
                 with printing_after_all(arguments.print_ir_after_all):
                     stage = compile_until(state, last, first=first, after=after)
             except ValueError as problem:
                 raise CompileError([Diagnostic("TAD0606", str(problem), source=source)]) from None
             sink.write(stage.show(state))
+            for program in programs:
+                program.source = source
+                warn_of_zero_gradients(arguments, program)
             return 0
     sink.write(show_module(state))
     return 0

@@ -25,7 +25,7 @@ def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None
             manager = build_pipeline(pipeline, module.context)
     except PipelineError as problem:
         text = Source(problem.text, "<pipeline>")
-        span = Span(problem.position, problem.position + 1)
+        span = Span(problem.position, problem.position + problem.length)
         helps = [problem.help] if problem.help else []
         raise CompileError(
             [Diagnostic("TAD0604", problem.message, Label(span), helps=helps, source=text)]

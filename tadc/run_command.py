@@ -21,9 +21,8 @@ from tadc.execute import compile_program, evaluate
 from tadc.files import Sink, file_error
 from tadc.frontend.program import Program
 from tadc.frontend.suggest import did_you_mean
-from tadc.messages import report
 from tadc.stages import Compilation
-from tadc.zero_gradients import zero_gradients
+from tadc.warn import warn_of_zero_gradients
 
 
 def run(arguments: Arguments, state: Compilation) -> int:
@@ -33,9 +32,7 @@ def run(arguments: Arguments, state: Compilation) -> int:
     if state.options.differentiates:
         compile_until(state, "opt", first="tad")
         derived = read_back(state)
-        found = zero_gradients(program, derived)
-        if found:
-            report(found, arguments.error_format)
+        warn_of_zero_gradients(arguments, program, derived)
         program = derived
     if arguments.output and arguments.output != "-":
         _writable(arguments.output, len(program.outputs))
@@ -117,7 +114,7 @@ def _load(name: str, where: str) -> Any:
         loaded: Any = np.load(file, allow_pickle=False)
     except FileNotFoundError:
         folder = Path(file).parent
-        siblings = [p.name for p in folder.iterdir()] if folder.is_dir() else []
+        siblings = [p.name for p in folder.glob("*.np[yz]")] if folder.is_dir() else []
         raise file_error(f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings)) from None
     except (OSError, ValueError, EOFError, BadZipFile) as problem:
         # NumPy takes any other file for a pickle, which we never load.

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from tadc.passes.gpu import Launch
 
 
+CLEAN_UP = "tad-simplify,canonicalize"
+#: In a function with more, `cse` costs more than it saves.
+MANY_TENSORS = 2000
+
+
 @dataclass(frozen=True)
 class Options:
     """What to compile a program to.
@@ -132,6 +137,19 @@ def cancel_deltas(state: Compilation) -> None:
 def pipeline_stage(pipeline: str) -> Callable[[Compilation], None]:
     """A stage that runs a fixed pipeline."""
     return lambda state: run_pipeline(state, pipeline)
+
+
+def clean_up(state: Compilation) -> None:
+    """What a person would write.
+
+    MLIR's `cse` compares each tensor with all others of its shape, for its hash leaves out what a
+    region computes: with very many tensors that takes minutes.
+    """
+    from tadc.dialect.reader import tad_functions
+
+    functions = tad_functions(state.module.operation)
+    few = all(len(f.regions[0].blocks[0].operations) <= MANY_TENSORS for f in functions)
+    run_pipeline(state, f"{CLEAN_UP},cse" if few else CLEAN_UP)
 
 
 def lower_to_loops(state: Compilation) -> None:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tadc.frontend.limits import MAX_INDICES, MAX_REGIONS
 from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source, Span
 from tadc.frontend.terms import Apply, Const, IndexValue, Read, Reduce, Select, Term, operands
@@ -210,12 +211,12 @@ def test_conformance_programs_with_named_sizes() -> None:
 
 
 def test_deep_nesting() -> None:
-    depth = 200
+    depth = MAX_INDICES
     sums = "".join(f"sum{{k{n}}}_0^({f'k{n - 1}' if n else 3}) (" for n in range(depth))
-    guards = "".join(f"if {{i = {n}}} then (x[i]) else (" for n in range(depth))
+    guards = "".join(f"if {{i = {n}}} then (x[i]) else (" for n in range(MAX_REGIONS))
     assert checked(f"x: f64[4]\nf = {sums}x[k{depth - 1}]{')' * depth}")
-    assert checked(f"x: f64[4]\nf[i] = {guards}x[i]{')' * depth}")
-    assert checked("x: f64[4]\nf[i] = " + "exp(" * depth + "-x[i]" + ")" * depth)
+    assert checked(f"x: f64[4]\nf[i] = {guards}x[i]{')' * MAX_REGIONS}")
+    assert checked("x: f64[4]\nf[i] = " + "exp(" * MAX_REGIONS + "-x[i]" + ")" * MAX_REGIONS)
 
 
 @pytest.mark.parametrize("part", ["x[k] + ", "x[k] - k % 2 * ", "x[k] % "])

@@ -131,7 +131,7 @@ one, two = T.const(1), T.const(2)
         (T.read("y", (), "f64"), "y"),
         (T.guard([at_least_zero(i - 2), equals_zero(i.mod(2))], x(i - 2), T.const(0)),
          "if {i >= 2 and i % 2 = 0} then (x[i - 2]) else (0)"),
-        (T.guard([at_least_zero(Affine.const(3))], one, two), "(1)"),
+        (T.guard([at_least_zero(Affine.const(3))], one, two), "1"),
     ],
 )  # fmt: skip
 def test_expressions(term: Term, expected: str) -> None:
