@@ -17,7 +17,7 @@ class SearchLimit(Exception):
     """A search for an integer point tries too many values; whether there is one stays open."""
 
 
-def find_point(constraints: Sequence[Constraint], budget: int = BUDGET) -> dict[str, int] | None:
+def find_point(constraints: Sequence[Constraint], budget: int | None = None) -> dict[str, int] | None:
     """An integer point where all constraints hold, by name of every variable; None if there is none.
 
     Exact for bounded sets. Variables in order of their first appearance are as small as
@@ -32,7 +32,7 @@ def find_point(constraints: Sequence[Constraint], budget: int = BUDGET) -> dict[
         return None
     rank = {name: i for i, name in enumerate(names)}
     loops = sorted(solution.kernel, key=lambda name: rank.get(name, len(names)))
-    point = _Search(open_bounds(loops, solution.domain, ()), budget).run()
+    point = _Search(open_bounds(loops, solution.domain, ()), BUDGET if budget is None else budget).run()
     if point is None:
         return None
     return {name: solution.substitution[name].evaluate(point) for name in names}
@@ -55,7 +55,7 @@ class _Search:
 
     def __init__(self, levels: Sequence[Level], budget: int) -> None:
         self.levels = levels
-        self.budget = budget
+        self.limit = self.budget = budget
         self.point: dict[str, int] = {}
 
     def run(self, depth: int = 0) -> dict[str, int] | None:
@@ -66,7 +66,7 @@ class _Search:
         for value in self._values(level):
             self.budget -= 1
             if self.budget < 0:
-                raise SearchLimit("no integer point among those tried")
+                raise SearchLimit(f"no integer point among the first {self.limit} tried")
             self.point[level.name] = value
             if (found := self.run(depth + 1)) is not None:
                 return found
