@@ -13,7 +13,8 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.loops import buffers_of, maps_of, memref_of, scalars_above, store_element, symbol_of
+from tadc.passes.element_loops import store_element
+from tadc.passes.loops import buffers_of, maps_of, memref_of, scalars_above, symbol_of
 from tadc.passes.lower_body import BodyLowering
 
 BLOCK_SIZE = 256
