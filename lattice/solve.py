@@ -16,6 +16,7 @@ from math import gcd
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.determined import determined
+from tadc.lattice.kernel_basis import short_basis, tight_order
 from tadc.lattice.polyhedron import (
     NEVER,
     implied,
@@ -25,7 +26,7 @@ from tadc.lattice.polyhedron import (
     tightened,
     without_floor,
 )
-from tadc.lattice.reduction import dot, lll, nearest_plane
+from tadc.lattice.reduction import nearest_plane
 from tadc.lattice.smith import smith
 
 
@@ -198,8 +199,7 @@ class _Solver:
         moved = [sum((b * k for b, k in zip(right_side, row, strict=True)), ZERO) for row in form.left]
         for rest in moved[form.rank :]:
             self._guard(Constraint(rest, equality=True))
-        kernel = sorted(lll(form.kernel), key=lambda vector: dot(vector, vector), reverse=True)
-        kernel = [vector if next(x for x in vector if x) > 0 else [-x for x in vector] for vector in kernel]
+        kernel = short_basis(form.kernel)
         loops = [self.fresh("z") for _ in kernel]
         columns = [(Affine.var(z), vector) for z, vector in zip(loops, kernel, strict=True)]
         for j in range(form.rank):
@@ -270,7 +270,7 @@ class _Solver:
             guards=guards,
             substitution={name: values[name] for name in unknowns},
             floors={atom: values[name] for atom, name in self.floors.items()},
-            kernel=tuple(self.unknowns),
+            kernel=tight_order(self.unknowns, domain),
             domain=tuple(domain),
             exact=tuple(pair for atom, pair in self.quotients.exact.items() if atom in used),
         )
