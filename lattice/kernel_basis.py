@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.lattice.affine import Constraint
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.reduction import Vector, dot, lll
 
 
@@ -36,3 +36,13 @@ def tight_order(loops: Sequence[str], rows: Sequence[Constraint]) -> tuple[str, 
         return tuple(loops)
     shared = [row.form for row in rows if len(row.form.variables & own) > 1]
     return tuple(sorted(loops, key=lambda name: all(abs(form.coefficient(name)) <= 1 for form in shared)))
+
+
+def backwards(loops: Sequence[str], values: Sequence[Affine]) -> dict[str, Affine]:
+    """The loops that move the first of the values that they move downwards, each with its reverse."""
+    reverse: dict[str, Affine] = {}
+    for name in loops:
+        steps = (value.coefficient(name) for value in values)
+        if next((step for step in steps if step), 1) < 0:
+            reverse[name] = -Affine.var(name)
+    return reverse

@@ -16,7 +16,7 @@ from math import gcd
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.determined import determined
-from tadc.lattice.kernel_basis import short_basis, tight_order
+from tadc.lattice.kernel_basis import backwards, short_basis, tight_order
 from tadc.lattice.polyhedron import (
     NEVER,
     implied,
@@ -251,8 +251,18 @@ class _Solver:
         self.unknowns.remove(name)
         return True
 
+    def _orient(self, unknowns: Sequence[str]) -> None:
+        """Let the loops that are not the caller's own run so that they move the caller's unknowns upwards."""
+        loops = [name for name in self.unknowns if name not in self.asked]
+        reverse = backwards(loops, [self.values[name] for name in unknowns if name in self.values])
+        if reverse:
+            self.inequalities = [row.substitute(reverse) for row in self.inequalities]
+            values = {name: form.substitute(reverse) for name, form in self.values.items()}
+            self.values = values | reverse
+
     def solution(self, unknowns: Sequence[str]) -> Solution:
         """What has been found."""
+        self._orient(unknowns)
         domain: list[Constraint] = []
         for form in self.inequalities:
             if form.variables.isdisjoint(self.unknowns):
