@@ -45,7 +45,7 @@ def _(x: Array) -> Array:
     x=(5,),
 )
 def _(x: Array) -> Array:
-    i = np.arange(8)
+    i = jnp.arange(8)
     part = (i % 2) / 2
     return (1 - part) * x[i // 2] ** 2 + part * x[i // 2 + 1] ** 2
 

@@ -144,8 +144,10 @@ def test_random_orders_lose_no_point() -> None:
     for _ in range(40):
         rows = [*box(NAMES, [4, 4, 4])]
         for _ in range(rng.randint(1, 3)):
-            coefficients = {name: rng.choice([-3, -2, -1, 0, 1, 2]) for name in NAMES}
-            rows.append(Constraint(Affine.of(coefficients, rng.randint(-2, 4))))
+            form = sum(
+                (x * rng.choice([-3, -2, -1, 0, 1, 2]) for x in (i, j, k)), Affine.const(rng.randint(-2, 4))
+            )
+            rows.append(Constraint(form))
         rows = [row for row in rows if row.form.variables]
         order = tight_order(NAMES, rows)
         nest = tight(loop_nest(order, rows, []), [])
