@@ -1,5 +1,7 @@
 """`python -m bench`: value and all gradients against JAX, after checking that both agree.
 
+`python -m bench empty`: see `bench.empty_iterations`.
+
 Repetitions of both are interleaved and the medians compared, since the machine may be shared.
 """
 
@@ -11,6 +13,7 @@ os.environ["JAX_ENABLE_X64"] = "1"
 
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
+from bench import empty_iterations
 from bench.workloads import WORKLOADS, Workload
 from tadc.frontend.extents import shape_at
 
@@ -77,4 +81,7 @@ def main() -> None:
     Console().print(table)
 
 
-main()
+if sys.argv[1:] == ["empty"]:
+    empty_iterations.main()
+else:
+    main()

@@ -16,6 +16,7 @@ from math import gcd
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.determined import determined
+from tadc.lattice.kernel_basis import backwards, short_basis, tight_order
 from tadc.lattice.polyhedron import (
     NEVER,
     implied,
@@ -25,7 +26,7 @@ from tadc.lattice.polyhedron import (
     tightened,
     without_floor,
 )
-from tadc.lattice.reduction import dot, lll, nearest_plane
+from tadc.lattice.reduction import nearest_plane
 from tadc.lattice.smith import smith
 from tadc.lattice.trace import Determined, Division, Elimination, SmithStep, Step, Tight, Trace
 
@@ -213,8 +214,7 @@ class _Solver:
         moved = [sum((b * k for b, k in zip(right_side, row, strict=True)), ZERO) for row in form.left]
         for rest in moved[form.rank :]:
             self._guard(Constraint(rest, equality=True))
-        kernel = sorted(lll(form.kernel), key=lambda vector: dot(vector, vector), reverse=True)
-        kernel = [vector if next(x for x in vector if x) > 0 else [-x for x in vector] for vector in kernel]
+        kernel = short_basis(form.kernel)
         loops = [self.fresh("z") for _ in kernel]
         quotients = [self._quotient(moved[j], form.diagonal[j][j])[0] for j in range(form.rank)]
         columns = [nearest_plane([row[j] for row in form.right], kernel) for j in range(form.rank)]
@@ -270,8 +270,18 @@ class _Solver:
         self.unknowns.remove(name)
         return True
 
+    def _orient(self, unknowns: Sequence[str]) -> None:
+        """Let the loops that are not the caller's own run so that they move the caller's unknowns upwards."""
+        loops = [name for name in self.unknowns if name not in self.asked]
+        reverse = backwards(loops, [self.values[name] for name in unknowns if name in self.values])
+        if reverse:
+            self.inequalities = [row.substitute(reverse) for row in self.inequalities]
+            values = {name: form.substitute(reverse) for name, form in self.values.items()}
+            self.values = values | reverse
+
     def solution(self, unknowns: Sequence[str]) -> Solution:
         """What has been found."""
+        self._orient(unknowns)
         domain: list[Constraint] = []
         for form in self.inequalities:
             if form.variables.isdisjoint(self.unknowns):
@@ -289,7 +299,7 @@ class _Solver:
             guards=guards,
             substitution={name: values[name] for name in unknowns},
             floors={atom: values[name] for atom, name in self.floors.items()},
-            kernel=tuple(self.unknowns),
+            kernel=tight_order(self.unknowns, domain),
             domain=tuple(domain),
             exact=tuple(pair for atom, pair in self.quotients.exact.items() if atom in used),
             trace=self.trace(),

@@ -15,7 +15,8 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.buffers import Buffers, Shapes, buffers_of, maps_of, memref_of, product, symbol_of
-from tadc.passes.loops import scalars_above, store_element
+from tadc.passes.element_loops import store_element
+from tadc.passes.loops import scalars_above
 from tadc.passes.lower_body import BodyLowering
 
 BLOCK_SIZE = 256

@@ -13,7 +13,8 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.buffers import Shapes, buffers_of, maps_of, memref_of, symbol_of
-from tadc.passes.lower_body import BodyLowering, box_rows
+from tadc.passes.element_loops import element_loops
+from tadc.passes.lower_body import BodyLowering
 
 
 def lower_to_loops(module: Any, function: Any) -> None:
@@ -57,37 +58,6 @@ def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
 
 
 def _lower_map(op: Any, shape: Sequence[Affine], lowering: BodyLowering, point: Any) -> None:
-    """Nested loops over the box of a map, a store in the innermost."""
+    """Nested loops over the box of a map, stores in the innermost."""
     lowering.location = unnamed(op.location)
-    zero, one = (lowering.constant(lowering.index_type, n, point) for n in (0, 1))
-    indices: list[Any] = []
-    ends: list[Any] = []
-    for size, argument in zip(shape, op.regions[0].blocks[0].arguments, strict=True):
-        stop = lowering.affine([size], point)
-        loop = lowering.create("scf.for", [], [zero, stop, one], point, regions=1)
-        block = ir.Block.create_at_start(loop.regions[0], [lowering.index_type], [argument.location])
-        point = ir.InsertionPoint(block)
-        indices.append(block.arguments[0])
-        ends.append(point)
-    store_element(op, shape, [lowering.variable(i) for i in indices], indices, lowering, point)
-    lowering.location = unnamed(op.location)
-    for end in ends:
-        lowering.create("scf.yield", [], [], end)
-
-
-def store_element(
-    op: Any,
-    shape: Sequence[Affine],
-    forms: Sequence[Affine],
-    indices: Sequence[Any],
-    lowering: BodyLowering,
-    point: Any,
-) -> None:
-    """Evaluate a map's body at indices and store what it yields."""
-    block = op.regions[0].blocks[0]
-    lowering.forms.update(zip(block.arguments, forms, strict=True))
-    facts = box_rows(forms, shape) + lowering.known
-    value = lowering.region(block, facts, point)
-    tensor = op.results[0]
-    for buffer in (lowering.memrefs[tensor], *lowering.copies.get(tensor, ())):
-        lowering.create("memref.store", [], [value, buffer, *indices], point)
+    element_loops(op, shape, lowering, point)

@@ -171,7 +171,10 @@ class BodyLowering:
         found = parse_set(str(op.attributes["where"]))
         mapping = {f"d{i}": self.forms[v] for i, v in enumerate(op.operands)}
         rows = tuple(c.substitute(mapping) for c in found.constraints)
-        condition = self.holds(rows, point)
+        decided = [c.holds({}) for c in rows if c.form.is_constant]
+        if len(decided) == len(rows) or not all(decided):
+            return self.region(op.regions[0 if all(decided) else 1].blocks[0], facts, point)
+        condition = self.holds(tuple(c for c in rows if not c.form.is_constant), point)
 
         def fill(number: int, inside: Domain) -> Callable[[Any], list[Any]]:
             return lambda at: [self.region(op.regions[number].blocks[0], inside, at)]

@@ -17,6 +17,7 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import EliminationLimit, Level, Unbounded
+from tadc.lattice.emptiness import tight
 from tadc.lattice.nest import loop_nest
 from tadc.passes.scalar_lowering import EXPANSIONS, LESS, Scalars
 
@@ -72,7 +73,7 @@ class _Loops:
         mapping = {f"s{i}": body.forms[v] for i, v in enumerate(op.operands)}
         self.rows = [c.substitute(mapping) for c in found.constraints]
         try:
-            self.nest = loop_nest(self.names, self.rows, facts)
+            self.nest = tight(loop_nest(self.names, self.rows, facts), facts)
         except Unbounded:
             raise UnsupportedIR(f"'{op.name}' over an unbounded domain", op.location) from None
         except EliminationLimit as limit:

@@ -1,0 +1,257 @@
+"""Which element loops run in parts: by residue, and a full part apart from its boundary.
+
+With `b = c*q + r` and the body once for each r, every `b % c` is a number and every `b // c`
+is q plus a number: guards on residues fold, and reads walk memory with a fixed stride in q.
+Where a sum runs from `max(0, b - 4)` to `min(9, b)`, it has the same number of terms for each
+b from 4 to 9; there its bounds need no maximum, and LLVM makes vectors of the loop over b.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.lattice.affine import Affine, Constraint, Floor
+
+LARGEST_FACTOR = 8
+"""The largest c; beyond, copies cost more than tests."""
+
+MOST_TERMS = 32
+"""The most terms of a sum whose bounds are worth a full part of their own."""
+
+MOST_COPIES = 24
+"""The most copies of a body, over all of its indices."""
+
+MOST_OPERATIONS = 600
+"""The most operations of all copies of a body."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """`slope * b + rest >= 0` of an index b; no index is in `rest`."""
+
+    slope: int
+    rest: Affine
+
+
+@dataclass(frozen=True)
+class Split:
+    """The full part of an index holds the groups of `factor` elements that all meet the rows."""
+
+    factor: int
+    rows: tuple[Row, ...] = ()
+
+
+PLAIN = Split(1)
+"""One loop over all elements."""
+
+
+def splits(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -> list[Split]:
+    """For each index of a `tad.map` how its loop is split; `outer` has the forms of values from above.
+
+    The factor is the least one that removes the floors and moduli of indices of the map from
+    guards and bounds, if it is small; for the innermost index also those from reads, where no
+    other read is contiguous along it and would no longer be. The rows make the sums run over a
+    fixed number of elements, if they hold for at least half of the elements.
+    """
+    found = _Collector(op, outer)
+    result: list[Split] = []
+    for name, size in zip(found.names, sizes, strict=True):
+        rows = found.rows(name)
+        factor = _combined(found.periods(name), size)
+        made = Split(factor, rows if _most(rows, factor, size) else ())
+        result.append(made if made.factor > 1 or made.rows else PLAIN)
+    while any(split is not PLAIN for split in result):
+        copies = _copies(result)
+        if copies <= MOST_COPIES and copies * found.operations <= MOST_OPERATIONS:
+            break
+        # The innermost index is worth most: its loop becomes vectors.
+        outermost = next(i for i, split in enumerate(result) if split is not PLAIN)
+        result[outermost] = PLAIN
+    return result
+
+
+def _copies(found: Sequence[Split]) -> int:
+    """How often the body stands in the loops."""
+    copies = 1
+    for split in reversed(found):
+        copies = copies if split is PLAIN else 2 + split.factor * copies
+    return copies
+
+
+def _most(rows: Sequence[Row], factor: int, size: Affine) -> bool:
+    """Whether at least half of the elements meet all rows, as far as numbers tell."""
+    if not size.is_constant:
+        return True
+    start, stop = 0, size.constant
+    for row in rows:
+        if not row.rest.is_constant:
+            continue
+        if row.slope > 0:
+            start = max(start, -(row.rest.constant // row.slope))
+        else:
+            stop = min(stop, row.rest.constant // -row.slope + 1)
+    return 2 * (stop - start - 2 * (factor - 1)) >= size.constant
+
+
+def _combined(periods: set[int], size: Affine) -> int:
+    """The least common multiple of as many periods as stay small, small ones first."""
+    result, largest = 1, LARGEST_FACTOR
+    if size.is_constant:
+        largest = min(largest, size.constant // 2)
+    for period in sorted(periods):
+        together = math.lcm(result, period)
+        if together <= largest:
+            result = together
+    return result
+
+
+def _period(atom: Floor, name: str) -> int:
+    """The least c such that with `name = c*q + r` the atom is a multiple of q plus a form without."""
+    period = 1
+    for inner, k in atom.numerator.terms:
+        if name in (inner.variables if isinstance(inner, Floor) else (inner,)):
+            below = _period(inner, name) if isinstance(inner, Floor) else 1
+            period = math.lcm(period, below * (atom.denominator // math.gcd(atom.denominator, k)))
+    return period
+
+
+@dataclass
+class _Collector:
+    """What the index forms of a map's body say about its indices."""
+
+    op: Any
+    outer: Mapping[Any, Affine]
+    names: list[str] = field(default_factory=list[str])
+    bound: set[str] = field(default_factory=set[str])
+    forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
+    tested: dict[Floor, None] = field(default_factory=dict[Floor, None])
+    """Floors in guards and bounds."""
+    read: dict[Floor, None] = field(default_factory=dict[Floor, None])
+    """Floors in subscripts."""
+    contiguous: bool = False
+    """Whether a read is contiguous along the innermost index."""
+    limits: list[Affine] = field(default_factory=list[Affine])
+    """Forms in one index of the map that are to be >= 0."""
+    operations: int = 0
+
+    def __post_init__(self) -> None:
+        block = self.op.regions[0].blocks[0]
+        self.names = [self.name(argument) for argument in block.arguments]
+        self.region(block)
+
+    def periods(self, name: str) -> set[int]:
+        """The factors that remove a floor on indices of the map."""
+        own = set(self.names)
+        found = [*self.tested]
+        if name == self.names[-1] and not self.contiguous:
+            found += self.read
+        return {_period(atom, name) for atom in found if name in atom.variables and atom.variables <= own}
+
+    def rows(self, name: str) -> tuple[Row, ...]:
+        """The rows for an index."""
+        found = (limit for limit in self.limits if name in limit.variables)
+        rows = (
+            Row(limit.coefficient(name), limit - Affine.var(name) * limit.coefficient(name))
+            for limit in found
+        )
+        return tuple(dict.fromkeys(rows))
+
+    def name(self, index: Any) -> str:
+        """Name an index that a region binds."""
+        name = f"b{len(self.bound)}"
+        self.bound.add(name)
+        self.forms[index] = Affine.var(name)
+        return name
+
+    def region(self, block: Any) -> None:
+        """Take in all operations of a block."""
+        for operation in block.operations:
+            op = operation.operation
+            self.operations += 1
+            if op.name in ("tad.sum", "tad.reduce"):
+                self.reduction(op)
+            elif op.name == "tad.guard":
+                rows = parse_set(str(op.attributes["where"])).constraints
+                self.test(self.over(op.operands, "d", [row.form for row in rows]))
+            elif op.name == "tad.index":
+                self.forms[op.results[0]] = self.subscripts(op, op.operands)[0]
+            elif op.name == "tad.read":
+                self.access(self.subscripts(op, list(op.operands)[1:]))
+            for region in op.regions:
+                self.region(region.blocks[0])
+
+    def over(self, indices: Sequence[Any], letter: str, forms: Sequence[Affine]) -> list[Affine]:
+        """Forms of an attribute over the indices of regions."""
+        known = (self.forms[v] if v in self.forms else self.outer[v] for v in indices)
+        mapping = {f"{letter}{i}": form for i, form in enumerate(known)}
+        return [form.substitute(mapping) for form in forms]
+
+    def subscripts(self, op: Any, indices: Sequence[Any]) -> list[Affine]:
+        """The forms of an op's map."""
+        return self.over(indices, "d", parse_map(str(op.attributes["at"])).forms)
+
+    def test(self, forms: Iterable[Affine]) -> None:
+        """Take in forms that are compared."""
+        self.tested |= {atom: None for form in forms for atom in form.floors()}
+
+    def access(self, subscripts: Sequence[Affine]) -> None:
+        """Take in a read."""
+        self.read |= {atom: None for form in subscripts for atom in form.floors()}
+        if self.names and subscripts:
+            inner = self.names[-1]
+            *others, last = subscripts
+            rest = last - Affine.var(inner)
+            self.contiguous |= all(inner not in form.variables for form in (*others, rest))
+
+    def reduction(self, op: Any) -> None:
+        """Take in the bounds of a reduction."""
+        binders = [self.name(argument) for argument in op.regions[0].blocks[0].arguments]
+        rows = parse_set(str(op.attributes["domain"])).constraints
+        mapping = {f"d{i}": Affine.var(name) for i, name in enumerate(binders)}
+        forms = [form.substitute(mapping) for form in self.over(op.operands, "s", [row.form for row in rows])]
+        for form in forms:
+            self.test(_with_bounds(form, binders))
+        sides = [
+            side
+            for f, row in zip(forms, rows, strict=True)
+            for side in Constraint(f, row.equality).inequalities
+        ]
+        self.limits += [limit for name in binders for limit in self.limits_of(name, sides)]
+
+    def limits_of(self, name: str, rows: Sequence[Affine]) -> list[Affine]:
+        """Where the closest pair of bounds of a sum's index that move together are its bounds.
+
+        Each form returned has one index of the map; none if there is no such pair or no other bound.
+        """
+        own = set(self.names)
+        rows = [form for form in rows if name in form.variables]
+        if any(not form.is_linear or form.variables & self.bound - own - {name} for form in rows):
+            return []
+        sides = [[form for form in rows if form.coefficient(name) * sign > 0] for sign in (1, -1)]
+        closest, limits = Fraction(MOST_TERMS), list[Affine]()
+        for low, high in product(*sides):
+            j, k = low.coefficient(name), -high.coefficient(name)
+            distance = low * k + high * j
+            if not distance.is_constant or Fraction(distance.constant, j * k) >= closest:
+                continue
+            # A bound is the tighter one where these are not negative.
+            found = [f * j - low * f.coefficient(name) for f in sides[0] if f is not low]
+            found += [f * k + high * f.coefficient(name) for f in sides[1] if f is not high]
+            if all(len(form.variables & own) == 1 for form in found):
+                closest, limits = Fraction(distance.constant, j * k), found
+        return limits
+
+
+def _with_bounds(form: Affine, binders: Sequence[str]) -> Iterator[Affine]:
+    """A row, and the bounds that it gives to loops, whose rounding is a floor."""
+    yield form
+    for name in binders:
+        k = abs(form.coefficient(name))
+        if k > 1:
+            yield (form - Affine.var(name) * form.coefficient(name)).floordiv(k)

@@ -1,0 +1,102 @@
+"""Element loops in parts: the same bits as one plain loop, and vectors where it had none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.backend.object_code import optimised
+from tadc.derive import derive
+from tadc.driver import compile_until
+from tadc.execute import compile_program, evaluate
+from tadc.frontend.terms import Guard, Reduce, reachable
+from tadc.passes import element_loops
+from tadc.passes.splits import PLAIN
+from tadc.stages import Compilation, Options
+
+#: Programs by a size, which meets the strides' multiples and misses them.
+PROGRAMS: dict[str, Callable[[int], str]] = {
+    "stride": lambda n: f"x: f64[{3 * n + 2}]\nf[i: {n}] = x[3*i + 1]**3",
+    "two strides": lambda n: f"x: f64[{2 * n + 3}]\nf[i: {n}] = x[2*i]**2 * x[2*i + 1]",
+    "convolution": lambda n: f"x: f64[{2 * n + 3}]\nw: f64[5]\nf[i: {n}] = sum{{k}} (w[k] * x[2*i + k])",
+    "dilated": lambda n: f"x: f64[{3 * n + 6}]\nw: f64[4]\nf[i: {n}] = sum{{k}} (w[k] * x[3*i + 2*k])",
+    "two dimensions": lambda n: (
+        f"x: f64[{2 * n + 2}, {2 * n + 4}]\nw: f64[3, 3]\n"
+        f"f[i: {n}, j: {n}] = sum{{u, v}} (w[u, v] * x[2*i + u, 2*j + v])"
+    ),
+    "zero padding": lambda n: (
+        f"x: f64[{n}]\nw: f64[3]\n"
+        f"f[i: {n}] = sum{{k}}_(max [0; 1 - i])^(min [2; {n} - i]) (w[k] * x[i + k - 1])"
+    ),
+    "upsampling": lambda n: (
+        f"x: f64[{n + 1}]\ny: f64[{2 * n}]\n"
+        f"f[i: {2 * n + 1}] = x[i // 2] * if {{i >= 1}} then (y[i - 1]) else (1)"
+    ),
+    "tiling": lambda n: f"x: f64[3]\ny: f64[5]\nf[i: {n}] = x[i % 3] * y[i % 5]",
+    "conditions": lambda n: (
+        f"x: f64[{n + 1}]\nf[i: {n}] = if {{i % 3 = 1 and i // 4 < 3}} then (x[i]**2) else (x[i // 2])"
+    ),
+    "floor of a floor": lambda n: f"x: f64[{n + 1}]\nf[i: {n}] = x[(i // 2 + i) // 3]**2 * (i % 2)",
+    "two indices": lambda n: f"x: f64[{n + 1}, 2]\nf[i: {n}, j: {n}] = x[(i + j) // 2, i % 2]**2",
+    "maximum": lambda n: f"x: f64[{2 * n + 3}]\nf[i: {n}] = max{{k: 3}} (x[2*i + k])",
+}
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 12, 23])
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_same_bits(program: Callable[[int], str], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values and gradients are those of plain loops."""
+    derived = derive(tadc.function(program(size)).program, "value-and-vjp")
+    random = np.random.default_rng(size)
+    arrays = {a.name: random.uniform(-1, 1, a.shape) for a in derived.arguments}
+    found = evaluate(compile_program(derived), arrays)
+    monkeypatch.setattr(element_loops, "splits", lambda op, sizes, outer: [PLAIN] * len(sizes))
+    for name, expected in evaluate(compile_program(derived), arrays).items():
+        np.testing.assert_array_equal(found[name], expected)
+
+
+STRIDED = {
+    "stride": ("x: f64[4096]\nf[i: 2048] = x[2*i]", 0),
+    "1-D": ("x: f64[4099]\nw: f64[5]\nf[i: 2048] = sum{k} (w[k] * x[2*i + k])", 4),
+    "1-D, dilated": ("x: f64[6155]\nw: f64[5]\nf[i: 2048] = sum{k} (w[k] * x[3*i + 2*k])", 2),
+    "2-D": ("x: f64[129, 129]\nw: f64[3, 3]\nf[i: 64, j: 64] = sum{u, v} (w[u, v] * x[2*i + u, 2*j + v])", 4),
+}
+
+
+def loops_and_llvm(text: str) -> tuple[str, str]:
+    """The loops of the gradient with respect to x, and what LLVM makes of them."""
+    program = tadc.function(text).program
+    state = Compilation(Options("vjp", wrt=("x",)), program.source, program=program)
+    compile_until(state, "loops", first="tad")
+    loops = str(state.module)
+    compile_until(state, "llvm", first="llvm-dialect")
+    return loops, optimised(state.llvm_ir)
+
+
+@pytest.mark.parametrize(("text", "products"), STRIDED.values(), ids=STRIDED)
+def test_strided_gradients_are_vectors(text: str, products: int) -> None:
+    """The full part tests nothing, and its loop over the elements computes vectors."""
+    loops, llvm = loops_and_llvm(text)
+    assert "scf.if" not in loops
+    assert "remsi" not in loops
+    assert " mod " not in loops
+    assert len(re.findall(r"fmul <\d+ x double>", llvm)) >= products
+    assert re.search(r"store <\d+ x double>", llvm)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [text for text, _ in STRIDED.values()]
+    + ["x: f64[40, 40]\nw: f64[3, 3]\nf[i: 10, j: 10] = sum{u, v} (w[u, v] * x[2*i + 3*u, 3*j + 2*v])"],
+)
+def test_sums_iterate_residues(text: str) -> None:
+    """Where a sum is left, a stride is a step of its index, not a test of a remainder in it."""
+    derived = derive(tadc.function(text).program, "vjp", wrt=("x",))
+    for definition in derived.definitions:
+        for term in reachable([definition.body]):
+            if isinstance(term, Reduce):
+                assert not any(isinstance(inner, Guard) for inner in reachable([term.body]))
