@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tests.fuzz.evaluate import Evaluator, OutOfRange
+from tests.fuzz.forms import Form
 from tests.fuzz.tree import (
     Apply,
     Definition,
-    Form,
     Guard,
     Literal,
     Node,
