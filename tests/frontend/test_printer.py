@@ -8,6 +8,7 @@ import pytest
 from tadc.frontend.checker import check
 from tadc.frontend.parser import parse
 from tadc.frontend.print_index import condition_text, form_text
+from tadc.frontend.printable import Speller
 from tadc.frontend.printer import print_program, term_text
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
@@ -36,7 +37,8 @@ def neg(operand: Term) -> Apply:
 
 def text(term: Term) -> str:
     """An expression under `i` in 0..4 and `j` in 0..3."""
-    return term_text(term, ("i", "j"), (5, 4), frozenset({"x", "y"}))
+    spelled = Speller(Terms()).spell(term, {}, box(("i", "j"), (5, 4)))
+    return term_text(spelled, ("i", "j"), frozenset({"x", "y"}))
 
 
 def read(source: str) -> Program:
