@@ -19,18 +19,20 @@ from tadc.frontend.terms import (
     Guard,
     IndexValue,
     Reduce,
+    Select,
     Term,
     Terms,
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, at_least_zero, box
 from tadc.lattice.nest import loop_nest
-from tadc.lattice.polyhedron import cleared
+from tadc.lattice.polyhedron import cleared, irredundant
 
 #: Ties of these share a derivative among all points of the domain: one index inside another is not the same.
 _SHARING = ("max", "min")
 
 _Names = dict[str, Affine]
+_Key = tuple[int, tuple[tuple[str, Affine], ...], Domain]
 
 
 def printable(program: Program) -> tuple[Term, ...]:
@@ -72,17 +74,26 @@ class Speller:
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
-        self.memo: dict[tuple[int, tuple[tuple[str, Affine], ...], Domain], Term] = {}
+        self.memo: dict[_Key, Term] = {}
 
     def spell(self, term: Term, names: _Names, facts: Domain) -> Term:
-        """The term with its bound indices named anew, where the facts hold."""
-        spoken = tuple(
-            sorted([(name, names[name]) for name in term.free if name in names], key=lambda n: n[0])
-        )
-        key = (term.number, spoken, facts)
-        if key not in self.memo:
-            self.memo[key] = self._spell(term, dict(spoken), facts)
-        return self.memo[key]
+        """The term with its bound indices named anew, where the facts hold; iterative, for it may be deep."""
+        stack = [(term, False)]
+        while stack:
+            node, ready = stack.pop()
+            key = self._key(node, names, facts)
+            if key in self.memo:
+                continue
+            if not ready and isinstance(node, Apply | Select):
+                stack.append((node, True))
+                stack += [(t, False) for t in operands(node)]
+                continue
+            self.memo[key] = self._spell(node, names, facts)
+        return self.memo[self._key(term, names, facts)]
+
+    def _key(self, term: Term, names: _Names, facts: Domain) -> _Key:
+        spoken = tuple((name, names[name]) for name in sorted(term.free) if name in names)
+        return term.number, spoken, facts
 
     def _spell(self, term: Term, names: _Names, facts: Domain) -> Term:
         match term:
@@ -98,7 +109,7 @@ class Speller:
             case Apply(function="neg", operands=(Const(value=value),)) if _is_signed(value):
                 return self._constant(-value)
             case _:
-                below = [self.spell(t, names, facts) for t in operands(term)]
+                below = [self.memo[self._key(t, names, facts)] for t in operands(term)]
                 return self.terms.rebuild(term, below, lambda form: form.substitute(names))
 
     def _constant(self, value: int | float) -> Term:
@@ -123,46 +134,33 @@ class Speller:
         binders = [self.terms.fresh("z") for _ in term.binders]
         inner = names | {old: Affine.var(new) for old, new in zip(term.binders, binders, strict=True)}
         rows = tuple(row.substitute(inner) for row in term.domain)
-        body = self.spell(term.body, inner, (*facts, *rows))
         hints = dict(zip(binders, term.hints or ("",) * len(binders), strict=True))
         if len(binders) > 1 and term.kind in _SHARING:
-            boxed = self._boxed(term.kind, hints, rows, body)
+            boxed = self._boxed(term, hints, rows, inner, facts)
             if boxed is not None:
                 return boxed
-        if len(binders) == 1 and _is_range(rows, binders[0]):
-            return self._loop(term.kind, binders[0], hints, rows, body)
-        return self._nested(term.kind, hints, rows, body, facts)
+        loops, inside, outside = _loops(binders, rows, facts)
+        known = (*facts, *outside, *(row for _, bounds in loops for row in bounds), *inside)
+        body = self.spell(term.body, inner, known)
+        nothing = self._constant(REDUCTIONS[term.kind])
+        if inside:
+            body = self.terms.guard(inside, body, nothing)
+        for name, bounds in reversed(loops):
+            made = self.terms.reduce([name], bounds, body, kind=term.kind, hints=[hints[name]])
+            # In one order, so that equal sets are one.
+            bounds = sorted(made.domain, key=str)
+            body = self.terms.reduce(made.binders, bounds, made.body, kind=term.kind, hints=made.hints)
+        return self.terms.guard(outside, body, nothing) if outside else body
 
-    def _loop(
-        self, kind: str, name: str, hints: dict[str, str], rows: Sequence[Constraint], body: Term
-    ) -> Term:
-        """The reduction over one index between bounds."""
-        made = self.terms.reduce([name], _settled(name, rows), body, kind=kind, hints=[hints[name]])
-        # In one order, so that equal sets are one.
-        return self.terms.reduce(
-            made.binders, sorted(made.domain, key=str), made.body, kind=kind, hints=made.hints
-        )
-
-    def _nested(self, kind: str, hints: dict[str, str], rows: Domain, body: Term, facts: Domain) -> Term:
-        """Reductions over one index each, and the guards that bounds leave."""
-        nothing = self._constant(REDUCTIONS[kind])
-        nest = loop_nest(list(hints), rows, facts)
-        if nest.inside:
-            body = self.terms.guard(nest.inside, body, nothing)
-        for level in reversed(nest.levels):
-            variable = Affine.var(level.name)
-            bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
-            bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
-            body = self._loop(kind, level.name, hints, bounds, body)
-        return self.terms.guard(nest.outside, body, nothing) if nest.outside else body
-
-    def _boxed(self, kind: str, hints: dict[str, str], rows: Domain, body: Term) -> Term | None:
+    def _boxed(
+        self, term: Reduce, hints: dict[str, str], rows: Domain, names: _Names, facts: Domain
+    ) -> Term | None:
         """One reduction over a box around the set, the rest of it behind a guard; None without a box."""
+        own = set(hints)
         sides: list[Constraint] = []
         moved: _Names = {}
         for name in hints:
-            alone = [row for row in rows if row.form.variables == {name} and row.form.is_linear]
-            limits = [_limit(row, name) for row in alone for row in map(Constraint, row.inequalities)]
+            limits = [_limit(form, name) for row in rows if _is_limit(row, name) for form in row.inequalities]
             lower = max([limit for is_lower, limit in limits if is_lower], default=None)
             upper = min([limit for is_lower, limit in limits if not is_lower], default=None)
             if lower is None or upper is None:
@@ -170,16 +168,40 @@ class Speller:
             variable = Affine.var(name)
             sides += [at_least_zero(variable), at_least_zero(max(upper - lower, -1) - variable)]
             moved[name] = variable + lower
-        domain = [row.substitute(moved) for row in rows]
-        left = [row for row in domain if row not in sides and len(row.form.variables & set(hints)) > 0]
-        left = [row for row in left if row.equality or len(row.form.variables) > 1 or not row.form.is_linear]
-        body = self.terms.substitute(body, moved)
-        nothing = self._constant(REDUCTIONS[kind])
-        if left:
-            body = self.terms.guard(left, body, nothing)
-        made = self.terms.reduce(list(hints), sides, body, kind=kind, hints=list(hints.values()))
-        outside = [row for row in domain if row.form.variables.isdisjoint(hints)]
+        left = [row.substitute(moved) for row in rows if not any(_is_limit(row, name) for name in hints)]
+        inside = [row for row in left if row.form.variables & own]
+        outside = [row for row in left if not row.form.variables & own]
+        inner = {name: form.substitute(moved) for name, form in names.items()}
+        body = self.spell(term.body, inner, (*facts, *outside, *sides, *inside))
+        nothing = self._constant(REDUCTIONS[term.kind])
+        if inside:
+            body = self.terms.guard(inside, body, nothing)
+        made = self.terms.reduce(list(hints), sides, body, kind=term.kind, hints=list(hints.values()))
         return self.terms.guard(outside, made, nothing) if outside else made
+
+
+_Loop = tuple[str, list[Constraint]]
+
+
+def _loops(
+    binders: Sequence[str], rows: Domain, facts: Domain
+) -> tuple[list[_Loop], Sequence[Constraint], Sequence[Constraint]]:
+    """Indices with the rows of their bounds, outermost first, and the guards inside and outside of them.
+
+    What text says gives the same again, whatever else is known: its rows stay, without those that follow.
+    """
+    if len(binders) == 1 and _is_range(rows, binders[0]):
+        settled = _settled(binders[0], rows)
+        needed = irredundant(settled, facts)
+        return [(binders[0], needed if _is_range(needed, binders[0]) else settled)], (), ()
+    nest = loop_nest(binders, rows, facts)
+    loops: list[_Loop] = []
+    for level in nest.levels:
+        variable = Affine.var(level.name)
+        bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
+        bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
+        loops.append((level.name, _settled(level.name, bounds)))
+    return loops, nest.inside, nest.outside
 
 
 def _is_signed(value: int | float) -> bool:
@@ -209,8 +231,12 @@ def _settled(name: str, rows: Sequence[Constraint]) -> list[Constraint]:
     return ranged(name, lower, upper)
 
 
-def _limit(row: Constraint, name: str) -> tuple[bool, int]:
-    """Whether the row is a lower bound of the index, its only variable, and the bound."""
-    k = row.form.coefficient(name)
-    constant = row.form.constant
-    return (True, -(constant // k)) if k > 0 else (False, constant // -k)
+def _is_limit(row: Constraint, name: str) -> bool:
+    """Whether the row bounds the index by a number."""
+    return len(row.form.terms) == 1 and bool(row.form.coefficient(name))
+
+
+def _limit(form: Affine, name: str) -> tuple[bool, int]:
+    """Whether `form >= 0` is a lower bound of the index, its only variable, and the bound."""
+    k = form.coefficient(name)
+    return (True, -(form.constant // k)) if k > 0 else (False, form.constant // -k)

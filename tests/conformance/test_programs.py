@@ -19,7 +19,6 @@ case = CATALOGUE.add
 @case(
     "an argument named df",
     "x: f64[4]\ndf: f64[4]\nf[i] = x[i] * df[i]**2",
-    order=3,
     x=(4,),
     df=(4,),
 )
@@ -136,7 +135,7 @@ def _(x: Array) -> dict[str, Array]:
     return {"g": jnp.sin(x), "f": x**3}
 
 
-@case("scalar output", "x: f64[4]\nu: f64[2]\nf = sum{k} (x[k]**3)", order=3, x=(4,), u=(2,))
+@case("scalar output", "x: f64[4]\nu: f64[2]\nf = sum{k} (x[k]**3)", x=(4,), u=(2,))
 def _(x: Array, u: Array) -> Array:
     return (x**3).sum()
 
@@ -189,7 +188,7 @@ def _(x: Array) -> dict[str, Array]:
     return {"f": jnp.zeros(3), "g": x**2}
 
 
-@case("size 1", "x: f64[1, 3]\nf[i, j] = x[i, j]**3", order=3, x=(1, 3))
+@case("size 1", "x: f64[1, 3]\nf[i, j] = x[i, j]**3", x=(1, 3))
 def _(x: Array) -> Array:
     return x**3
 
