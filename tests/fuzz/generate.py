@@ -203,7 +203,7 @@ class _Generator:
         if inner.active.sum() > self.points:
             return self.expression(lanes, depth)
         node = replace(node, kind=self._kind(lanes, parents))
-        if node.style == "size" and self.rng.random() < 0.25:
+        if node.style == "size" and self.rng.random() < (0.25 if node.kind == "sum" else 0.8):
             again = replace(self._sum_of_size(inner, avoid=node.name), kind=node.kind)
             innermost, places = below(inner, again)
             every = np.append(parents, lanes.count)[places]

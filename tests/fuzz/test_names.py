@@ -71,7 +71,7 @@ def test_conformance_programs(case: test_programs.Case) -> None:
     assert_same_derivatives(case.program, other, 1, case.seed)
 
 
-@pytest.mark.parametrize("first", range(500, 520, 10))
+@pytest.mark.parametrize("first", [500])
 def test_random_programs(first: int) -> None:
     """Each bound index gets a name by itself, so that indices come to shadow others."""
     with warnings.catch_warnings():

@@ -13,12 +13,12 @@ def failures(first: int, order: int) -> list[str]:
     return [found for seed in range(first, first + CHUNK) if (found := failure(seed, order=order))]
 
 
-@pytest.mark.parametrize("first", [0, 25, 50])
+@pytest.mark.parametrize("first", [0, 25])
 def test_first_order(first: int) -> None:
     assert not failures(first, order=1)
 
 
-@pytest.mark.parametrize("first", [100, 125])
+@pytest.mark.parametrize("first", [100])
 def test_second_order(first: int) -> None:
     assert not failures(first, order=2)
 
