@@ -203,7 +203,7 @@ class _Generator:
         if inner.active.sum() > self.points:
             return self.expression(lanes, depth)
         node = replace(node, kind=self._kind(lanes, parents))
-        if node.style == "size" and self.rng.random() < (0.25 if node.kind == "sum" else 0.8):
+        if node.style == "size" and self.rng.random() < (0.2 if node.kind == "sum" else 0.6):
             again = replace(self._sum_of_size(inner, avoid=node.name), kind=node.kind)
             innermost, places = below(inner, again)
             every = np.append(parents, lanes.count)[places]
@@ -212,7 +212,7 @@ class _Generator:
                 node = replace(node, style="joined", body=replace(again, body=body))
                 return node, self._reduced(node.kind, x, lanes, every)
         body, x = self.expression(inner, depth)
-        if node.style == "size" and self.rng.random() < 0.5:
+        if node.style == "size" and self.rng.random() < 0.8:
             body = Apply("mul", (self.reads.read(inner, alone=node.name), body))
         return replace(node, body=body), self._reduced(node.kind, x, lanes, parents)
 
@@ -236,7 +236,7 @@ class _Generator:
     def _range(self, lanes: Lanes) -> Sum:
         """A sum with its range, the body still to come."""
         rng = self.rng
-        kind = rng.choices(("size", "constant", "affine", "several"), (4, 3, 4, 3))[0]
+        kind = rng.choices(("size", "constant", "affine", "several"), (6, 3, 4, 3))[0]
         if kind == "size":
             return self._sum_of_size(lanes)
         name = self._fresh(lanes)
