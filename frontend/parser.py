@@ -110,6 +110,8 @@ class _Parser(ExpressionParser):
         elif self.peek().kind == "(":
             self.unexpected("`[`, `:` or `=`", [f"indices stand in brackets: `{name.text}[i] = …`"])
         element_type = self._element_type()[0] if is_let and self.accept(":") else None
+        if indices and self.peek().kind == ":":
+            self.unexpected("`=`", [f"the type of an output stands in a declaration: `{name.text}: f32[…]`"])
         self.expect("=", "`=`" if indices or is_let else "`[`, `:` or `=`", self._define_helps(name.text))
         body = self.expression()
         if depth(body) > MAX_DEPTH:

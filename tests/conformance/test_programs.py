@@ -277,6 +277,25 @@ def _(a: Array, b: Array) -> dict[str, Array]:
 
 
 @case(
+    "an intermediate of a stated type",
+    """
+    x: f32[4]
+    y: f64[4]
+    let h[i]: f64 = x[i]**3
+    let g[i]: f32 = h[i] * y[i]
+    let s: f32 = sum{i} (y[i])
+    f[i] = h[i] * g[i] + s * x[i]
+    """,
+    tolerance=1e-4,
+    x=Tensor((4,), "float32"),
+    y=(4,),
+)
+def _(x: Array, y: Array) -> Array:
+    h = (x**3).astype("float64")
+    return h * (h * y).astype("float32") + y.sum().astype("float32") * x
+
+
+@case(
     "f32 strided",
     "x: f32[9]\nlet h[i: 4] = sigmoid(x[2*i + 1])\nf[i: 3] = h[i] * h[i + 1] + x[i]",
     tolerance=1e-4,

@@ -274,7 +274,21 @@ def test_ties_of_several_indices_split_over_all_points() -> None:
     g = tadc.vjp(tadc.function("x: f64[2, 3]\nf = max{i, j} (x[i, j])"))
     x = np.array([[2.0, 2, 0], [1, 2, 0]])
     third = 1 / 3
-    np.testing.assert_allclose(g(x=x, df=np.array(1.0)), [[third, third, 0], [0, third, 0]], rtol=1e-15)
+    for gradient in (g, tadc.function(str(g))):
+        found = gradient(x=x, df=np.array(1.0))
+        np.testing.assert_allclose(found, [[third, third, 0], [0, third, 0]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_a_printed_reduction_over_several_indices_is_one(kind: str) -> None:
+    """Derived from its text, too: ties do not split index by index."""
+    text = f"x: f64[2, 3]\nf = {kind}{{i, j}} (if {{i <= j}} then (x[i, j]) else (x[0, 0]))"
+    f = tadc.function(text)
+    again = tadc.function(str(f))
+    assert f"{kind}{{i: 2, j: 3}}" in str(f)
+    x = np.array([[2.0, 2, 2], [1, 2, 2]])
+    found, expected = (tadc.vjp(h)(x=x, df=np.array(1.0)) for h in (again, f))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_second_derivatives_of_products_with_zeros() -> None:

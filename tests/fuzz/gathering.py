@@ -21,7 +21,7 @@ def reduction(kind: str, values: Array, parents: Integers, lanes: int) -> Array:
     gathered = values[rows]
     if kind == "prod":
         return jnp.prod(jnp.where(present, gathered, 1.0), axis=1)
-    some = present.any(axis=1)
+    some = np.asarray(present.any(axis=1))
     if kind == "min":
         return -_maximum(-gathered, present, some)
     highest = _maximum(gathered, present, some)
