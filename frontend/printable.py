@@ -32,7 +32,6 @@ from tadc.lattice.polyhedron import cleared, irredundant
 _SHARING = ("max", "min")
 
 _Names = dict[str, Affine]
-_Key = tuple[int, tuple[tuple[str, Affine], ...], Domain]
 
 
 def printable(program: Program) -> tuple[Term, ...]:
@@ -74,26 +73,27 @@ class Speller:
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
-        self.memo: dict[_Key, Term] = {}
+        self.places: dict[tuple[tuple[tuple[str, Affine], ...], Domain], int] = {}
+        self.memo: dict[tuple[int, int], Term] = {}
 
     def spell(self, term: Term, names: _Names, facts: Domain) -> Term:
         """The term with its bound indices named anew, where the facts hold; iterative, for it may be deep."""
+        place = self._place(names, facts)
         stack = [(term, False)]
         while stack:
             node, ready = stack.pop()
-            key = self._key(node, names, facts)
-            if key in self.memo:
+            if (node.number, place) in self.memo:
                 continue
             if not ready and isinstance(node, Apply | Select):
                 stack.append((node, True))
                 stack += [(t, False) for t in operands(node)]
                 continue
-            self.memo[key] = self._spell(node, names, facts)
-        return self.memo[self._key(term, names, facts)]
+            self.memo[node.number, place] = self._spell(node, names, facts)
+        return self.memo[term.number, place]
 
-    def _key(self, term: Term, names: _Names, facts: Domain) -> _Key:
-        spoken = tuple((name, names[name]) for name in sorted(term.free) if name in names)
-        return term.number, spoken, facts
+    def _place(self, names: _Names, facts: Domain) -> int:
+        """One number for all places with these names and facts."""
+        return self.places.setdefault((tuple(names.items()), facts), len(self.places))
 
     def _spell(self, term: Term, names: _Names, facts: Domain) -> Term:
         match term:
@@ -109,7 +109,8 @@ class Speller:
             case Apply(function="neg", operands=(Const(value=value),)) if _is_signed(value):
                 return self._constant(-value)
             case _:
-                below = [self.memo[self._key(t, names, facts)] for t in operands(term)]
+                place = self._place(names, facts)
+                below = [self.memo[t.number, place] for t in operands(term)]
                 return self.terms.rebuild(term, below, lambda form: form.substitute(names))
 
     def _constant(self, value: int | float) -> Term:

@@ -144,14 +144,15 @@ def without_floors(
 ) -> list[Constraint]:
     """Rows that follow from these and have none of the names inside a floor. Raises EliminationLimit."""
     own = set(names)
-    current = [*rows, *floor_facts(row.form for row in rows)]
+    current = list(rows)
     while True:
-        atoms = [
-            a for row in current for a, _ in row.form.terms if isinstance(a, Floor) and a.variables & own
-        ]
+        found = (atom for row in current for atom, _ in row.form.terms if not isinstance(atom, str))
+        atoms = {atom: len(list(atom.numerator.floors())) for atom in found if atom.variables & own}
         if not atoms:
             return current
-        current = _project(atoms[0], current, facts)
+        # What is defined by others before these, and each with its definition, which pruning leaves out.
+        atom = max(atoms, key=lambda atom: atoms[atom])
+        current = _project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
 
 
 def bounds_innermost(form: Affine, binders: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ def visited(nest: LoopNest, point: dict[str, int]) -> list[tuple[int, ...]]:
 
 
 @given(shapes(NAMES, 5), st.lists(constraints([*NAMES, "b"]), max_size=3))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_nest_visits_the_set_once(shape: list[int], rows: list[Constraint]) -> None:
     """Also where rows that follow from others, which bounded an index, are left out."""
     facts = box(["b"], [3])
