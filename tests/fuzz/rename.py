@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tests.fuzz.tree import Apply, Definition, Guard, Literal, Node, Program, Read, Sum, Value
 
 #: What differentiation and printing would call cotangents, gradients, indices of gradients and of sums.
-NASTY: list[str] = (
+NASTY: Sequence[str] = (
     "df dg dh du dx dy da db dc df_1 dx_1 ddf ddx d_0 x_0 x_1 a_0 a_1 b_0 f_0 f_1 df_0 dx_0 df_1_0 "
     "z0 z1 z2 z3 s0 v0 h h_1 x y f d dd i j k z x_dot f_dot f_0_1 ddf_0 ddx_0 dd_1"
 ).split()
@@ -19,7 +19,7 @@ def renamed(program: Program, rng: random.Random) -> Program:
     """Tensors and indices renamed, each bound index by itself; it may come to shadow another."""
     wishes = rng.sample(NASTY, len(NASTY))
     names = {name: wishes.pop() for name in program.shapes}
-    indices: list[str] = rng.sample(wishes, min(len(wishes), rng.randint(4, 8)))
+    indices = rng.sample(wishes, min(len(wishes), rng.randint(4, 8)))
     definitions = tuple(_definition(d, names, indices, rng) for d in program.definitions)
     arguments = {names[name]: shape for name, shape in program.arguments.items()}
     return Program(arguments, definitions, frozenset(names[name] for name in program.narrow))

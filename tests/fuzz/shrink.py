@@ -82,6 +82,8 @@ def _with_less(node: Node) -> Iterator[Node]:
             for k in range(len(conditions) if len(conditions) > 1 else 0):
                 yield replace(node, conditions=(*conditions[:k], *conditions[k + 1 :]))
         case Sum(lower=lower, upper=upper, style=style):
+            if node.kind != "sum":
+                yield replace(node, kind="sum")
             if style != "bounds":
                 yield replace(node, style="bounds")
             for k in range(len(lower) if len(lower) > 1 else 0):
