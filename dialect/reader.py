@@ -8,6 +8,7 @@ place in a program is an error at its location.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.locations import name_of, place_of
@@ -156,7 +157,7 @@ class _Reader:
         else:
             name = self.free(name_of(operation.location), "h")
         block = operation.regions[0].blocks[0]
-        indices = self.index_names(name, block.arguments)
+        indices = self.index_names(name, [name_of(a.location) for a in block.arguments])
         for argument, index in zip(block.arguments, indices, strict=True):
             self.inside.indices[argument] = Affine.var(index)
         body = self.inside.region(block)
@@ -165,11 +166,10 @@ class _Reader:
         self.definitions.append(Definition(name, kind, shape, indices, body, is_output, place, gradient_of))
         self.copies()
 
-    def index_names(self, name: str, arguments: Any) -> tuple[str, ...]:
+    def index_names(self, name: str, wishes: Sequence[str]) -> tuple[str, ...]:
         """The names of a definition's indices: distinct, and of no tensor."""
         chosen: list[str] = []
-        for number, argument in enumerate(arguments):
-            wish = name_of(argument.location)
+        for number, wish in enumerate(wishes):
             fits = is_legal(wish) and wish not in self.taken and wish not in chosen
             chosen.append(wish if fits else first_free(f"{name}_{number}", self.taken, chosen))
         self.spoken.update(chosen)
@@ -181,7 +181,7 @@ class _Reader:
             value, name, gradient_of = self.results.pop(0)
             kind = self.element_type(value.type, self.function.location)
             shape = self.shapes[value]
-            indices = tuple(f"{name}_{n}" for n in range(len(shape)))
+            indices = self.index_names(name, [""] * len(shape))
             read = self.inside.names[value]
             body = self.inside.terms.read(read, [Affine.var(i) for i in indices], kind)
             self.definitions.append(Definition(name, kind, shape, indices, body, gradient_of=gradient_of))

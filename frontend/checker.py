@@ -22,7 +22,7 @@ from tadc.frontend.scope import Index, Names, Scope, Size, Tensor
 from tadc.frontend.size_conditions import negative_sizes, size_facts, without_repeats
 from tadc.frontend.sizes import Sizes, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
-from tadc.frontend.terms import Domain, Terms
+from tadc.frontend.terms import Domain, Terms, natural_type
 from tadc.frontend.values import ValueReader
 from tadc.frontend.wording import counted
 
@@ -148,7 +148,7 @@ class _Checker:
         shape = tuple(size for size in sizes if size is not None)
         if value is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
             return None
-        element = declared.type if declared else value.term.type or "f64"
+        element = declared.type if declared else statement.element_type or natural_type(value.term)
         check_extent(statement.name, shape, element, head)
         if id(statement) not in self.names.repeated:
             definition = Definition(

@@ -117,12 +117,16 @@ class _Parser(ExpressionParser):
             self.bind(len(indices), name.span, f"indices of `{name.text}`")
         elif self.peek().kind == "(":
             self.unexpected("`[`, `:` or `=`", [f"indices stand in brackets: `{name.text}[i] = …`"])
+        element_type = self._element_type()[0] if is_let and self.accept(":") else None
+        if indices and self.peek().kind == ":":
+            self.unexpected("`=`", [f"the type of an output stands in a declaration: `{name.text}: f32[…]`"])
         self.expect("=", "`=`" if indices or is_let else "`[`, `:` or `=`", self._define_helps(name.text))
         body = self.expression()
         self.bound = 0
         if depth(body) > MAX_DEPTH:
             self.too_deep(name.span, f"its definition is deeper than {MAX_DEPTH} levels")
-        return syntax.Define(self.since(start), name.text, name.span, tuple(indices), body, is_let)
+        span = self.since(start)
+        return syntax.Define(span, name.text, name.span, tuple(indices), body, is_let, element_type)
 
     def _define_helps(self, name: str) -> list[str] | None:
         if self.peek().kind in ("newline", "end", ";"):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import Extent
-from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.limits import MAX_PIECES, too_large
@@ -25,10 +24,11 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
+from tadc.frontend.printable import box_sizes, printable
 from tadc.frontend.program import Argument, Definition, Program
-from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term
-from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.nest import loop_nest
+from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
+from tadc.lattice.affine import Affine
+from tadc.lattice.bounds import level_of
 
 #: Operators: text, how tightly the whole, the left and the right operand must hold together.
 _INFIX = {
@@ -40,12 +40,15 @@ _INFIX = {
     "pow": ("**", POWER, ATOM, SIGN),
 }
 
+#: The names of a reduction's indices, by the number of its term.
+Hints = dict[int, tuple[str, ...]]
+
 
 def print_program(program: Program) -> str:
     """The program as text: declarations, a blank line, definitions; ends with a newline.
 
-    What the checker reads back has the same value everywhere. Raises Unbounded for a sum
-    over infinitely many points.
+    What the checker reads back has the same value everywhere, the same derivatives, and prints the same.
+    Raises Unbounded for a sum over infinitely many points.
     """
     declared = [*program.arguments, *program.outputs]
     lines = [f"size {name}" for name in program.unbound_sizes()]
@@ -53,18 +56,26 @@ def print_program(program: Program) -> str:
     if lines and program.definitions:
         lines.append("")
     taken = frozenset(program.shapes()).union(program.sizes)
+    hints: Hints = {}
     lines += [
-        wrapped(_head(d) + term_text(d.body, d.indices, program.facts(d), taken)) for d in program.definitions
+        wrapped(_head(d) + term_text(body, d.indices, taken, hints))
+        for d, body in zip(program.definitions, printable(program), strict=True)
     ]
     return "".join([line + "\n" for line in lines])
 
 
 def term_text(
-    term: Term, indices: Sequence[str] = (), facts: Domain = (), taken: frozenset[str] = frozenset()
+    term: Term,
+    indices: Sequence[str] = (),
+    taken: frozenset[str] = frozenset(),
+    hints: Hints | None = None,
 ) -> str:
-    """An expression over indices of which the facts hold; new names avoid those that are taken."""
+    """A printable expression over indices; new names avoid those that are taken.
+
+    `hints` are the names that reductions printed before have got; this one's join them.
+    """
     names = {name: Affine.var(name) for name in indices}
-    scope = _Scope(names, taken.union(indices, RESERVED), facts)
+    scope = _Scope(names, taken.union(indices, RESERVED), {} if hints is None else hints)
     out: list[str] = []
     # A stack and not recursion: terms can be many thousand levels deep.
     stack: list[_Item] = [_Job(term, SUM, scope)]
@@ -92,22 +103,22 @@ def _head(definition: Definition) -> str:
     if not definition.is_output:
         specs = [f"{name}: {_extent(size)}" for name, size in zip(specs, definition.shape, strict=True)]
     let = "" if definition.is_output else "let "
-    return f"{let}{definition.name}{'[' + ', '.join(specs) + ']' if specs else ''} = "
+    is_natural = definition.is_output or definition.type == natural_type(definition.body)
+    stated = "" if is_natural else f": {definition.type}"
+    return f"{let}{definition.name}{'[' + ', '.join(specs) + ']' if specs else ''}{stated} = "
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The printed names of the indices at a place, all names in use there, what holds there."""
+    """The printed names of the indices at a place, and all names in use there.
+
+    `hints` are shared by all places: the names that a reduction got where it was printed first. Read
+    back, all places are one reduction again, which has these names.
+    """
 
     names: dict[str, Affine]
     used: frozenset[str]
-    facts: tuple[Constraint, ...]
-
-    def rows(self, rows: Sequence[Constraint]) -> list[Constraint]:
-        return [row.substitute(self.names) for row in rows]
-
-    def knowing(self, rows: Sequence[Constraint]) -> _Scope:
-        return _Scope(self.names, self.used, (*self.facts, *rows))
+    hints: Hints
 
 
 @dataclass(frozen=True)
@@ -129,8 +140,6 @@ def _expand(job: _Job) -> list[_Item]:
 
 
 def _items(term: Term, scope: _Scope) -> tuple[int, list[_Item]]:
-    while isinstance(term, Guard) and not _undecided(term, scope):
-        term = term.then
     match term:
         case Const():
             return _constant(term.value)
@@ -159,13 +168,7 @@ def _items(term: Term, scope: _Scope) -> tuple[int, list[_Item]]:
 
 
 def _constant(value: int | float) -> tuple[int, list[_Item]]:
-    if math.isnan(value):
-        return ATOM, ["(0 / 0)"]
-    text = repr(abs(value))
-    if math.isinf(value):
-        text = "(1 / 0)"
-    elif abs(value) == math.pi:
-        text = "pi"
+    text = "pi" if abs(value) == math.pi else repr(abs(value))
     return (SIGN, [f"-{text}"]) if math.copysign(1, value) < 0 else (ATOM, [text])
 
 
@@ -183,52 +186,38 @@ def _apply(term: Apply, scope: _Scope) -> tuple[int, list[_Item]]:
     return ATOM, items
 
 
-def _undecided(term: Guard, scope: _Scope) -> list[Constraint]:
-    """The conditions of a guard, those left out that hold whatever the indices."""
-    return [row for row in scope.rows(term.conditions) if not (row.form.is_constant and row.holds({}))]
-
-
 def _guard(term: Guard, scope: _Scope) -> list[_Item]:
-    rows = scope.rows(term.conditions)
-    conditions = _undecided(term, scope)
-    then = _Job(term.then, SUM, scope.knowing(rows))
-    outside = scope
-    if len(rows) == 1 and not rows[0].equality:
-        outside = scope.knowing([Constraint(-rows[0].form - 1)])
-    otherwise = _Job(term.otherwise, SUM, outside)
-    return [f"if {{{conditions_text(conditions)}}} then (", then, ") else (", otherwise, ")"]
+    conditions = conditions_text([row.substitute(scope.names) for row in term.conditions])
+    then, otherwise = _Job(term.then, SUM, scope), _Job(term.otherwise, SUM, scope)
+    return [f"if {{{conditions}}} then (", then, ") else (", otherwise, ")"]
 
 
 def _reduce(term: Reduce, scope: _Scope) -> list[_Item]:
     inner = _bind(term, scope)
-    binders = [str(inner.names[name]) for name in term.binders]
-    rows = inner.rows(term.domain)
-    nest = loop_nest(binders, rows, scope.facts)
-    nothing = _Job(Const(REDUCTIONS[term.kind]), SUM, scope)
-    opening: list[_Item] = []
-    closing: list[_Item] = []
-    if nest.outside:
-        opening.append(f"if {{{conditions_text(nest.outside)}}} then (")
-        closing += [")", nothing, ") else ("]
-    for level in nest.levels:
-        lower, upper = lower_text(level.lower), upper_text(level.upper)
-        opening.append(f"{term.kind}{{{level.name}}}_{lower}^{upper} (")
-        closing.append(")")
-    if nest.inside:
-        opening.append(f"if {{{conditions_text(nest.inside)}}} then (")
-        closing += [")", nothing, ") else ("]
-    return [*opening, _Job(term.body, SUM, inner.knowing(rows)), *reversed(closing)]
+    names = [str(inner.names[name]) for name in term.binders]
+    body = _Job(term.body, SUM, inner)
+    if len(names) > 1:
+        sizes = [
+            form_text(size.substitute(scope.names)) for size in box_sizes(term.binders, term.domain) or ()
+        ]
+        specs = [f"{name}: {_extent(size)}" for name, size in zip(names, sizes, strict=True)]
+        return [f"{term.kind}{{{', '.join(specs)}}} (", body, ")"]
+    level = level_of(names[0], [row.substitute(inner.names) for row in term.domain])
+    return [f"{term.kind}{{{names[0]}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
 
 
 def _bind(term: Reduce, scope: _Scope) -> _Scope:
     """The scope under a sum: its indices by their hints where these are free, else `z0`, `z1`, …"""
     names, used = dict(scope.names), set(scope.used)
-    hints = term.hints or ("",) * len(term.binders)
+    hints = scope.hints.get(term.number, term.hints) or ("",) * len(term.binders)
+    chosen: list[str] = []
     for binder, hint in zip(term.binders, hints, strict=True):
         name = hint if _is_free(hint, used) else next(n for n in _new_names() if n not in used)
         names[binder] = Affine.var(name)
         used.add(name)
-    return _Scope(names, frozenset(used), scope.facts)
+        chosen.append(name)
+    scope.hints.setdefault(term.number, tuple(chosen))
+    return replace(scope, names=names, used=frozenset(used))
 
 
 def _is_free(name: str, used: set[str]) -> bool:

@@ -152,13 +152,14 @@ class SizeDecl(Node):
 
 @dataclass(frozen=True, slots=True)
 class Define(Node):
-    """`f[i, j] = e`, `let h[i] = e`, `f = e`."""
+    """`f[i, j] = e`, `let h[i] = e`, `let h[i]: f32 = e`, `f = e`; no element type where none is stated."""
 
     name: str
     name_span: Span
     indices: tuple[IndexSpec, ...]
     body: Expr
     is_let: bool
+    element_type: str | None = None
 
 
 Statement = Declare | SizeDecl | Define

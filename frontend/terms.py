@@ -182,6 +182,11 @@ def join_types(types: Iterable[ElementType | None]) -> ElementType | None:
     return "f64" if "f64" in found else next(iter(found), None)
 
 
+def natural_type(body: Term) -> ElementType:
+    """The type of a definition whose type is not stated."""
+    return body.type or "f64"
+
+
 T = TypeVar("T", bound=Term)
 
 

@@ -13,6 +13,7 @@ from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
 from tadc.frontend.functions import OPERATORS
 from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, grouped
+from tadc.frontend.printable import ranged
 from tadc.frontend.ranges import RangeUses, inferred_size
 from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
 from tadc.frontend.report import Rejected, Reporter, error
@@ -21,7 +22,6 @@ from tadc.frontend.sizes import Sizes
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
-from tadc.lattice.polyhedron import cleared
 
 #: The most conditions of one `if`; each `!=` makes a guard of its own below the others.
 MAX_CONDITIONS = 100
@@ -180,8 +180,8 @@ class ValueReader:
         keys: list[str] = []
         domain: list[Constraint] = []
         for position, spec in enumerate(node.indices):
-            # A name that shadows another would make their facts one.
-            key = spec.name if spec.name not in context.intervals else self.terms.fresh(spec.name)
+            # One name for two indices would make their facts one, and the names in what they enclose.
+            key = self.terms.fresh(spec.name)
             rows, context = self._range(node, position, key, setting, context)
             legal = legal and rows is not None
             keys.append(key)
@@ -211,10 +211,7 @@ class ValueReader:
         lows, highs = [f for f in lower if f is not None], [f for f in upper if f is not None]
         if len(lows) + len(highs) < len(lower) + len(upper):
             return None, context.bind(key, None)
-        rows = [variable - form for form in lows] + [form - variable for form in highs]
-        # `k <= i // 2` is kept as `2*k <= i`: one form for a domain, however its bounds are written.
-        domain = [cleared(at_least_zero(row)) for row in rows]
-        return domain, context.bind_between(key, lows, highs)
+        return ranged(key, lows, highs), context.bind_between(key, lows, highs)
 
     def _size(self, node: syntax.Reduce, position: int, outside: Setting) -> Extent | None:
         spec = node.indices[position]

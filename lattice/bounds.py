@@ -95,7 +95,7 @@ def open_bounds(
     for name in binders:
         needed = irredundant([tightened(row, known) for row in rows_of[name]], known)
         # What is known can be empty where the rational shadow of the rows is not.
-        levels.append(_never(name) if NEVER in needed else _level(name, needed, exact))
+        levels.append(_never(name) if NEVER in needed else level_of(name, needed, exact))
         known += needed
     return tuple(levels)
 
@@ -139,6 +139,22 @@ def project(atom: str | Floor, rows: Sequence[Constraint], facts: Sequence[Const
     return irredundant(made, facts)
 
 
+def without_floors(
+    names: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
+) -> list[Constraint]:
+    """Rows that follow from these and have none of the names inside a floor. Raises EliminationLimit."""
+    own = set(names)
+    current = list(rows)
+    while True:
+        found = (atom for row in current for atom, _ in row.form.terms if not isinstance(atom, str))
+        atoms = {atom: len(list(atom.numerator.floors())) for atom in found if atom.variables & own}
+        if not atoms:
+            return current
+        # What is defined by others before these, and each with its definition, which pruning leaves out.
+        atom = max(atoms, key=lambda atom: atoms[atom])
+        current = project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
+
+
 def bounds_innermost(form: Affine, binders: Sequence[str]) -> bool:
     """Whether `form >= 0` is a bound of the innermost binder in it, or has no binder."""
     return _solve_for_innermost(Constraint(form), binders) is not None
@@ -178,7 +194,11 @@ def _exact_floors(facts: Sequence[Constraint]) -> frozenset[Floor]:
     )
 
 
-def _level(name: str, rows: Sequence[Constraint], exact: frozenset[Floor]) -> Level:
+def level_of(name: str, rows: Sequence[Constraint], exact: frozenset[Floor] = frozenset()) -> Level:
+    """The loop that rows say which each bound the variable; easy bounds first.
+
+    The floors in `exact` have no remainder.
+    """
     lower: list[Bound] = []
     upper: list[Bound] = []
     for row in rows:

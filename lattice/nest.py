@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import Bound, EliminationLimit, Level, Unbounded, loop_bounds
+from tadc.lattice.bounds import Bound, EliminationLimit, Level, Unbounded, loop_bounds, without_floors
 from tadc.lattice.polyhedron import implied
 
 
@@ -52,9 +52,10 @@ def loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequenc
         try:
             levels, left = _eliminate(binders, bounding, known)
         except Unbounded:
-            # An index that only an equality bounds.
+            # An index that only an equality bounds, or a row with the index inside a floor and outside.
             sides = [Constraint(form) for row in inside for form in row.inequalities]
-            levels, left = _eliminate(binders, [*bounding, *sides], known)
+            made = without_floors(binders, [*bounding, *sides], known)
+            levels, left = _eliminate(binders, [*bounding, *sides, *made], known)
         inside += left
     return LoopNest(outside, levels, tuple(dict.fromkeys(inside)))
 
@@ -89,7 +90,7 @@ def _eliminate(
         plain = [row for row in rows if not any(atom.variables & own for atom in row.form.floors())]
     known = [*facts, *plain]
     left = [row for row in rows if row not in plain and not implied(row.form, known)]
-    if left:
+    if len(plain) < len(rows):
         try:
             return loop_bounds(binders, plain, facts), left
         except EliminationLimit:

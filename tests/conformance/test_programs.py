@@ -19,7 +19,6 @@ case = CATALOGUE.add
 @case(
     "an argument named df",
     "x: f64[4]\ndf: f64[4]\nf[i] = x[i] * df[i]**2",
-    order=3,
     x=(4,),
     df=(4,),
 )
@@ -136,7 +135,7 @@ def _(x: Array) -> dict[str, Array]:
     return {"g": jnp.sin(x), "f": x**3}
 
 
-@case("scalar output", "x: f64[4]\nu: f64[2]\nf = sum{k} (x[k]**3)", order=3, x=(4,), u=(2,))
+@case("scalar output", "x: f64[4]\nu: f64[2]\nf = sum{k} (x[k]**3)", x=(4,), u=(2,))
 def _(x: Array, u: Array) -> Array:
     return (x**3).sum()
 
@@ -189,7 +188,7 @@ def _(x: Array) -> dict[str, Array]:
     return {"f": jnp.zeros(3), "g": x**2}
 
 
-@case("size 1", "x: f64[1, 3]\nf[i, j] = x[i, j]**3", order=3, x=(1, 3))
+@case("size 1", "x: f64[1, 3]\nf[i, j] = x[i, j]**3", x=(1, 3))
 def _(x: Array) -> Array:
     return x**3
 
@@ -275,6 +274,25 @@ def _(x: Array, y: Array) -> Array:
 def _(a: Array, b: Array) -> dict[str, Array]:
     wide = a.astype("float64")
     return {"f": a**2 * b, "g": a**3, "h": (jnp.sin(wide * b) + wide).sum()}
+
+
+@case(
+    "an intermediate of a stated type",
+    """
+    x: f32[4]
+    y: f64[4]
+    let h[i]: f64 = x[i]**3
+    let g[i]: f32 = h[i] * y[i]
+    let s: f32 = sum{i} (y[i])
+    f[i] = h[i] * g[i] + s * x[i]
+    """,
+    tolerance=1e-4,
+    x=Tensor((4,), "float32"),
+    y=(4,),
+)
+def _(x: Array, y: Array) -> Array:
+    h = (x**3).astype("float64")
+    return h * (h * y).astype("float32") + y.sum().astype("float32") * x
 
 
 @case(

@@ -102,3 +102,17 @@ def test_the_domain_of_a_map_is_the_box_of_its_shape():
     )
     with pytest.raises(CompileError, match="box of its shape"):
         read(text)
+
+
+def test_a_result_that_is_another_one_has_indices_of_its_own():
+    """A name of a tensor is none of an index."""
+    text = """
+    func.func @f(%x: tensor<3xf64> {tad.name = "g_0"})
+        -> (tensor<3xf64> {tad.name = "f"}, tensor<3xf64> {tad.name = "g"}) {
+      %f = tad.map (%i) -> tensor<3xf64> {
+        %y = tad.read %x[%i] : tensor<3xf64>
+        tad.yield %y : f64
+      }
+      return %f, %f : tensor<3xf64>, tensor<3xf64>
+    }"""
+    assert "g[g_0_1] = f[g_0_1]" in print_program(read(text))

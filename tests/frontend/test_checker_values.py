@@ -202,6 +202,18 @@ def test_a_printed_program_is_the_same_program(text: str) -> None:
     assert print_program(checked(once)) == once
 
 
+def test_the_type_of_an_intermediate_is_kept() -> None:
+    """Where it is that of its formula, it is not said."""
+    text = (
+        "x: f32[3]\ny: f64\nlet g[i]: f64 = x[i]\nlet h[i]: f32 = g[i] * y\nlet k[i]: f32 = x[i]\nf[i] = k[i]"
+    )
+    program = checked(text)
+    assert {d.name: d.type for d in program.definitions} == {"g": "f64", "h": "f32", "k": "f32", "f": "f32"}
+    heads = [line.split(" = ")[0] for line in print_program(program).splitlines()[-4:]]
+    assert heads == ["let g[i: 3]: f64", "let h[i: 3]: f32", "let k[i: 3]", "f[i]"]
+    assert checked(print_program(program)).types() == program.types()
+
+
 def test_conformance_programs_with_named_sizes() -> None:
     text = "size M = 4\nx: f64[12]\nf[i: 3, j: M] = exp(x[M*i + j])"
     assert printed(text) == "f[i, j] = exp(x[4*i + j])"

@@ -141,6 +141,13 @@ def test_statements() -> None:
     assert [brief(i) for i in g.indices] == ["i", "j"]
 
 
+def test_an_intermediate_may_state_its_type() -> None:
+    found = program("let h[i: 3]: f32 = i\nlet s: f64 = 1\nlet t = 1")
+    assert [d.element_type for d in found if isinstance(d, syntax.Define)] == ["f32", "f64", None]
+    assert [e.code for e in errors("let h: f16 = 1")] == ["TAD0109"]
+    assert [e.code for e in errors("f[i: 3]: f32 = 1")] == ["TAD0102"]
+
+
 def test_lines_go_on_inside_brackets_only() -> None:
     assert expression("(a +  # first\n\n b) * x[i,\n j]") == "(* (+ a b) x[i j])"
     assert expression("if {i\n= j\nand i > 2} then (\n1) else (0)") == "(if (= i j) (> i 2) 1 0)"

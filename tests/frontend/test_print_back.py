@@ -129,6 +129,7 @@ def test_random_programs_read_back_with_the_same_values(seed: int) -> None:
     )
     program = Program((Argument("x", "f64", (5,)),), definitions, make.terms)
     again = read(print_program(program))
+    assert print_program(again) == print_program(program)
     elements = {(n,): make.random.uniform(-1, 1) for n in range(5)}
     for old, new in zip(definitions, again.definitions, strict=True):
         for p, q in itertools.product(range(3), range(4)):

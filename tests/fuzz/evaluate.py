@@ -10,9 +10,14 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from tests.fuzz.forms import Integers
+from tests.fuzz.gathering import reduction
 from tests.fuzz.lanes import Lanes, below, box, padded
-from tests.fuzz.tree import OPERATIONS, Apply, Guard, Integers, Literal, Node, Program, Read, Sum, Value
+from tests.fuzz.operations import OPERATIONS
+from tests.fuzz.tree import Apply, Guard, Literal, Node, Program, Read, Sum, Value
 from tests.reference.autodiff import Tensors
+
+DTYPES = {"f32": jnp.float32, "f64": jnp.float64}
 
 
 class Flat:
@@ -40,18 +45,21 @@ class Evaluator:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.shapes = program.shapes
+        self.types = program.types
 
     def __call__(self, values: Tensors) -> dict[str, Array]:
         """Outputs by name."""
         known = dict(values)
         for definition in self.program.definitions:
             lanes = box(definition.indices, definition.shape)
-            known[definition.name] = self._value(definition.body, lanes, known)
+            value = self._value(definition.body, lanes, known)
+            known[definition.name] = value.astype(DTYPES[self.types[definition.name]])
         return {name: known[name] for name in self.program.outputs}
 
     def check_reads(self) -> None:
         """Raise OutOfRange or KeyError where the program reads what is not there."""
-        self({name: jnp.zeros(padded(math.prod(shape))) for name, shape in self.program.arguments.items()})
+        shapes = self.program.arguments.items()
+        self({n: jnp.zeros(padded(math.prod(s)), DTYPES[self.types[n]]) for n, s in shapes})
 
     def _value(self, node: Node, lanes: Lanes, known: Tensors) -> Array:
         match node:
@@ -60,7 +68,8 @@ class Evaluator:
             case Value(form):
                 return jnp.asarray(lanes.form(form).astype(float))
             case Read(tensor, _):
-                return _gather(known[tensor], self._address(node, lanes))
+                # All in between is f64: closer to the value that is meant than f32 can be.
+                return _gather(known[tensor], self._address(node, lanes)).astype(jnp.float64)
             case Apply(op, operands):
                 return OPERATIONS[op].function(*[self._value(o, lanes, known) for o in operands])
             case Guard(conditions, then, otherwise):
@@ -70,7 +79,14 @@ class Evaluator:
                 return jax.lax.select(jnp.asarray(taken), yes, no)
             case Sum():
                 inner, parents = below(lanes, node)
-                return _scatter(self._value(node.body, inner, known), parents, lanes.count)
+                body = node.body
+                # What is written as one reduction is one: the ties of a maximum are shared by all points.
+                while node.style == "joined":
+                    assert isinstance(body, Sum)
+                    node = body
+                    inner, places = below(inner, node)
+                    parents, body = np.append(parents, lanes.count)[places], node.body
+                return reduction(node.kind, self._value(body, inner, known), parents, lanes.count)
 
     def _address(self, read: Read, lanes: Lanes) -> Integers:
         address = np.zeros(lanes.count, np.int64)
@@ -84,7 +100,3 @@ class Evaluator:
 
 def _gather(values: Array, address: Integers) -> Array:
     return values.at[address].get(mode="promise_in_bounds")
-
-
-def _scatter(values: Array, parents: Integers, lanes: int) -> Array:
-    return jnp.zeros(lanes).at[parents].add(values, mode="drop")

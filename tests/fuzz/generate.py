@@ -13,28 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from tests.fuzz.forms import RELATIONS, Form, Integers, Relation
 from tests.fuzz.lanes import Lanes, below, box
 from tests.fuzz.reads import Reads
+from tests.fuzz.rename import renamed
 from tests.fuzz.restyle import restyled
-from tests.fuzz.tree import (
-    RELATIONS,
-    Apply,
-    Definition,
-    Form,
-    Guard,
-    Integers,
-    Literal,
-    Node,
-    Program,
-    Read,
-    Relation,
-    Sum,
-    Value,
-    nodes,
-)
+from tests.fuzz.tree import Apply, Definition, Guard, Literal, Node, Program, Read, Sum, Value, nodes
 
-#: Some are names that derivatives would give.
-ARGUMENTS = "a b c x y w df dx da x_0 z0 df_1".split()
+ARGUMENTS = "a b c x y w".split()
 DEFINITIONS = "f g h u v t".split()
 INDICES = "i j k l m n p q".split()
 
@@ -47,25 +33,40 @@ SMOOTH += GROWING + POSITIVE
 #: Functions of two values of which one is kept positive.
 DIVIDING = "div atan2 pow".split()
 
-#: The most points of an output, and of a sum's body.
+#: The most points of an output, and of a sum's body; the same of small programs.
 OUTPUT_POINTS, POINTS = 80, 1200
+SMALL_OUTPUT_POINTS, SMALL_POINTS = 16, 120
+
+#: How deep expressions are, by the kind of program.
+DEPTHS = {"plain": (2, 3, 3, 4), "maps": (1, 2, 2), "deep": (4, 5, 5)}
+SMALL_DEPTHS = {"plain": (1, 2, 2, 2, 3), "maps": (1, 1, 2), "deep": (3,)}
+
+#: Reductions, and how often each is chosen where it can be.
+KINDS = {"sum": 12, "max": 2, "min": 2, "prod": 2, "logsumexp": 2}
 
 #: Values are kept below, roughly.
 MAGNITUDE = 50.0
 
 
-def generate(seed: int) -> Program:
-    """The program of a seed."""
-    return _Generator(random.Random(seed)).program()
+def generate(seed: int, *, small: bool = False, renaming: bool = True) -> Program:
+    """The program of a seed; a small one is cheap to differentiate three times.
+
+    With `renaming` most have names that derivatives would give, and indices that shadow others.
+    """
+    rng = random.Random(seed)
+    program = _Generator(rng, small).program()
+    return renamed(program, rng) if renaming and rng.random() < 0.7 else program
 
 
 class _Generator:
     """A program that grows, expression by expression."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, small: bool) -> None:
         self.rng = rng
         (kind,) = rng.choices(("plain", "maps", "deep"), (5, 3, 2))
-        self.depths = {"plain": (2, 3, 3, 4), "maps": (1, 2, 2), "deep": (4, 5, 5)}[kind]
+        self.depths = (SMALL_DEPTHS if small else DEPTHS)[kind]
+        self.output_points = SMALL_OUTPUT_POINTS if small else OUTPUT_POINTS
+        self.points = SMALL_POINTS if small else POINTS
         self.reads = Reads(rng, large=kind == "maps")
 
     def program(self) -> Program:
@@ -74,13 +75,17 @@ class _Generator:
             self.reads.extents[name] = [0] * rng.choices((0, 1, 2, 3), (1, 4, 4, 2))[0]
         names = rng.sample(DEFINITIONS, rng.choices((1, 2, 3), (6, 3, 2))[0])
         definitions = tuple(self._definition(name, last=name == names[-1]) for name in names)
-        return restyled(Program(self.reads.arguments(), definitions), rng)
+        arguments = self.reads.arguments()
+        narrow = (
+            frozenset(n for n in arguments if rng.random() < 0.6) if rng.random() < 0.12 else frozenset[str]()
+        )
+        return restyled(Program(arguments, definitions, narrow), rng)
 
     def _definition(self, name: str, last: bool) -> Definition:
         rng = self.rng
         rank = rng.choice((0, 1, 1, 2, 2, 3))
         shape = rng.choices(range(7), (0.6, 4, 10, 10, 8, 6, 4), k=rank)
-        while math.prod(shape) > OUTPUT_POINTS:
+        while math.prod(shape) > self.output_points:
             shape[shape.index(max(shape))] -= 1
         indices = rng.sample(INDICES[:5], rank)
         lanes = box(indices, shape)
@@ -103,9 +108,10 @@ class _Generator:
             self._sum,
             self._guard,
             self._select,
+            self._remainder,
             lambda lanes, _: self._leaf(lanes),
         )
-        (kind,) = self.rng.choices(kinds, (9, 6, 7, 4, 1, 2))
+        (kind,) = self.rng.choices(kinds, (9, 6, 7, 4, 1.5, 0.5, 2))
         node, size = kind(lanes, depth - 1)
         if size > MAGNITUDE:
             return Apply(self.rng.choice(("sin", "tanh", "atan")), (node,)), 1.5
@@ -153,8 +159,15 @@ class _Generator:
         right = self.reads.read(lanes) if self.rng.random() < 0.5 else Literal(0.1)
         yes, x = self.expression(lanes, depth)
         no, y = self.expression(lanes, self.rng.randint(0, depth))
-        op = f"select {self.rng.choice(('<', '<=', '>', '>='))}"
+        op = f"select {self.rng.choice(tuple(RELATIONS))}"
         return Apply(op, (left, right, yes, no)), max(x, y)
+
+    def _remainder(self, lanes: Lanes, depth: int) -> tuple[Node, float]:
+        # Of what is read as it is, so that rounding cannot move it over a step.
+        divisor = self.rng.choice((0.3, 0.7, -0.3))
+        remainder = Apply("mod", (self.reads.read(lanes), Literal(divisor)))
+        node, x = self.expression(lanes, depth)
+        return Apply("mul", (remainder, node)), x
 
     def _guard(self, lanes: Lanes, depth: int) -> tuple[Node, float]:
         conditions: list[Relation] = []
@@ -186,25 +199,44 @@ class _Generator:
 
     def _sum(self, lanes: Lanes, depth: int) -> tuple[Node, float]:
         node = self._range(lanes)
-        inner, _ = below(lanes, node)
-        if inner.active.sum() > POINTS:
+        inner, parents = below(lanes, node)
+        if inner.active.sum() > self.points:
             return self.expression(lanes, depth)
-        if node.style == "size" and self.rng.random() < 0.2:
-            again = self._sum_of_size(inner, avoid=node.name)
-            innermost, _ = below(inner, again)
-            if innermost.active.sum() <= POINTS:
+        node = replace(node, kind=self._kind(lanes, parents))
+        if node.style == "size" and self.rng.random() < (0.2 if node.kind == "sum" else 0.6):
+            again = replace(self._sum_of_size(inner, avoid=node.name), kind=node.kind)
+            innermost, places = below(inner, again)
+            every = np.append(parents, lanes.count)[places]
+            if innermost.active.sum() <= self.points and node.kind in self._possible(lanes, every):
                 body, x = self.expression(innermost, depth)
                 node = replace(node, style="joined", body=replace(again, body=body))
-                return node, x * max(1, innermost.active.sum() / max(1, lanes.active.sum()))
+                return node, self._reduced(node.kind, x, lanes, every)
         body, x = self.expression(inner, depth)
-        if node.style == "size" and self.rng.random() < 0.5:
+        if node.style == "size" and self.rng.random() < 0.8:
             body = Apply("mul", (self.reads.read(inner, alone=node.name), body))
-        return replace(node, body=body), x * max(1, inner.active.sum() / max(1, lanes.active.sum()))
+        return replace(node, body=body), self._reduced(node.kind, x, lanes, parents)
+
+    def _kind(self, lanes: Lanes, parents: Integers) -> str:
+        kinds = self._possible(lanes, parents)
+        return self.rng.choices(kinds, [KINDS[kind] for kind in kinds])[0]
+
+    def _possible(self, lanes: Lanes, parents: Integers) -> list[str]:
+        """The reductions that stay finite and moderate over these points."""
+        counts = np.bincount(parents, minlength=lanes.count)[: lanes.count][lanes.active]
+        kinds = ["sum"]
+        kinds += ["prod"] if counts.max(initial=0) <= 4 else []
+        return [*kinds, "max", "min", "logsumexp"] if counts.min(initial=1) > 0 else kinds
+
+    def _reduced(self, kind: str, size: float, lanes: Lanes, parents: Integers) -> float:
+        """About how large a reduction of values of this size gets."""
+        most = int(np.bincount(parents, minlength=lanes.count)[: lanes.count].max(initial=0))
+        sizes = {"sum": size * max(1, most), "prod": max(1.0, size**most), "logsumexp": size + 3}
+        return sizes.get(kind, size)
 
     def _range(self, lanes: Lanes) -> Sum:
         """A sum with its range, the body still to come."""
         rng = self.rng
-        kind = rng.choices(("size", "constant", "affine", "several"), (4, 3, 4, 3))[0]
+        kind = rng.choices(("size", "constant", "affine", "several"), (6, 3, 4, 3))[0]
         if kind == "size":
             return self._sum_of_size(lanes)
         name = self._fresh(lanes)
@@ -232,7 +264,7 @@ class _Generator:
         return node
 
     def _sum_of_size(self, lanes: Lanes, avoid: str | None = None) -> Sum:
-        size = self.rng.choices((0, 1, 2, 3, 4, 5), (0.3, 1, 3, 4, 3, 2))[0]
+        size = self.rng.choices((0, 1, 2, 3, 4, 5), (0.5, 1, 3, 4, 3, 2))[0]
         known = self.reads.sizes()
         if known and self.rng.random() < 0.6:
             size = self.rng.choice(known)

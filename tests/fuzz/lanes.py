@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.fuzz.tree import Form, Integers, Relation, Sum
+from tests.fuzz.forms import Form, Integers, Relation
+from tests.fuzz.tree import Sum
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,13 @@ class Lanes:
 
     def form(self, form: Form) -> Integers:
         """The value of a form in every lane."""
-        return form.at(self.env, self.count)
+        return form.at(self.env, np.zeros(self.count, np.int64))
 
     def where(self, conditions: Sequence[Relation]) -> NDArray[np.bool_]:
         """The active lanes in which all of the conditions hold."""
         holds = self.active.copy()
         for condition in conditions:
-            holds &= condition.holds(self.env, self.count)
+            holds &= condition.holds(self.env, np.zeros(self.count, np.int64))
         return holds
 
     def only(self, lanes: NDArray[np.bool_]) -> Lanes:

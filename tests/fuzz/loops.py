@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from tests.fuzz.tree import RELATIONS, Apply, Form, Guard, Literal, Node, Program, Read, Relation, Sum, Value
+from tests.fuzz.forms import RELATIONS
+from tests.fuzz.tree import Apply, Guard, Literal, Node, Program, Read, Sum, Value
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -44,10 +45,16 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
     "max": max,
     "min": min,
-    "select <": lambda a, b, x, y: x if a < b else y,
-    "select <=": lambda a, b, x, y: x if a <= b else y,
-    "select >": lambda a, b, x, y: x if a > b else y,
-    "select >=": lambda a, b, x, y: x if a >= b else y,
+    "mod": lambda x, y: x - y * math.floor(x / y),
+    **{f"select {op}": lambda a, b, x, y, op=op: x if RELATIONS[op](a, b) else y for op in RELATIONS},
+}
+
+REDUCTIONS: dict[str, Callable[[list[float]], float]] = {
+    "sum": sum,
+    "prod": math.prod,
+    "max": max,
+    "min": min,
+    "logsumexp": lambda elements: math.log(sum(map(math.exp, elements))),
 }
 
 
@@ -55,7 +62,7 @@ def run(program: Program, arguments: Mapping[str, np.ndarray]) -> dict[str, np.n
     """Outputs by name."""
     known = dict(arguments)
     for definition in program.definitions:
-        result = np.zeros(definition.shape)
+        result = np.zeros(definition.shape, program.types[definition.name].replace("f", "float"))
         for point in itertools.product(*map(range, definition.shape)):
             result[point] = value(definition.body, dict(zip(definition.indices, point, strict=True)), known)
         known[definition.name] = result
@@ -68,24 +75,26 @@ def value(node: Node, env: Mapping[str, int], known: Mapping[str, np.ndarray]) -
         case Literal(number):
             return number
         case Value(form):
-            return float(_integer(form, env))
+            return float(form.at(env, 0))
         case Read(tensor, indices):
-            point = tuple(_integer(form, env) for form in indices)
+            point = tuple(form.at(env, 0) for form in indices)
             assert all(0 <= p < size for p, size in zip(point, known[tensor].shape, strict=True)), node
             return float(known[tensor][point])
         case Apply(op, operands):
             return FUNCTIONS[op](*[value(o, env, known) for o in operands])
         case Guard(conditions, then, otherwise):
-            return value(then if all(_holds(c, env) for c in conditions) else otherwise, env, known)
+            return value(then if all(c.holds(env, 0) for c in conditions) else otherwise, env, known)
         case Sum():
-            lower = max(_integer(form, env) for form in node.lower)
-            upper = min(_integer(form, env) for form in node.upper)
-            return sum(value(node.body, {**env, node.name: k}, known) for k in range(lower, upper + 1))
+            return REDUCTIONS[node.kind](list(_elements(node, env, known)))
 
 
-def _integer(form: Form, env: Mapping[str, int]) -> int:
-    return sum(c * env[name] for name, c in form.terms) + form.constant
-
-
-def _holds(condition: Relation, env: Mapping[str, int]) -> bool:
-    return RELATIONS[condition.op](_integer(condition.left, env), _integer(condition.right, env))
+def _elements(node: Sum, env: Mapping[str, int], known: Mapping[str, np.ndarray]) -> Iterator[float]:
+    lower = max(form.at(env, 0) for form in node.lower)
+    upper = min(form.at(env, 0) for form in node.upper)
+    for k in range(lower, upper + 1):
+        inner = {**env, node.name: k}
+        if node.style == "joined":
+            assert isinstance(node.body, Sum)
+            yield from _elements(node.body, inner, known)
+        else:
+            yield value(node.body, inner, known)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from tests.fuzz.forms import Division, Form, Relation
 from tests.fuzz.lanes import Lanes
-from tests.fuzz.tree import Form, Guard, Literal, Node, Read, Relation
+from tests.fuzz.tree import Guard, Literal, Node, Read
 
 #: The largest extent of an argument, by rank; and of one whose reads have large coefficients.
 EXTENTS, LARGE_EXTENTS = (1, 18, 10, 6), (1, 60, 20, 8)
@@ -16,6 +17,9 @@ COEFFICIENTS, LARGE_COEFFICIENTS = (1, 1, 1, 1, 1, -1, 2, -2, 3), (1, 1, 2, -2, 
 
 #: How often a form has no index, one, two, three.
 INDICES, MANY_INDICES = (1, 7, 4, 1), (1, 3, 4, 3)
+
+#: How often a form is divided.
+DIVIDED = 0.12
 
 
 class Reads:
@@ -56,7 +60,15 @@ class Reads:
             if name not in chosen:
                 chosen.append(name)
         constant = rng.choice((0, 0, 0, 1, -1, 2)) if count != 1 or rng.random() < 0.5 else 0
-        return Form(tuple((name, rng.choice(self.coefficients)) for name in chosen), constant)
+        form = Form(tuple((name, rng.choice(self.coefficients)) for name in chosen), constant)
+        return self._divided(form) if chosen and rng.random() < DIVIDED else form
+
+    def _divided(self, form: Form) -> Form:
+        """A form with one division of the form, or of a part of it."""
+        rng = self.rng
+        division = Division(rng.choice(("//", "%")), form, rng.choice((2, 2, 3, 4)))
+        rest = form.terms[:1] if rng.random() < 0.3 else ()
+        return Form((*rest, (division, rng.choice((1, 1, 1, 2, -1)))), rng.choice((0, 0, 0, 1)))
 
     def read(self, lanes: Lanes, alone: str | None = None) -> Node:
         """An element of a tensor, if need be under a guard; a tensor not read yet more often.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tests.fuzz.evaluate import Evaluator, OutOfRange
+from tests.fuzz.forms import Form
 from tests.fuzz.tree import (
     Apply,
     Definition,
-    Form,
     Guard,
     Literal,
     Node,
@@ -82,6 +82,8 @@ def _with_less(node: Node) -> Iterator[Node]:
             for k in range(len(conditions) if len(conditions) > 1 else 0):
                 yield replace(node, conditions=(*conditions[:k], *conditions[k + 1 :]))
         case Sum(lower=lower, upper=upper, style=style):
+            if node.kind != "sum":
+                yield replace(node, kind="sum")
             if style != "bounds":
                 yield replace(node, style="bounds")
             for k in range(len(lower) if len(lower) > 1 else 0):

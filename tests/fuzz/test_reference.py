@@ -9,8 +9,9 @@ import pytest
 
 from tests.fuzz import loops
 from tests.fuzz.evaluate import Evaluator, Flat
+from tests.fuzz.forms import Division, Form
 from tests.fuzz.generate import generate
-from tests.fuzz.tree import Guard, Program, Read, Sum, Value, nodes
+from tests.fuzz.tree import Apply, Guard, Program, Read, Sum, Value, nodes
 from tests.reference.autodiff import pullback
 
 LAYOUT = Flat()
@@ -87,6 +88,8 @@ def test_every_feature_is_common() -> None:
         ),
         *("bounds", "size", "none", "joined", "several bounds", "bounds of outer indices", "nested sums"),
         *("stride", "negative", "two indices in one dimension", "diagonal", "never read", "scalar"),
+        *("// in a read", "% in a read", "// in a condition", "% in a condition", "division in a bound"),
+        *("sum", "max", "min", "prod", "logsumexp", "maximum of several", "f32", "select", "index beside df"),
     }
 
 
@@ -96,6 +99,8 @@ def _features(program: Program) -> set[str]:
     found |= {"let" for d in definitions if not d.is_output}
     found |= {"several outputs"} if len(program.outputs) > 1 else set()
     found |= {"size 0" for shape in program.shapes.values() if 0 in shape}
+    found |= {"f32"} if program.narrow else set()
+    found |= {"index beside df"} if {"df", "dx"} & {n for d in definitions for n in d.indices} else set()
     found |= {"scalar" for shape in program.shapes.values() if not shape}
     read: set[str] = set()
     for definition in definitions:
@@ -108,18 +113,33 @@ def _features(program: Program) -> set[str]:
                         found |= {"two indices in one dimension"} if len(form.terms) > 1 else set()
                         found |= {"stride" for _, c in form.terms if c > 1}
                         found |= {"negative" for _, c in form.terms if c < 0}
+                        found |= {f"{op} in a read" for op in _divisions(form)}
                 case Guard(conditions, _, otherwise):
                     found |= {"equality" for c in conditions if c.op == "="}
+                    found |= {f"{op} in a condition" for c in conditions for op in _divisions(c.left)}
                     found |= {"else" for below in nodes(otherwise) if isinstance(below, Read)}
                 case Sum():
                     below = list(nodes(node.body))
-                    found.add(node.style)
+                    found |= {node.style, node.kind}
+                    found |= (
+                        {"maximum of several"}
+                        if node.kind in ("max", "min") and node.style == "joined"
+                        else set()
+                    )
+                    bounds = (*node.lower, *node.upper)
+                    found |= {"division in a bound" for form in bounds if _divisions(form)}
                     found |= {"nested sums" for inner in below if isinstance(inner, Sum)}
                     found |= {"shadowed"} if node.name in definition.indices else set()
                     found |= {"several bounds"} if len(node.lower) + len(node.upper) > 2 else set()
                     found |= {"bounds of outer indices" for f in (*node.lower, *node.upper) if f.terms}
                 case Value():
                     found.add("value")
+                case Apply(op):
+                    found |= {"select"} if op.startswith("select") else set()
                 case _:
                     pass
     return found | {"never read" for name in program.arguments if name not in read}
+
+
+def _divisions(form: Form) -> set[str]:
+    return {atom.op for atom, _ in form.terms if isinstance(atom, Division)}

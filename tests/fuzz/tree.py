@@ -2,77 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax import Array
-from numpy.typing import NDArray
-
-Integers: TypeAlias = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Form:
-    """An affine form of indices: coefficients by name, and a constant."""
-
-    terms: tuple[tuple[str, int], ...]
-    constant: int = 0
-
-    def at(self, env: Mapping[str, Integers], lanes: int) -> Integers:
-        """Its value in every lane."""
-        return sum((c * env[name] for name, c in self.terms), np.full(lanes, self.constant, np.int64))
-
-    def shifted(self, offset: int) -> Form:
-        """The form plus a constant."""
-        return replace(self, constant=self.constant + offset)
-
-    @property
-    def name(self) -> str | None:
-        """The index that this is, if it is one alone."""
-        alone = len(self.terms) == 1 and self.terms[0][1] == 1 and not self.constant
-        return self.terms[0][0] if alone else None
-
-    def __str__(self) -> str:
-        text = ""
-        for name, c in self.terms:
-            part = name if abs(c) == 1 else f"{abs(c)}*{name}"
-            text += f" {'-' if c < 0 else '+'} {part}" if text else f"{'-' if c < 0 else ''}{part}"
-        if self.constant or not text:
-            sign = " - " if self.constant < 0 else " + "
-            text = f"{text}{sign}{abs(self.constant)}" if text else str(self.constant)
-        return text
-
-
-@dataclass(frozen=True)
-class Relation:
-    """`left op right` between forms."""
-
-    op: str
-    left: Form
-    right: Form
-
-    def holds(self, env: Mapping[str, Integers], lanes: int) -> NDArray[np.bool_]:
-        """Where it does."""
-        return RELATIONS[self.op](self.left.at(env, lanes), self.right.at(env, lanes))
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.op} {self.right}"
-
-
-#: For integers, for arrays of NumPy and of JAX.
-RELATIONS: dict[str, Callable[..., Any]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+from tests.fuzz.forms import Form, Relation
+from tests.fuzz.operations import OPERATIONS
 
 
 @dataclass(frozen=True)
@@ -116,7 +51,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum over max(lower) <= name <= min(upper).
+    """The sum, or another reduction, over max(lower) <= name <= min(upper).
 
     `style` is how the range is written: `bounds`, `size` (from 0), `none` (inferred), or `joined`: by size,
     together with the sum that is its body.
@@ -127,71 +62,18 @@ class Sum:
     upper: tuple[Form, ...]
     body: Node
     style: str = "bounds"
+    kind: str = "sum"
 
 
 Node: TypeAlias = Literal | Value | Read | Apply | Guard | Sum
 
 
 @dataclass(frozen=True)
-class Operation:
-    """How an operation is written, how tightly it binds (4: as tightly as a read), and what it computes.
-
-    `needs` is how tightly each operand must bind to stand there without parentheses.
-    """
-
-    text: str
-    binds: int
-    needs: tuple[int, ...]
-    function: Callable[..., Array]
-
-
-def _call(name: str, function: Callable[..., Array], operands: int = 1) -> Operation:
-    return Operation(f"{name}({', '.join(['{}'] * operands)})", 4, (0,) * operands, function)
-
-
-def _select(op: str) -> Operation:
-    function: Callable[..., Array] = lambda a, b, x, y: jnp.where(RELATIONS[op](a, b), x, y)  # noqa: E731
-    return Operation(f"select({{}} {op} {{}}, {{}}, {{}})", 4, (0, 0, 0, 0), function)
-
-
-OPERATIONS: dict[str, Operation] = {
-    "add": Operation("{} + {}", 1, (1, 2), jax.lax.add),
-    "sub": Operation("{} - {}", 1, (1, 2), jax.lax.sub),
-    "mul": Operation("{}*{}", 2, (2, 3), jax.lax.mul),
-    "div": Operation("{} / {}", 2, (2, 3), jax.lax.div),
-    "neg": Operation("-{}", 1, (3,), jax.lax.neg),
-    **{
-        f"pow{n}": Operation(f"{{}}**{n}", 3, (4,), lambda x, n=n: jax.lax.integer_pow(x, n))
-        for n in (2, 3, 5, -1, -2)
-    },
-    "pow": Operation("{}**{}", 3, (4, 3), jax.lax.pow),
-    "exp": _call("exp", jax.lax.exp),
-    "log": _call("log", jax.lax.log),
-    "sqrt": _call("sqrt", jax.lax.sqrt),
-    "sin": _call("sin", jax.lax.sin),
-    "cos": _call("cos", jax.lax.cos),
-    "tanh": _call("tanh", jax.lax.tanh),
-    "atan": _call("atan", jax.lax.atan),
-    "erf": _call("erf", jax.lax.erf),
-    "abs": _call("abs", jax.lax.abs),
-    "sigmoid": _call("sigmoid", jax.lax.logistic),
-    "asinh": _call("asinh", jax.lax.asinh),
-    "sinh": _call("sinh", jax.lax.sinh),
-    "cosh": _call("cosh", jax.lax.cosh),
-    "exp2": _call("exp2", jax.lax.exp2),
-    "expm1": _call("expm1", jax.lax.expm1),
-    "log1p": _call("log1p", jax.lax.log1p),
-    "cbrt": _call("cbrt", jax.lax.cbrt),
-    "atan2": _call("atan2", jax.lax.atan2, 2),
-    "max": _call("max", jax.lax.max, 2),
-    "min": _call("min", jax.lax.min, 2),
-    **{f"select {op}": _select(op) for op in ("<", "<=", ">", ">=")},
-}
-
-
-@dataclass(frozen=True)
 class Definition:
-    """`name[indices] = body`; `ranges` says how they are written: `stated`, `declared` or `inferred`."""
+    """`name[indices] = body`; `ranges` says how they are written: `stated`, `declared` or `inferred`.
+
+    `type` is that of its elements where it is stated, else empty.
+    """
 
     name: str
     indices: tuple[str, ...]
@@ -199,14 +81,16 @@ class Definition:
     body: Node
     is_output: bool
     ranges: str = "stated"
+    type: str = ""
 
 
 @dataclass(frozen=True)
 class Program:
-    """Arguments with their shapes, and definitions in order."""
+    """Arguments with their shapes, and definitions in order; `narrow` are the arguments of type f32."""
 
     arguments: Mapping[str, tuple[int, ...]]
     definitions: tuple[Definition, ...]
+    narrow: frozenset[str] = frozenset()
 
     @property
     def outputs(self) -> dict[str, tuple[int, ...]]:
@@ -218,11 +102,29 @@ class Program:
         """All tensors."""
         return {**self.arguments, **{d.name: d.shape for d in self.definitions}}
 
-    def __str__(self) -> str:
-        lines = [_declaration(name, shape) for name, shape in self.arguments.items()]
+    @property
+    def types(self) -> dict[str, str]:
+        """The element type of every tensor."""
+        types = {name: "f32" if name in self.narrow else "f64" for name in self.arguments}
         for definition in self.definitions:
-            lines += _definition(definition)
+            types[definition.name] = definition.type or _type(definition.body, types) or "f64"
+        return types
+
+    def __str__(self) -> str:
+        types = self.types
+        lines = [_declaration(name, shape, types[name]) for name, shape in self.arguments.items()]
+        for definition in self.definitions:
+            lines += _definition(definition, types[definition.name])
         return "\n".join(lines) + "\n"
+
+
+def _type(node: Node, types: Mapping[str, str]) -> str:
+    """The wider type of what is read; empty where nothing is."""
+    if isinstance(node, Read):
+        return types[node.tensor]
+    # What a select compares has no part in its value.
+    compared = (0, 1) if isinstance(node, Apply) and node.op.startswith("select") else ()
+    return max([_type(child, types) for place, child in children(node) if place not in compared], default="")
 
 
 def children(node: Node) -> Iterator[tuple[str | int, Node]]:
@@ -274,16 +176,16 @@ def text(node: Node, needs: int = 0) -> str:
 
 def _sum(node: Sum) -> str:
     if node.style == "none":
-        return f"sum{{{node.name}}} ({text(node.body)})"
+        return f"{node.kind}{{{node.name}}} ({text(node.body)})"
     if node.style == "bounds":
         bounds = _bound("_", "max", node.lower) + _bound("^", "min", node.upper)
-        return f"sum{{{node.name}}}{bounds} ({text(node.body)})"
+        return f"{node.kind}{{{node.name}}}{bounds} ({text(node.body)})"
     specs = [_sized(node)]
     while node.style == "joined":
         assert isinstance(node.body, Sum)
         node = node.body
         specs.append(_sized(node))
-    return f"sum{{{', '.join(specs)}}} ({text(node.body)})"
+    return f"{node.kind}{{{', '.join(specs)}}} ({text(node.body)})"
 
 
 def _sized(node: Sum) -> str:
@@ -297,15 +199,15 @@ def _bound(mark: str, function: str, forms: tuple[Form, ...]) -> str:
     return f"{mark}({form})" if form.terms else f"{mark}{form}"
 
 
-def _declaration(name: str, shape: tuple[int, ...]) -> str:
-    return f"{name}: f64[{', '.join(map(str, shape))}]" if shape else f"{name}: f64"
+def _declaration(name: str, shape: tuple[int, ...], type: str) -> str:
+    return f"{name}: {type}[{', '.join(map(str, shape))}]" if shape else f"{name}: {type}"
 
 
-def _definition(definition: Definition) -> list[str]:
+def _definition(definition: Definition, type: str) -> list[str]:
     lines: list[str] = []
     specs = list(definition.indices)
     if definition.ranges == "declared":
-        lines.append(_declaration(definition.name, definition.shape))
+        lines.append(_declaration(definition.name, definition.shape, type))
     elif definition.ranges == "stated":
         specs = [f"{name}: {size}" for name, size in zip(specs, definition.shape, strict=True)]
     head = f"{definition.name}[{', '.join(specs)}]" if specs else definition.name

@@ -37,8 +37,8 @@ class Case:
     reference: Reference
     tensors: Mapping[str, Tensor]
     order: int
-    reprinted: int
     tolerance: float
+    slow_order: int
 
     @property
     def seed(self) -> int:
@@ -55,14 +55,13 @@ class Case:
         result = self.reference(**{name: values[name] for name in self.tensors})
         return result if isinstance(result, dict) else {"f": result}
 
-    def check(self, *, compiled: bool = True) -> None:
+    def check(self, *, compiled: bool = True, slow: bool = False) -> None:
         """Assert value, gradients and printed gradients at every order of the case."""
         check(
             self.program,
             self.outputs,
             self.inputs(),
-            order=self.order,
-            reprinted=self.reprinted,
+            order=self.slow_order if slow else self.order,
             differences=all(t.dtype == "float64" for t in self.tensors.values()),
             tolerance=self.tolerance,
             compiled=compiled,
@@ -81,17 +80,20 @@ class Catalogue:
         name: str,
         program: str,
         *,
-        order: int = 2,
-        reprinted: int = 2,
+        order: int = 3,
+        slow_order: int = 0,
         tolerance: float = 1e-9,
         **tensors: tuple[int, ...] | Tensor,
     ) -> Callable[[Reference], Reference]:
-        """Register the decorated function as the reference of a program with these arguments."""
+        """Register the decorated function as the reference of a program with these arguments.
+
+        `order` is checked in every run, `slow_order`, if it is higher, in the slow one.
+        """
 
         def register(reference: Reference) -> Reference:
             arguments = {n: t if isinstance(t, Tensor) else Tensor(t) for n, t in tensors.items()}
             text = textwrap.dedent(program).strip()
-            self.cases.append(Case(name, text, reference, arguments, order, reprinted, tolerance))
+            self.cases.append(Case(name, text, reference, arguments, order, tolerance, slow_order))
             return reference
 
         return register

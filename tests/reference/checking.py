@@ -52,7 +52,7 @@ def check(
     *,
     order: int = 1,
     wrt: str | Sequence[str] | None = None,
-    reprinted: int = 1,
+    reprinted: int | None = None,
     differences: bool = False,
     together: bool = False,
     tolerance: float = 1e-9,
@@ -64,13 +64,15 @@ def check(
     """Assert that a program and its derivatives up to `order` compute what `reference` does.
 
     Order n is `vjp` applied n times, with respect to `wrt` (None: every input, the cotangents
-    included). Every derivative up to order `reprinted` is also printed, read back and compared.
+    included). Every derivative up to order `reprinted` (None: `order`) is also printed, read back and
+    compared.
     `differences` compares the first gradients to central differences of the program's own value;
     `together` compares the value and the first gradients of one unit. `shapes` are those of the
     program's outputs, by default the reference's own. `compiled` runs each order of the reference
     as one XLA computation.
     """
     layout = layout or Dense()
+    reprinted = order if reprinted is None else reprinted
     rng = np.random.default_rng(seed)
     arrays = dict(inputs)
     encoded = {name: layout.encode(array) for name, array in arrays.items()}
@@ -88,11 +90,9 @@ def check(
                 encoded[name] = layout.encode(arrays[name])
         found = (jax.jit(reference) if compiled else reference)(encoded)
         expected = {name: layout.decode(array, shapes[name]) for name, array in found.items()}
-        _compare(function, arrays, expected, tolerance, f"order {level}")
+        values = _compare(function, arrays, expected, tolerance, f"order {level}")
         if 1 <= level <= reprinted:
-            again = tadc.function(str(function))
-            assert tuple(again.inputs) == tuple(function.inputs), f"order {level}, reprinted:\n{function}"
-            _compare(again, arrays, expected, tolerance, f"order {level}, reprinted")
+            _compare_reprinted(function, arrays, values, f"order {level}, reprinted")
         if level == 1 and together:
             both = tadc.value_and_vjp(value, wrt=wrt)
             _compare(both, arrays, known | expected, tolerance, "value and gradients")
@@ -123,11 +123,26 @@ def _call(function: tadc.Function, arrays: Arrays) -> dict[str, NDArray[np.float
     return {name: np.asarray(getattr(result, name)) for name in names}
 
 
-def _compare(function: tadc.Function, arrays: Arrays, expected: Arrays, tolerance: float, place: str) -> None:
+def _compare(
+    function: tadc.Function, arrays: Arrays, expected: Arrays, tolerance: float, place: str
+) -> dict[str, NDArray[np.floating]]:
+    """Assert that the function's values are those expected; return them."""
     found = _call(function, {name: arrays[name] for name in function.inputs})
     assert set(found) == set(expected), place
     for name, want in expected.items():
         assert_close(found[name], want, tolerance, lambda name=name: f"{place}, {name} of\n{function}")
+    return found
+
+
+def _compare_reprinted(function: tadc.Function, arrays: Arrays, values: Arrays, place: str) -> None:
+    """Assert that the printed program, read again, has the same names and values and prints the same."""
+    text = str(function)
+    again = tadc.function(text)
+    assert again.inputs == function.inputs, f"{place}\n{text}"
+    assert again.outputs == function.outputs, f"{place}\n{text}"
+    assert str(again) == text, f"{place}\n{text}"
+    narrowest = max([float(np.finfo(value.dtype).eps) for value in values.values()], default=0.0)
+    _compare(again, arrays, values, 4096 * narrowest, place)
 
 
 def assert_close(

@@ -1,0 +1,248 @@
+"""Programs in the words of the text: what the printer spells, and the reader reads back as it stands.
+
+A reduction of the language has bounds for one index, or sizes for several; nothing of a guard stands in a
+domain. So this is where sets become nested loops, and where a literal that no token says becomes a quotient.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from tadc.frontend.deep import deep_recursion
+from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.program import Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    Guard,
+    IndexValue,
+    Reduce,
+    Select,
+    Term,
+    Terms,
+    operands,
+)
+from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.nest import loop_nest
+from tadc.lattice.polyhedron import cleared, irredundant
+
+#: Ties of these share a derivative among all points of the domain: one index inside another is not the same.
+_SHARING = ("max", "min")
+
+_Names = dict[str, Affine]
+
+
+def printable(program: Program) -> tuple[Term, ...]:
+    """The bodies of a program's definitions, in words of the text.
+
+    Each has the same value and the same derivative. Raises Unbounded for a reduction over infinitely
+    many points.
+    """
+    speller = Speller(Terms(), frozenset(program.sizes))
+    with deep_recursion():
+        return tuple(speller.spell(d.body, {}, program.facts(d)) for d in program.definitions)
+
+
+def ranged(name: str, lower: Sequence[Affine], upper: Sequence[Affine]) -> list[Constraint]:
+    """The rows of a domain that bounds in the text say."""
+    variable = Affine.var(name)
+    rows = [variable - form for form in lower] + [form - variable for form in upper]
+    # `k <= i // 2` is kept as `2*k <= i`: one form for a domain, however its bounds are written.
+    return [cleared(at_least_zero(row)) for row in rows]
+
+
+def box_sizes(binders: Sequence[str], domain: Iterable[Constraint]) -> list[Affine] | None:
+    """The sizes of indices over a box that starts at 0; None if they are over another set."""
+    sizes: list[Affine] = []
+    rows = set(domain)
+    for name in binders:
+        variable = Affine.var(name)
+        above = [row for row in rows if row.form.coefficient(name) == -1]
+        if at_least_zero(variable) not in rows or len(above) != 1:
+            return None
+        sizes.append(above[0].form + variable + 1)
+        rows -= {at_least_zero(variable), above[0]}
+    own = set(binders)
+    return None if rows or any(size.variables & own for size in sizes) else sizes
+
+
+class Speller:
+    """Spells terms of other tables in one table, where equal words are one term."""
+
+    def __init__(self, terms: Terms, sizes: frozenset[str] = frozenset()) -> None:
+        self.terms = terms
+        self.sizes = sizes
+        self.places: dict[tuple[tuple[tuple[str, Affine], ...], Domain], int] = {}
+        self.memo: dict[tuple[int, int], Term] = {}
+
+    def spell(self, term: Term, names: _Names, facts: Domain) -> Term:
+        """The term with its bound indices named anew, where the facts hold; iterative, for it may be deep."""
+        place = self._place(names, facts)
+        stack = [(term, False)]
+        while stack:
+            node, ready = stack.pop()
+            if (node.number, place) in self.memo:
+                continue
+            if not ready and isinstance(node, Apply | Select):
+                stack.append((node, True))
+                stack += [(t, False) for t in operands(node)]
+                continue
+            self.memo[node.number, place] = self._spell(node, names, facts)
+        return self.memo[term.number, place]
+
+    def _place(self, names: _Names, facts: Domain) -> int:
+        """One number for all places with these names and facts."""
+        return self.places.setdefault((tuple(names.items()), facts), len(self.places))
+
+    def _spell(self, term: Term, names: _Names, facts: Domain) -> Term:
+        match term:
+            case Const(value=value):
+                return self._constant(value)
+            case IndexValue():
+                form = term.form.substitute(names)
+                return self.terms.const(form.constant) if form.is_constant else self.terms.index(form)
+            case Guard():
+                return self._guard(term, names, facts)
+            case Reduce():
+                return self._reduce(term, names, facts)
+            case Apply(function="neg", operands=(Const(value=value),)) if _is_signed(value):
+                return self._constant(-value)
+            case _:
+                place = self._place(names, facts)
+                below = [self.memo[t.number, place] for t in operands(term)]
+                return self.terms.rebuild(term, below, lambda form: form.substitute(names))
+
+    def _constant(self, value: int | float) -> Term:
+        if math.isfinite(value):
+            return self.terms.const(value)
+        top, zero = self.terms.const(0 if math.isnan(value) else 1), self.terms.const(0)
+        quotient = self.terms.apply("div", [top, zero])
+        return self.terms.apply("neg", [quotient]) if value < 0 else quotient
+
+    def _guard(self, term: Guard, names: _Names, facts: Domain) -> Term:
+        rows = [row.substitute(names) for row in term.conditions]
+        rows = [row for row in rows if not (row.form.is_constant and row.holds({}))]
+        then = self.spell(term.then, names, (*facts, *rows))
+        if not rows:
+            return then
+        outside = facts
+        if len(rows) == 1 and not rows[0].equality:
+            outside = (*facts, Constraint(-rows[0].form - 1))
+        return self.terms.guard(rows, then, self.spell(term.otherwise, names, outside))
+
+    def _reduce(self, term: Reduce, names: _Names, facts: Domain) -> Term:
+        binders = [self.terms.fresh("z") for _ in term.binders]
+        inner = names | {old: Affine.var(new) for old, new in zip(term.binders, binders, strict=True)}
+        rows = tuple(row.substitute(inner) for row in term.domain)
+        hints = dict(zip(binders, term.hints or ("",) * len(binders), strict=True))
+        if len(binders) > 1 and term.kind in _SHARING:
+            boxed = self._boxed(term, hints, rows, inner, facts)
+            if boxed is not None:
+                return boxed
+        loops, inside, outside = _loops(binders, rows, facts)
+        known = (*facts, *outside, *(row for _, bounds in loops for row in bounds), *inside)
+        body = self.spell(term.body, inner, known)
+        nothing = self._constant(REDUCTIONS[term.kind])
+        if inside:
+            body = self.terms.guard(inside, body, nothing)
+        for name, bounds in reversed(loops):
+            made = self.terms.reduce([name], bounds, body, kind=term.kind, hints=[hints[name]])
+            # In one order, so that equal sets are one.
+            bounds = sorted(made.domain, key=str)
+            body = self.terms.reduce(made.binders, bounds, made.body, kind=term.kind, hints=made.hints)
+        return self.terms.guard(outside, body, nothing) if outside else body
+
+    def _boxed(
+        self, term: Reduce, hints: dict[str, str], rows: Domain, names: _Names, facts: Domain
+    ) -> Term | None:
+        """One reduction over a box around the set, the rest of it behind a guard; None without a box."""
+        own = set(hints)
+        sizes = box_sizes(list(hints), rows)
+        if sizes is not None and all(size.variables <= self.sizes for size in sizes):
+            body = self.spell(term.body, names, (*facts, *rows))
+            return self.terms.reduce(list(hints), rows, body, kind=term.kind, hints=list(hints.values()))
+        sides: list[Constraint] = []
+        moved: _Names = {}
+        for name in hints:
+            limits = [_limit(form, name) for row in rows if _is_limit(row, name) for form in row.inequalities]
+            lower = max([limit for is_lower, limit in limits if is_lower], default=None)
+            upper = min([limit for is_lower, limit in limits if not is_lower], default=None)
+            if lower is None or upper is None:
+                return None
+            variable = Affine.var(name)
+            sides += [at_least_zero(variable), at_least_zero(max(upper - lower, -1) - variable)]
+            moved[name] = variable + lower
+        left = [row.substitute(moved) for row in rows if not any(_is_limit(row, name) for name in hints)]
+        inside = [row for row in left if row.form.variables & own]
+        outside = [row for row in left if not row.form.variables & own]
+        inner = {name: form.substitute(moved) for name, form in names.items()}
+        body = self.spell(term.body, inner, (*facts, *outside, *sides, *inside))
+        nothing = self._constant(REDUCTIONS[term.kind])
+        if inside:
+            body = self.terms.guard(inside, body, nothing)
+        made = self.terms.reduce(list(hints), sides, body, kind=term.kind, hints=list(hints.values()))
+        return self.terms.guard(outside, made, nothing) if outside else made
+
+
+_Loop = tuple[str, list[Constraint]]
+
+
+def _loops(
+    binders: Sequence[str], rows: Domain, facts: Domain
+) -> tuple[list[_Loop], Sequence[Constraint], Sequence[Constraint]]:
+    """Indices with the rows of their bounds, outermost first, and the guards inside and outside of them.
+
+    What text says gives the same again, whatever else is known: its rows stay, without those that follow.
+    """
+    if len(binders) == 1 and _is_range(rows, binders[0]):
+        settled = _settled(binders[0], rows)
+        needed = irredundant(settled, facts)
+        return [(binders[0], needed if _is_range(needed, binders[0]) else settled)], (), ()
+    nest = loop_nest(binders, rows, facts)
+    loops: list[_Loop] = []
+    for level in nest.levels:
+        variable = Affine.var(level.name)
+        bounds = [at_least_zero(variable * b.divisor - b.form) for b in level.lower]
+        bounds += [at_least_zero(b.form - variable * b.divisor) for b in level.upper]
+        loops.append((level.name, _settled(level.name, bounds)))
+    return loops, nest.inside, nest.outside
+
+
+def _is_signed(value: int | float) -> bool:
+    """Whether a minus in front of this literal is part of it."""
+    return math.isfinite(value) and (bool(value) or isinstance(value, float))
+
+
+def _is_range(rows: Sequence[Constraint], name: str) -> bool:
+    """Whether each row bounds the index by all else in it, one from below and one from above at least."""
+    factors = [row.form.coefficient(name) for row in rows]
+    rests = [row.form - Affine.var(name) * k for row, k in zip(rows, factors, strict=True)]
+    plain = all(k and not row.equality for row, k in zip(rows, factors, strict=True))
+    return plain and not any(name in rest.variables for rest in rests) and min(factors) < 0 < max(factors)
+
+
+def _settled(name: str, rows: Sequence[Constraint]) -> list[Constraint]:
+    """The rows as their text reads."""
+    lower: list[Affine] = []
+    upper: list[Affine] = []
+    for row in rows:
+        k = row.form.coefficient(name)
+        rest = row.form - Affine.var(name) * k
+        if k > 0:
+            lower.append(-(rest.floordiv(k)))
+        else:
+            upper.append(rest.floordiv(-k))
+    return ranged(name, lower, upper)
+
+
+def _is_limit(row: Constraint, name: str) -> bool:
+    """Whether the row bounds the index by a number."""
+    return len(row.form.terms) == 1 and bool(row.form.coefficient(name))
+
+
+def _limit(form: Affine, name: str) -> tuple[bool, int]:
+    """Whether `form >= 0` is a lower bound of the index, its only variable, and the bound."""
+    k = form.coefficient(name)
+    return (True, -(form.constant // k)) if k > 0 else (False, form.constant // -k)
