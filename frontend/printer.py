@@ -200,7 +200,7 @@ def _reduce(term: Reduce, scope: _Scope) -> list[_Item]:
         sizes = [
             form_text(size.substitute(scope.names)) for size in box_sizes(term.binders, term.domain) or ()
         ]
-        specs = [f"{name}: {_extent(size)}" for name, size in zip(names, sizes, strict=True)]
+        specs = [f"{name}: {size}" for name, size in zip(names, sizes, strict=True)]
         return [f"{term.kind}{{{', '.join(specs)}}} (", body, ")"]
     level = level_of(names[0], [row.substitute(inner.names) for row in term.domain])
     return [f"{term.kind}{{{names[0]}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
