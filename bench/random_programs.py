@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 INDICES = "ijklmn"
 DEPTH = 4
 
+_COMBINED = ("{0} * {1}", "{0} * {1}", "({0} + {1})", "sin({0}) * {1}", "({0} - {1})**2")
+
 #: The least and the greatest value of an index or a form.
 Interval = tuple[int, int]
 
@@ -54,7 +56,7 @@ class _Generator:
         rng = self.rng
         for name in rng.sample("abcx", rng.randint(1, 3)):
             self.shapes[name] = [1] * rng.randint(1, 3)
-        depth = rng.randint(1, DEPTH)
+        depth = rng.choice((1, 2, 3, 3, DEPTH, DEPTH))
         rank = rng.randint(1, min(3, len(INDICES) - depth))
         sizes = {INDICES[n]: rng.randint(2, 7) for n in range(rank)}
         self.env = {name: (0, size - 1) for name, size in sizes.items()}
@@ -86,22 +88,26 @@ class _Generator:
         if kind == "size":
             self.env[name] = (0, high - 1)
             return f"{{{name}: {high}}}"
-        # The bounds are made before the index is known: they may not depend on it.
-        first, second = self.small_form(), self.small_form()
+        # The bounds are made before the index is entered: they cannot depend on it.
+        forms = [self.small_form() for _ in range(3)]
         self.env[name] = (low, high)
         if kind == "constant":
             return f"{{{name}}}_{low}^{high}"
+        if kind == "several" and rng.random() < 0.5:
+            return f"{{{name}}}_{low}^(min [{high}; {forms[0]}; {forms[1]}])"
         if kind == "several":
-            return f"{{{name}}}_{low}^(min [{high}; {first}; {second}])"
+            lower = f"max [{low}; {forms[0].shifted(-3)}; {forms[1].shifted(-3)}]"
+            return f"{{{name}}}_({lower})^(min [{high}; {forms[2]}])"
+        span = forms[0].span
         if rng.random() < 0.5:
-            self.env[name] = (min(low, first.span[1]), max(first.span[1], low))
-            return f"{{{name}}}_{low}^({first})"
-        self.env[name] = (min(first.span[0], high), high)
-        return f"{{{name}}}_({first})^{high}"
+            self.env[name] = (min(low, span[1]), max(span[1], low))
+            return f"{{{name}}}_{low}^({forms[0]})"
+        self.env[name] = (min(span[0], high), high)
+        return f"{{{name}}}_({forms[0]})^{high}"
 
     def small_form(self) -> _Form:
         """A bound of a sum, mostly near 0..8."""
-        form = self.form(self.rng.choice((1, 1, 2)))
+        form = self.form(self.rng.choice((1, 1, 2, 3)))
         return form.shifted(self.rng.randint(2, 5) - (form.span[0] + form.span[1]) // 2)
 
     def form(self, terms: int) -> _Form:
@@ -133,9 +139,8 @@ class _Generator:
         """Several reads combined."""
         rng = self.rng
         text = self.read()
-        for _ in range(rng.randint(0, 3)):
-            text = rng.choice(("{0} * {1}", "{0} * {1}", "({0} + {1})", "sin({0}) * {1}", "({0} - {1})**2"))\
-                .format(text, self.read())
+        for _ in range(rng.randint(0, 4)):
+            text = rng.choice(_COMBINED).format(text, self.read())
         return text
 
     def read(self) -> str:
