@@ -17,6 +17,7 @@ from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, o
 from tadc.lattice.affine import Affine, Floor, box
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.collect import addends, collected, has_delta
 
 
 def cancel_program(program: Program) -> Program:
@@ -27,7 +28,7 @@ def cancel_program(program: Program) -> Program:
 
 def _cancel_definition(program: Program, definition: Definition) -> Definition:
     facts = box(definition.indices, definition.shape)
-    body = Canceller(program.terms).visit(definition.body, facts)
+    body = Canceller(program.terms).total(definition.body, facts)
     return replace(definition, body=body)
 
 
@@ -45,6 +46,13 @@ class Canceller:
     def has_work(self, term: Term) -> bool:
         """Whether a sum stands at or below a term: nothing else changes."""
         return bottom_up(term, self.holds, lambda node, below: isinstance(node, Reduce) or any(below))
+
+    def total(self, term: Term, facts: Domain) -> Term:
+        """The same as `visit`, where a term adds up what reverse mode gathers its parts collected."""
+        parts = addends(term)
+        if sum(has_delta(part) for _, part in parts) < 2:
+            return self.visit(term, facts)
+        return collected(self.terms, [(negative, self.visit(part, facts)) for negative, part in parts])
 
     def visit(self, term: Term, facts: Domain) -> Term:
         """The term without deltas, where the facts hold."""

@@ -30,6 +30,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.collect import collected
 from tadc.passes.derivative_table import cotangents
 from tadc.passes.names import Names, gradient_indices
 from tadc.passes.reduction_rules import RULES
@@ -117,10 +118,8 @@ class _Reverse:
     # -- one tensor ----------------------------------------------------------------------------
 
     def total(self, name: str, incoming: Term) -> Term:
-        total = incoming
-        for term in self.contributions.pop(name, []):
-            total = self.algebra.add(total, term)
-        return total
+        found = self.contributions.pop(name, [])
+        return collected(self.program.terms, [(False, term) for term in (incoming, *found)])
 
     def gradient(self, name: str, gradient: str) -> Definition:
         body = self.total(name, self.algebra.zero)
