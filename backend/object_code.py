@@ -14,7 +14,7 @@ LLVM_LOCK = threading.RLock()
 
 #: Texts beyond this many characters are compiled without unrolling, which makes most of their machine
 #: code and takes half of the time; kernels of single formulas stay below.
-LARGE = 30_000
+LARGE = 24_000
 
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 

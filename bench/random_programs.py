@@ -151,7 +151,9 @@ class _Generator:
         forms = [self.form(rng.choice((1, 1, 2, 2, 3))) for _ in shape]
         if rng.random() < 0.15:
             forms = [form.shifted(-(form.span[0] + form.span[1]) // 2 + 2) for form in forms]
-            rows = " and ".join(f"{f} >= 0 and {f} <= {size - 1}" for f, size in zip(forms, shape, strict=True))
+            rows = " and ".join(
+                f"{f} >= 0 and {f} <= {size - 1}" for f, size in zip(forms, shape, strict=True)
+            )
             return f"(if {{{rows}}} then ({name}[{', '.join(map(str, forms))}]) else (0))"
         forms = [form.shifted(-form.span[0] + rng.choice((0, 0, 1))) for form in forms]
         for n, form in enumerate(forms):

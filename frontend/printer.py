@@ -23,9 +23,12 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
+from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.index_sets import IndexSetLimit, place_in
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.nest import loop_nest
 
 #: Operators: text, how tightly the whole, the left and the right operand must hold together.
@@ -43,8 +46,15 @@ def print_program(program: Program) -> str:
     """The program as text: declarations, a blank line, definitions; ends with a newline.
 
     What the checker reads back has the same value everywhere. Raises Unbounded for a sum
-    over infinitely many points.
+    over infinitely many points, and CompileError (TAD0315) for one whose bounds cannot be worked out.
     """
+    try:
+        return _print_program(program)
+    except IndexSetLimit as limit:
+        raise CompileError([limit.diagnostic(program.source)]) from None
+
+
+def _print_program(program: Program) -> str:
     declared = [*program.arguments, *program.outputs]
     lines = [f"{t.name}: {t.type}{_shape(t)}" for t in declared]
     if lines and program.definitions:
@@ -57,7 +67,10 @@ def print_program(program: Program) -> str:
 def term_text(
     term: Term, indices: Sequence[str] = (), shape: Sequence[int] = (), tensors: frozenset[str] = frozenset()
 ) -> str:
-    """An expression over indices that run over a shape; new names avoid those of tensors."""
+    """An expression over indices that run over a shape; new names avoid those of tensors.
+
+    Raises IndexSetLimit.
+    """
     names = {name: Affine.var(name) for name in indices}
     scope = _Scope(names, tensors.union(indices, RESERVED), box(indices, shape))
     out: list[str] = []
@@ -187,7 +200,10 @@ def _reduce(term: Reduce, scope: _Scope) -> list[_Item]:
     inner = _bind(term, scope)
     binders = [str(inner.names[name]) for name in term.binders]
     rows = inner.rows(term.domain)
-    nest = loop_nest(binders, rows, scope.facts)
+    try:
+        nest = loop_nest(binders, rows, scope.facts)
+    except EliminationLimit:
+        raise IndexSetLimit(binders, rows, place_in(term)) from None
     nothing = _Job(Const(REDUCTIONS[term.kind]), SUM, scope)
     opening: list[_Item] = []
     closing: list[_Item] = []

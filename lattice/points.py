@@ -7,6 +7,7 @@ from itertools import count
 
 from tadc.lattice.affine import Constraint
 from tadc.lattice.bounds import Level, open_bounds
+from tadc.lattice.effort import limited
 from tadc.lattice.solve import solve
 
 BUDGET = 200_000
@@ -22,8 +23,13 @@ def find_point(constraints: Sequence[Constraint]) -> dict[str, int] | None:
 
     Exact for bounded sets. Variables in order of their first appearance are as small as
     the ones before them allow, where the equalities have unit coefficients; a variable
-    without any bound is 0. Raises SearchLimit, and EliminationLimit of `loop_bounds`.
+    without any bound is 0. Raises SearchLimit and EliminationLimit.
     """
+    with limited():
+        return _find_point(constraints)
+
+
+def _find_point(constraints: Sequence[Constraint]) -> dict[str, int] | None:
     names = list(dict.fromkeys(name for row in constraints for name in sorted(row.form.variables)))
     # Inner variables are eliminated first, so that the search runs over the outer ones.
     solution = solve(names[::-1], constraints, (), _fresh_names(names), linear=True)

@@ -16,6 +16,7 @@ from math import gcd
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.determined import determined
+from tadc.lattice.effort import limited
 from tadc.lattice.polyhedron import (
     NEVER,
     implied,
@@ -65,16 +66,20 @@ def solve(
     the inner one stays a loop. `fresh(prefix)` gives a name that nothing else has.
     A loop that runs at most once becomes a floor division where its rows stay bounds of
     loops in this order; with `linear` it stays a loop, and no floor of a loop variable is left.
-    None is a proof that no parameter value that the facts allow has a solution.
+    None is a proof that no parameter value that the facts allow has a solution. Raises EliminationLimit.
     """
-    work = _Solver(unknowns, facts, fresh, linear)
+    with limited():
+        return _solve(_Solver(unknowns, facts, fresh, linear), constraints)
+
+
+def _solve(work: _Solver, constraints: Sequence[Constraint]) -> Solution | None:
     for row in constraints:
         work.add(row)
     try:
         work.solve_equalities()
         while work.prune():
             work.solve_equalities()
-        return work.solution(unknowns)
+        return work.solution()
     except _NoSolution:
         return None
 
@@ -93,7 +98,7 @@ class _Solver:
         self.facts = tuple(facts)
         self.fresh = fresh
         self.unknowns = list(unknowns)
-        self.asked = frozenset(unknowns)
+        self.asked = dict.fromkeys(unknowns)
         self.equalities: list[Affine] = []
         self.inequalities: list[Affine] = []
         self.values: dict[str, Affine] = {}
@@ -114,7 +119,7 @@ class _Solver:
     def _unknown_for(self, atom: str | Floor) -> Affine | None:
         if isinstance(atom, str):
             return None
-        if not atom.variables & self.asked:
+        if atom.variables.isdisjoint(self.asked):
             return Affine.atom(atom)
         if atom not in self.floors:
             quotient = self.fresh("q")
@@ -251,7 +256,7 @@ class _Solver:
         self.unknowns.remove(name)
         return True
 
-    def solution(self, unknowns: Sequence[str]) -> Solution:
+    def solution(self) -> Solution:
         """What has been found."""
         domain: list[Constraint] = []
         for form in self.inequalities:
@@ -259,7 +264,7 @@ class _Solver:
                 self._guard(_plain(Constraint(form)))
             else:
                 domain.append(Constraint(form))
-        names = [*unknowns, *self.floors.values()]
+        names = [*self.asked, *self.floors.values()]
         values = {name: self.quotients.simplify(self.values.get(name, Affine.var(name))) for name in names}
         guards = tuple(irredundant(self.guards, self.facts))
         if NEVER in guards:
@@ -268,7 +273,7 @@ class _Solver:
         used = {atom for form in forms for atom in form.floors()}
         return Solution(
             guards=guards,
-            substitution={name: values[name] for name in unknowns},
+            substitution={name: values[name] for name in self.asked},
             floors={atom: values[name] for atom, name in self.floors.items()},
             kernel=tuple(self.unknowns),
             domain=tuple(domain),

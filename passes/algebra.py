@@ -20,6 +20,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     Terms,
+    Where,
 )
 from tadc.lattice.affine import Constraint
 
@@ -185,17 +186,31 @@ class Algebra:
         """What a reduction over no point gives."""
         return self.terms.const(REDUCTIONS[kind])
 
-    def sum(self, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()) -> Term:
+    def sum(
+        self,
+        binders: Sequence[str],
+        domain: Domain,
+        body: Term,
+        hints: Sequence[str] = (),
+        span: Where | None = None,
+    ) -> Term:
         """The sum over a domain."""
-        return self.zero if is_const(body, 0) else self.reduction("sum", binders, domain, body, hints)
+        return self.zero if is_const(body, 0) else self.reduction("sum", binders, domain, body, hints, span)
 
     def reduction(
-        self, kind: str, binders: Sequence[str], domain: Domain, body: Term, hints: Sequence[str] = ()
+        self,
+        kind: str,
+        binders: Sequence[str],
+        domain: Domain,
+        body: Term,
+        hints: Sequence[str] = (),
+        span: Where | None = None,
     ) -> Term:
         """A reduction over a domain; over no index, its one element where the domain holds."""
         if not binders:
             return self.guard(domain, body, self.neutral(kind))
-        return self.terms.reduce(binders, domain, body, kind=kind, hints=hints or ("",) * len(binders))
+        hints = hints or ("",) * len(binders)
+        return self.terms.reduce(binders, domain, body, kind=kind, hints=hints, span=span)
 
     def masked(
         self, cotangent: Term, product: Callable[[Term], Term], nonzero: frozenset[Term] = frozenset()

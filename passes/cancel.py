@@ -9,12 +9,14 @@ all equalities are solved as one system.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.index_sets import IndexSetLimit, place_in
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, operands
-from tadc.lattice.affine import Affine, Floor, box
+from tadc.lattice.affine import Affine, Constraint, Floor, box
+from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.collect import addends, collected, has_delta
@@ -87,7 +89,10 @@ class Canceller:
             body = body.then
         if len(rows) == len(domain) and not any(c.equality for c in rows):
             return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
-        solution = solve(binders, rows, facts, self.terms.fresh)
+        try:
+            solution = solve(binders, rows, facts, self.terms.fresh)
+        except EliminationLimit:
+            raise self.limit(term, binders, rows) from None
         neutral = self.algebra.neutral(term.kind)
         if solution is None:
             return neutral
@@ -95,10 +100,20 @@ class Canceller:
         hints = [spoken.get(z) or f"z{n}" for n, z in enumerate(reversed(solution.kernel))][::-1]
         body = substitute_solution(self.terms, body, solution)
         if term.kind == "sum":
-            inner = self.algebra.sum(solution.kernel, solution.domain, body, hints)
+            inner = self.algebra.sum(solution.kernel, solution.domain, body, hints, term.span)
         else:
-            inner = self.algebra.reduction(term.kind, solution.kernel, solution.domain, body, hints)
+            inner = self.algebra.reduction(
+                term.kind, solution.kernel, solution.domain, body, hints, term.span
+            )
         return self.algebra.guard(solution.guards, inner, neutral)
+
+    def limit(self, term: Reduce, binders: Sequence[str], rows: Sequence[Constraint]) -> IndexSetLimit:
+        """The error for a reduction whose rows cannot be solved, by names that a person can read."""
+        own = [hint or f"z{n}" for n, hint in enumerate(term.hints)]
+        outer = sorted({n for row in rows for n in row.form.variables if n[0] in "?$"} - set(binders))
+        mapping = {n: Affine.var(s) for n, s in zip(binders, own, strict=True)}
+        mapping |= {n: Affine.var(f"s{k}") for k, n in enumerate(outer)}
+        return IndexSetLimit(own, [row.substitute(mapping) for row in rows], place_in(term))
 
 
 def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:

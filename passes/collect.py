@@ -169,4 +169,4 @@ def _merged(algebra: Algebra, group: Sequence[Part]) -> Term:
         assert isinstance(part.term, Reduce)
         mapping = {old: Affine.var(new) for old, new in zip(part.term.binders, binders, strict=True)}
         bodies.append((part.negative, terms.substitute(part.term.body, mapping)))
-    return algebra.sum(binders, domain, _added(algebra, bodies), first.hints)
+    return algebra.sum(binders, domain, _added(algebra, bodies), first.hints, first.span)

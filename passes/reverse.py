@@ -263,7 +263,7 @@ class _Reverse:
         delta = tuple(equals_zero(form - b) for form, b in zip(read.indices, target, strict=True))
         for rows in scope.outside:
             cotangent = algebra.guard(rows, algebra.zero, cotangent)
-        term = algebra.sum(scope.indices, delta + scope.domain, cotangent, scope.hints)
+        term = algebra.sum(scope.indices, delta + scope.domain, cotangent, scope.hints, read.span)
         self.contributions.setdefault(read.tensor, []).append(term)
 
 
