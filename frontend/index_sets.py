@@ -29,7 +29,7 @@ class IndexSetLimit(Exception):
         made = Diagnostic("TAD0315", "an index set with more bounds than can be worked out", source=source)
         made.notes.append(f"the set is {self.text}")
         made.helps.append(
-            "bound its indices by fewer or simpler forms, or split the sum in two with an intermediate (`let`)"
+            "bound its indices by fewer or simpler forms, or split the sum with an intermediate (`let`)"
         )
         where = self.where
         if isinstance(where, Place):

@@ -7,7 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.index_sets import IndexSetLimit, place_in
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.print_index import (
@@ -23,8 +25,6 @@ from tadc.frontend.print_index import (
     lower_text,
     upper_text,
 )
-from tadc.frontend.diagnostics import CompileError
-from tadc.frontend.index_sets import IndexSetLimit, place_in
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.affine import Affine, Constraint, box

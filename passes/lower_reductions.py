@@ -37,7 +37,7 @@ _COMBINE: dict[str, Combine] = {
 
 
 def lower_reduction(body: BodyLowering, op: Any, facts: Domain, point: Any) -> Any:
-    """The value of a `tad.sum` or `tad.reduce`; raises UnsupportedIR or IndexSetLimit for a domain without loops."""
+    """The value of a `tad.sum` or `tad.reduce`; UnsupportedIR or IndexSetLimit for a domain without loops."""
     kind = "sum" if op.name == "tad.sum" else ir.StringAttr(op.attributes["kind"]).value
     loops = _Loops(body, op, facts)
     if kind == "logsumexp":
