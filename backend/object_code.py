@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-from tadc.backend.llvm_ir import complete, defer, undefer
+from tadc.backend.llvm_ir import complete, defer, not_inlined, undefer
 from tadc.backend.target import binding, host_features, host_machine
 
 #: llvmlite keeps one LLVM context for the process, which only one thread may use at a time.
@@ -15,6 +15,10 @@ LLVM_LOCK = threading.RLock()
 #: Texts beyond this many characters are compiled without unrolling, which makes most of their machine
 #: code and takes half of the time; kernels of single formulas stay below.
 LARGE = 24_000
+
+#: Beyond this many, `sin` and `cos` are called and not inlined, and loops are not copied for each side of a
+#: branch: again half of the time.
+HUGE = 64_000
 
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 
@@ -40,6 +44,8 @@ def object_code(text: str, level: int = 3) -> bytes:
 
 
 def _optimise(text: str, machine: Any, level: int) -> Any:
+    if len(text) > HUGE:
+        return _run(not_inlined(complete(text)), machine, min(level, 2))
     deferred = defer(text) if level >= 2 else None
     if deferred is None:
         return _run(complete(text), machine, level)

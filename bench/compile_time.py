@@ -5,6 +5,7 @@ Processor time of this process, which other work on the machine does not change 
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -59,7 +60,13 @@ def compile_text(text: str) -> dict[str, float]:
 def measure(first: int = 0, count: int = COUNT) -> list[Timing]:
     """The timings of so many random programs, the imports paid before."""
     compile_text("x: f64[3]; f[i] = x[i]**2")
-    return [Timing(seed, compile_text(random_program(seed))) for seed in range(first, first + count)]
+    timings: list[Timing] = []
+    for seed in range(first, first + count):
+        # Else a program pays for the garbage of all before it.
+        gc.collect()
+        gc.freeze()
+        timings.append(Timing(seed, compile_text(random_program(seed))))
+    return timings
 
 
 def main(first: int = 0, count: int = COUNT) -> None:
