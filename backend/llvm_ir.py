@@ -82,6 +82,12 @@ def defer(text: str) -> str | None:
     return "\n".join([without(text, set(variants)), *lines, ""])
 
 
+def not_inlined(text: str) -> str:
+    """The complete text with functions that branch left as calls."""
+    names = "|".join(map(re.escape, BRANCHING))
+    return re.sub(rf"^(define [^\n]*@(?:{names})\([^\n]*) alwaysinline", r"\1 noinline", text, flags=re.M)
+
+
 def undefer(text: str) -> str:
     """After `defer` and the optimiser: the text with definitions of what it calls."""
     text = re.sub(r"^@llvm\.compiler\.used[^\n]*\n", "", text, flags=re.M)

@@ -6,11 +6,19 @@ import re
 import threading
 from typing import Any
 
-from tadc.backend.llvm_ir import complete, defer, undefer
+from tadc.backend.llvm_ir import complete, defer, not_inlined, undefer
 from tadc.backend.target import binding, host_features, host_machine
 
 #: llvmlite keeps one LLVM context for the process, which only one thread may use at a time.
 LLVM_LOCK = threading.RLock()
+
+#: Texts beyond this many characters are compiled without unrolling, which makes most of their machine
+#: code and takes half of the time; kernels of single formulas stay below.
+LARGE = 48_000
+
+#: Beyond this many, `sin` and `cos` are called and not inlined, and loops are not copied for each side of a
+#: branch: again half of the time.
+HUGE = 64_000
 
 _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 
@@ -36,6 +44,8 @@ def object_code(text: str, level: int = 3) -> bytes:
 
 
 def _optimise(text: str, machine: Any, level: int) -> Any:
+    if len(text) > HUGE:
+        return _run(not_inlined(complete(text)), machine, min(level, 2))
     deferred = defer(text) if level >= 2 else None
     if deferred is None:
         return _run(complete(text), machine, level)
@@ -49,17 +59,18 @@ def _run(text: str, machine: Any, level: int) -> Any:
     module = llvm.parse_assembly(_with_host_attributes(text))
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
-    run_pipeline(module, machine, level)
+    run_pipeline(module, machine, level, unroll=len(text) <= LARGE)
     return module
 
 
-def run_pipeline(module: Any, machine: Any, level: int) -> None:
-    """Run LLVM's default pipeline for -O`level` on a parsed module; vectorisers from -O2."""
+def run_pipeline(module: Any, machine: Any, level: int, *, unroll: bool = True) -> None:
+    """Run LLVM's default pipeline for -O`level` on a parsed module; vectorisers and unrolling from -O2."""
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     vectorise = level >= 2
     options.loop_vectorization = options.slp_vectorization = vectorise
-    options.loop_interleaving = options.loop_unrolling = vectorise
+    options.loop_interleaving = vectorise
+    options.loop_unrolling = vectorise and unroll
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
 

@@ -46,6 +46,7 @@ CODES: dict[str, str] = {
     "TAD0311": "floor division of values",
     "TAD0312": "a read with too many cases to prove",
     "TAD0314": "an `if` with too many conditions",
+    "TAD0315": "an index set with too many bounds",
     # Differentiation.
     "TAD0401": "a name that one cannot differentiate by",
     "TAD0402": "a gradient that is zero almost everywhere",

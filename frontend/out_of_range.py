@@ -10,6 +10,7 @@ from tadc.frontend.context import Context
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.extents import Extent, shape_text
 from tadc.frontend.index_expr import LONG
+from tadc.frontend.index_sets import set_text
 from tadc.frontend.proof import Point, TooManyCases, joined, values, violation
 from tadc.frontend.report import error
 from tadc.frontend.scope import Scope, Tensor
@@ -62,10 +63,20 @@ def check_access(access: Access) -> list[Domain] | Diagnostic:
             "TAD0312",
             f"cannot prove that `{access.tensor.name}` is read in range",
             access.span,
-            "the guards around it leave too many cases",
+            "the guards and bounds around it leave too many cases",
+            notes=_index_set(access),
             helps=["put the read under a guard of its own that states its range"],
         )
     return excluded
+
+
+def _index_set(access: Access) -> list[str]:
+    """The indices that bear on an access, and what is known of them besides their ranges."""
+    facts, names = joined(access.form, access.context)
+    spoken = {index.key: Affine.var(index.name) for index in access.scope.indices.values()}
+    own = [index.name for index in access.scope.indices.values() if index.key in names]
+    rows = [fact.substitute(spoken) for fact in facts]
+    return [f"its indices run over {set_text(own, rows)}"] if own else []
 
 
 def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:

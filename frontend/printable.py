@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Program
 from tadc.frontend.terms import (
     Apply,
@@ -25,6 +26,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.nest import loop_nest
 from tadc.lattice.polyhedron import cleared, irredundant
 
@@ -141,7 +143,10 @@ class Speller:
             boxed = self._boxed(term, hints, rows, inner, facts)
             if boxed is not None:
                 return boxed
-        loops, inside, outside = _loops(binders, rows, facts)
+        try:
+            loops, inside, outside = _loops(binders, rows, facts)
+        except EliminationLimit:
+            raise limit(term, binders, rows) from None
         known = (*facts, *outside, *(row for _, bounds in loops for row in bounds), *inside)
         body = self.spell(term.body, inner, known)
         nothing = self._constant(REDUCTIONS[term.kind])

@@ -7,7 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.extents import Extent
+from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.limits import MAX_PIECES, too_large
@@ -48,8 +50,16 @@ def print_program(program: Program) -> str:
     """The program as text: declarations, a blank line, definitions; ends with a newline.
 
     What the checker reads back has the same value everywhere, the same derivatives, and prints the same.
-    Raises Unbounded for a sum over infinitely many points.
+    Raises Unbounded for a sum over infinitely many points, and CompileError (TAD0315) for one whose
+    bounds cannot be worked out.
     """
+    try:
+        return _print_program(program)
+    except IndexSetLimit as limit:
+        raise CompileError([limit.diagnostic(program.source)]) from None
+
+
+def _print_program(program: Program) -> str:
     declared = [*program.arguments, *program.outputs]
     lines = [f"size {name}" for name in program.unbound_sizes()]
     lines += [f"{t.name}: {t.type}{_shape(t)}" for t in declared]

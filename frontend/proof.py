@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tadc.frontend.context import Clause, Context
 from tadc.frontend.scope import INT64_MAX
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
-from tadc.lattice.bounds import EliminationLimit
+from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.intervals import interval_of
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import implied
@@ -57,7 +57,8 @@ def violation(form: Affine, context: Context) -> Point | None:
     if is_proven(form, context):
         return None
     try:
-        point = _Search(context).find((*context.facts, at_least_zero(-form - 1)), context.clauses)
+        with limited():
+            point = _Search(context).find((*context.facts, at_least_zero(-form - 1)), context.clauses)
     except (EliminationLimit, SearchLimit) as limit:
         raise TooManyCases from limit
     if point is None:
@@ -72,7 +73,12 @@ def values(form: Affine, context: Context, point: Point) -> tuple[int, int] | No
         return low, high
     try:
         search = _Search(context)
-        return -_greatest(-form, -low, context, point, search), _greatest(form, high, context, point, search)
+        with limited():
+            low, high = (
+                -_greatest(-form, -low, context, point, search),
+                _greatest(form, high, context, point, search),
+            )
+        return low, high
     except (EliminationLimit, SearchLimit, TooManyCases):
         return None
 

@@ -265,6 +265,10 @@ class Constraint:
     form: Affine
     equality: bool = False
 
+    def __hash__(self) -> int:
+        # Tuples of rows are the keys of most memos: nothing is hashed twice.
+        return ~hash(self.form) if self.equality else hash(self.form)
+
     def substitute(self, mapping: Mapping[str, Affine]) -> Constraint:
         """Replace variables everywhere."""
         form = self.form.substitute(mapping)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.polyhedron import (
     NEVER,
     floor_facts,
@@ -24,10 +25,6 @@ from tadc.lattice.polyhedron import (
 
 LIMIT = 2000
 """The most rows that an elimination may make."""
-
-
-class EliminationLimit(Exception):
-    """Elimination makes too many rows."""
 
 
 class Unbounded(Exception):
@@ -79,6 +76,13 @@ def open_bounds(
     binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
 ) -> tuple[Level, ...]:
     """The same, where a side without a bound is left empty."""
+    with limited():
+        return _open_bounds(binders, rows, facts)
+
+
+def _open_bounds(
+    binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
+) -> tuple[Level, ...]:
     inside = set(binders)
     rows = irredundant([_solved_for_innermost(row, binders) for row in rows], facts)
     exact = _exact_floors(facts)

@@ -20,7 +20,7 @@ from tadc.lattice.nest import LoopNest, loop_nest
 from tadc.lattice.rational import combination, inverse, product
 from tadc.lattice.smith import Matrix, SmithForm, smith
 from tadc.lattice.solve import Solution
-from tadc.lattice.trace import SmithStep, Trace
+from tadc.lattice.trace import Reversed, SmithStep, Trace
 
 T = TypeVar("T")
 
@@ -151,7 +151,9 @@ class Certificate:
         atoms = {name: Affine.atom(atom) for atom, name in self.trace.floors.items()}
         back |= {name: back[name].substitute(atoms) for name in back}
         for step in self.trace.steps:
-            if isinstance(step, SmithStep):
+            if isinstance(step, Reversed):
+                back[step.loop] = -back[step.name]
+            elif isinstance(step, SmithStep):
                 rows = inverse(step.right)[step.form.rank :]
                 for loop, row in zip(step.loops, rows, strict=True):
                     parts = (back[name] * k for name, k in zip(step.unknowns, row, strict=True))

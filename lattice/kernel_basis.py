@@ -38,11 +38,11 @@ def tight_order(loops: Sequence[str], rows: Sequence[Constraint]) -> tuple[str, 
     return tuple(sorted(loops, key=lambda name: all(abs(form.coefficient(name)) <= 1 for form in shared)))
 
 
-def backwards(loops: Sequence[str], values: Sequence[Affine]) -> dict[str, Affine]:
-    """The loops that move the first of the values that they move downwards, each with its reverse."""
-    reverse: dict[str, Affine] = {}
+def backwards(loops: Sequence[str], values: Sequence[Affine]) -> list[str]:
+    """The loops that move the first of the values that they move downwards."""
+    found: list[str] = []
     for name in loops:
         steps = (value.coefficient(name) for value in values)
         if next((step for step in steps if step), 1) < 0:
-            reverse[name] = -Affine.var(name)
-    return reverse
+            found.append(name)
+    return found

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import Bound, EliminationLimit, Level, Unbounded, loop_bounds, without_floors
+from tadc.lattice.bounds import Bound, Level, Unbounded, loop_bounds, without_floors
+from tadc.lattice.effort import limited
 from tadc.lattice.polyhedron import implied
 
 
@@ -37,7 +38,12 @@ class LoopNest:
 
 
 def loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]) -> LoopNest:
-    """The nest that visits {binders : rows} where the facts hold. Raises Unbounded."""
+    """The nest that visits {binders : rows} where the facts hold. Raises Unbounded and EliminationLimit."""
+    with limited():
+        return _loop_nest(binders, rows, facts)
+
+
+def _loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]) -> LoopNest:
     own = set(binders)
     inside = [row for row in rows if row.equality and row.form.variables & own]
     bounding = [row for row in rows if not row.equality and row.form.variables & own]
@@ -86,14 +92,8 @@ def _eliminate(
     own = set(binders)
     try:
         return loop_bounds(binders, rows, facts), []
-    except (ValueError, EliminationLimit):
+    except ValueError:
         plain = [row for row in rows if not any(atom.variables & own for atom in row.form.floors())]
     known = [*facts, *plain]
     left = [row for row in rows if row not in plain and not implied(row.form, known)]
-    if len(plain) < len(rows):
-        try:
-            return loop_bounds(binders, plain, facts), left
-        except EliminationLimit:
-            pass
-    single = [row for row in plain if len(row.form.variables & own) == 1]
-    return loop_bounds(binders, single, facts), [row for row in rows if row not in single]
+    return loop_bounds(binders, plain, facts), left

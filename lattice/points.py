@@ -7,6 +7,7 @@ from itertools import count
 
 from tadc.lattice.affine import Constraint
 from tadc.lattice.bounds import Level, open_bounds
+from tadc.lattice.effort import limited
 from tadc.lattice.solve import solve
 
 BUDGET = 200_000
@@ -25,6 +26,11 @@ def find_point(constraints: Sequence[Constraint], budget: int | None = None) -> 
     without any bound is 0. Raises SearchLimit where the budget of values to try is spent, and
     EliminationLimit of `loop_bounds`.
     """
+    with limited():
+        return _find_point(constraints, BUDGET if budget is None else budget)
+
+
+def _find_point(constraints: Sequence[Constraint], budget: int) -> dict[str, int] | None:
     names = list(dict.fromkeys(name for row in constraints for name in sorted(row.form.variables)))
     # Inner variables are eliminated first, so that the search runs over the outer ones.
     solution = solve(names[::-1], constraints, (), _fresh_names(names), linear=True)
@@ -32,7 +38,7 @@ def find_point(constraints: Sequence[Constraint], budget: int | None = None) -> 
         return None
     rank = {name: i for i, name in enumerate(names)}
     loops = sorted(solution.kernel, key=lambda name: rank.get(name, len(names)))
-    point = _Search(open_bounds(loops, solution.domain, ()), BUDGET if budget is None else budget).run()
+    point = _Search(open_bounds(loops, solution.domain, ()), budget).run()
     if point is None:
         return None
     return {name: solution.substitution[name].evaluate(point) for name in names}

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import gcd, lcm
 
+from tadc.lattice.effort import spend
+
 Linear = tuple[Mapping[int, int], int]
 """Coefficients by variable, and the constant."""
 
@@ -205,8 +207,9 @@ class Tableau:
         return self._direction(values)
 
     def _pivot(self, i: int, column: int) -> None:
-        """Exchange the basic variable of row i with the column's."""
+        """Exchange the basic variable of row i with the column's. Raises EliminationLimit."""
         rows, dens = self._rows, self._dens
+        spend(len(rows) * len(self._columns))
         row, den = rows[i], dens[i]
         t = row[column]
         if t < 0:

@@ -16,6 +16,7 @@ from math import gcd
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
 from tadc.lattice.determined import determined
+from tadc.lattice.effort import limited
 from tadc.lattice.kernel_basis import backwards, short_basis, tight_order
 from tadc.lattice.polyhedron import (
     NEVER,
@@ -28,7 +29,7 @@ from tadc.lattice.polyhedron import (
 )
 from tadc.lattice.reduction import nearest_plane
 from tadc.lattice.smith import smith
-from tadc.lattice.trace import Determined, Division, Elimination, SmithStep, Step, Tight, Trace
+from tadc.lattice.trace import Determined, Division, Elimination, Reversed, SmithStep, Step, Tight, Trace
 
 
 @dataclass(frozen=True)
@@ -69,16 +70,20 @@ def solve(
     the inner one stays a loop. `fresh(prefix)` gives a name that nothing else has.
     A loop that runs at most once becomes a floor division where its rows stay bounds of
     loops in this order; with `linear` it stays a loop, and no floor of a loop variable is left.
-    None is a proof that no parameter value that the facts allow has a solution.
+    None is a proof that no parameter value that the facts allow has a solution. Raises EliminationLimit.
     """
-    work = _Solver(unknowns, facts, fresh, linear)
+    with limited():
+        return _solve(_Solver(unknowns, facts, fresh, linear), constraints)
+
+
+def _solve(work: _Solver, constraints: Sequence[Constraint]) -> Solution | None:
     for row in constraints:
         work.add(row)
     try:
         work.solve_given()
         while work.prune():
             work.solve_equalities()
-        return work.solution(unknowns)
+        return work.solution()
     except _NoSolution:
         return None
 
@@ -97,7 +102,7 @@ class _Solver:
         self.facts = tuple(facts)
         self.fresh = fresh
         self.unknowns = list(unknowns)
-        self.asked = frozenset(unknowns)
+        self.asked = dict.fromkeys(unknowns)
         self.equalities: list[Affine] = []
         self.inequalities: list[Affine] = []
         self.values: dict[str, Affine] = {}
@@ -119,7 +124,7 @@ class _Solver:
     def _unknown_for(self, atom: str | Floor) -> Affine | None:
         if isinstance(atom, str):
             return None
-        if not atom.variables & self.asked:
+        if atom.variables.isdisjoint(self.asked):
             return Affine.atom(atom)
         if atom not in self.floors:
             quotient = self.fresh("q")
@@ -133,6 +138,7 @@ class _Solver:
         """Solve the equalities that were given, and note what that finds."""
         self.given = tuple(self.unknowns), tuple(self.equalities), tuple(self.inequalities)
         self.solve_equalities()
+        self._orient()
         self.found = len(self.steps), dict(self.values), tuple(self.unknowns)
 
     def solve_equalities(self) -> None:
@@ -270,25 +276,26 @@ class _Solver:
         self.unknowns.remove(name)
         return True
 
-    def _orient(self, unknowns: Sequence[str]) -> None:
+    def _orient(self) -> None:
         """Let the loops that are not the caller's own run so that they move the caller's unknowns upwards."""
         loops = [name for name in self.unknowns if name not in self.asked]
-        reverse = backwards(loops, [self.values[name] for name in unknowns if name in self.values])
-        if reverse:
-            self.inequalities = [row.substitute(reverse) for row in self.inequalities]
-            values = {name: form.substitute(reverse) for name, form in self.values.items()}
-            self.values = values | reverse
+        values = [self.values[name] for name in self.asked if name in self.values]
+        for name in backwards(loops, values):
+            loop = self.fresh("z")
+            self._substitute({name: -Affine.var(loop)})
+            self.unknowns[self.unknowns.index(name)] = loop
+            self.steps.append(Reversed(name, loop))
 
-    def solution(self, unknowns: Sequence[str]) -> Solution:
+    def solution(self) -> Solution:
         """What has been found."""
-        self._orient(unknowns)
+        self._orient()
         domain: list[Constraint] = []
         for form in self.inequalities:
             if form.variables.isdisjoint(self.unknowns):
                 self._guard(_plain(Constraint(form)))
             else:
                 domain.append(Constraint(form))
-        names = [*unknowns, *self.floors.values()]
+        names = [*self.asked, *self.floors.values()]
         values = {name: self.quotients.simplify(self.values.get(name, Affine.var(name))) for name in names}
         guards = tuple(irredundant(self.guards, self.facts))
         if NEVER in guards:
@@ -297,7 +304,7 @@ class _Solver:
         used = {atom for form in forms for atom in form.floors()}
         return Solution(
             guards=guards,
-            substitution={name: values[name] for name in unknowns},
+            substitution={name: values[name] for name in self.asked},
             floors={atom: values[name] for atom, name in self.floors.items()},
             kernel=tight_order(self.unknowns, domain),
             domain=tuple(domain),

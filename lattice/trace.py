@@ -64,7 +64,15 @@ class Determined:
     value: Affine
 
 
-Step = Division | Elimination | SmithStep | Tight | Determined
+@dataclass(frozen=True)
+class Reversed:
+    """A loop runs the other way: `name = -loop`."""
+
+    name: str
+    loop: str
+
+
+Step = Division | Elimination | SmithStep | Tight | Determined | Reversed
 
 
 @dataclass(frozen=True)

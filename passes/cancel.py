@@ -12,11 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, operands
 from tadc.lattice.affine import Affine, Floor
+from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.collect import addends, collected, has_delta
 from tadc.passes.gathers import Gather, Solved, gathers, not_taken
 
 
@@ -34,7 +37,7 @@ def cancel_program(program: Program, found: list[Gather] | None = None) -> Progr
 def _cancel_definition(program: Program, definition: Definition, found: list[Gather] | None) -> Definition:
     facts = program.facts(definition)
     canceller = Canceller(program.terms)
-    body = canceller.visit(definition.body, facts)
+    body = canceller.total(definition.body, facts)
     if found is not None:
         found += gathers(definition, facts, canceller.solved)
     return replace(definition, body=body)
@@ -55,6 +58,13 @@ class Canceller:
     def has_work(self, term: Term) -> bool:
         """Whether a sum stands at or below a term: nothing else changes."""
         return bottom_up(term, self.holds, lambda node, below: isinstance(node, Reduce) or any(below))
+
+    def total(self, term: Term, facts: Domain) -> Term:
+        """The same as `visit`, where a term adds up what reverse mode gathers its parts collected."""
+        parts = addends(term)
+        if sum(has_delta(part) for _, part in parts) < 2:
+            return self.visit(term, facts)
+        return collected(self.terms, [(negative, self.visit(part, facts)) for negative, part in parts])
 
     def visit(self, term: Term, facts: Domain) -> Term:
         """The term without deltas, where the facts hold."""
@@ -90,7 +100,10 @@ class Canceller:
         if len(rows) == len(domain) and not any(c.equality for c in rows):
             self.solved[term.number, facts] = Solved(binders, domain, None, outside=not_taken(body))
             return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
-        solution = solve(binders, rows, facts, self.terms.fresh)
+        try:
+            solution = solve(binders, rows, facts, self.terms.fresh)
+        except EliminationLimit:
+            raise limit(term, binders, rows) from None
         self.solved[term.number, facts] = Solved(
             binders, tuple(rows), solution, solution is None, not_taken(body), len(rows) - len(domain)
         )
@@ -101,9 +114,11 @@ class Canceller:
         hints = [spoken.get(z) or f"z{n}" for n, z in enumerate(reversed(solution.kernel))][::-1]
         body = substitute_solution(self.terms, body, solution)
         if term.kind == "sum":
-            inner = self.algebra.sum(solution.kernel, solution.domain, body, hints)
+            inner = self.algebra.sum(solution.kernel, solution.domain, body, hints, term.span)
         else:
-            inner = self.algebra.reduction(term.kind, solution.kernel, solution.domain, body, hints)
+            inner = self.algebra.reduction(
+                term.kind, solution.kernel, solution.domain, body, hints, term.span
+            )
         return self.algebra.guard(solution.guards, inner, neutral)
 
 

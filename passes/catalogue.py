@@ -45,6 +45,7 @@ class ReverseDiff(Pass):
     wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
     keep_values: bool = flag_option("return the outputs as well, before the gradients")
     unit_cotangent: bool = flag_option("the cotangent of the one, scalar output is 1")
+    separate: bool = flag_option("what different reads contribute stays in sums of their own")
 
     def run(self, module: Any) -> None:
         """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
@@ -62,6 +63,7 @@ class ReverseDiff(Pass):
                 self.wrt or list(names),
                 keep_values=self.keep_values,
                 unit_cotangent=self.unit_cotangent,
+                separate=self.separate,
             )
 
         rewrite_functions(module, rewrite, "_vjp")

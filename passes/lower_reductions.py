@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.index_maps import parse_set
-from tadc.dialect.locations import unnamed
+from tadc.dialect.locations import name_of, place_of, unnamed
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.lattice.bounds import EliminationLimit, Level, Unbounded
+from tadc.lattice.bounds import Level, Unbounded
+from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.nest import loop_nest
 from tadc.passes.scalar_lowering import EXPANSIONS, LESS, Scalars
@@ -36,7 +38,7 @@ _COMBINE: dict[str, Combine] = {
 
 
 def lower_reduction(body: BodyLowering, op: Any, facts: Domain, point: Any) -> Any:
-    """The value of a `tad.sum` or `tad.reduce`; raises UnsupportedIR for a domain without loops."""
+    """The value of a `tad.sum` or `tad.reduce`; UnsupportedIR or IndexSetLimit for a domain without loops."""
     kind = "sum" if op.name == "tad.sum" else ir.StringAttr(op.attributes["kind"]).value
     loops = _Loops(body, op, facts)
     if kind == "logsumexp":
@@ -76,8 +78,13 @@ class _Loops:
             self.nest = tight(loop_nest(self.names, self.rows, facts), facts)
         except Unbounded:
             raise UnsupportedIR(f"'{op.name}' over an unbounded domain", op.location) from None
-        except EliminationLimit as limit:
-            raise UnsupportedIR(f"the bounds of '{op.name}' are too many: {limit}", op.location) from None
+        except EliminationLimit:
+            spoken = [
+                name_of(a.location) or name for name, a in zip(self.names, self.block.arguments, strict=True)
+            ]
+            mapping = {n: Affine.var(s) for n, s in zip(self.names, spoken, strict=True)}
+            rows = [row.substitute(mapping) for row in self.rows]
+            raise IndexSetLimit(spoken, rows, place_of(op.location)) from None
 
     def fold(self, combine: Combine, start: float, point: Any) -> Any:
         """What is left of `start` after every element."""

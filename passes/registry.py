@@ -22,6 +22,10 @@ from typing import Any, ClassVar
 from tadc.dialect.mlir import passmanager
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
+from tadc.frontend.index_sets import IndexSetLimit
+
+#: What stopped a pass, for who runs the pipeline: MLIR hands on a text alone. Guarded by `mlir.LOCK`.
+exceeded: list[IndexSetLimit] = []
 
 REGISTRY: dict[str, type[Pass]] = {}
 
@@ -53,7 +57,7 @@ class Pass:
     description: ClassVar[str] = ""
 
     def run(self, module: Any) -> None:
-        """Transform the module in place; raises UnsupportedIR with the place of what stops it."""
+        """Transform the module in place; raises UnsupportedIR or IndexSetLimit with what stops it."""
         raise NotImplementedError
 
     def __call__(self, operation: Any, external: Any) -> None:
@@ -63,6 +67,10 @@ class Pass:
                 self.run(operation)
         except UnsupportedIR as problem:
             problem.location.emit_error(f"{self.argument}: {problem.message}")
+            external.signal_pass_failure()
+        except IndexSetLimit as limit:
+            exceeded.append(limit)
+            operation.location.emit_error(f"{self.argument}: {limit}")
             external.signal_pass_failure()
 
     def text(self) -> str:

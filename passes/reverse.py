@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import (
@@ -30,21 +31,28 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.collect import collected
 from tadc.passes.derivative_table import cotangents
 from tadc.passes.names import Names, gradient_indices
 from tadc.passes.reduction_rules import RULES
 
 
 def reverse_program(
-    program: Program, wrt: Sequence[str], *, keep_values: bool = False, unit_cotangent: bool = False
+    program: Program,
+    wrt: Sequence[str],
+    *,
+    keep_values: bool = False,
+    unit_cotangent: bool = False,
+    separate: bool = False,
 ) -> Program:
     """Gradients with respect to the arguments `wrt`, in that order.
 
     The result takes the program's arguments and, unless `unit_cotangent`, a cotangent for
     each output (`Argument.cotangent_of` says whose it is, `Definition.gradient_of` the same of a
-    gradient); `keep_values` returns the outputs as well, first.
+    gradient); `keep_values` returns the outputs as well, first. `separate` keeps what different reads
+    contribute in sums of their own.
     """
-    return _Reverse(program, tuple(wrt), keep_values, unit_cotangent).run()
+    return _Reverse(program, tuple(wrt), keep_values, unit_cotangent, separate).run()
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,7 @@ class _Reverse:
     wrt: tuple[str, ...]
     keep_values: bool
     unit_cotangent: bool
+    separate: bool
     contributions: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
     adjoints: list[Definition] = field(default_factory=list[Definition])
 
@@ -117,10 +126,10 @@ class _Reverse:
     # -- one tensor ----------------------------------------------------------------------------
 
     def total(self, name: str, incoming: Term) -> Term:
-        total = incoming
-        for term in self.contributions.pop(name, []):
-            total = self.algebra.add(total, term)
-        return total
+        found = self.contributions.pop(name, [])
+        if self.separate:
+            return reduce(self.algebra.add, found, incoming)
+        return collected(self.program.terms, [(False, term) for term in (incoming, *found)])
 
     def gradient(self, name: str, gradient: str) -> Definition:
         body = self.total(name, self.algebra.zero)

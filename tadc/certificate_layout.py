@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tadc.frontend.print_index import condition_text, form_text, lower_text, upper_text
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level
-from tadc.lattice.trace import Determined, Division, Elimination, SmithStep, Step, Tight
+from tadc.lattice.trace import Determined, Division, Elimination, Reversed, SmithStep, Step, Tight
 
 WIDTH = 98
 
@@ -139,6 +139,8 @@ def step_text(step: Step) -> str:
         case Tight():
             row = Constraint(step.form)
             return f"{condition_text(row)} leaves no choice but {_equation(step.form)}"
+        case Reversed():
+            return f"run {step.name} the other way: {step.name} = -{step.loop}"
         case Determined():
             return f"the rows leave {step.name} at most one value: {step.name} = {form_text(step.value)}"
 

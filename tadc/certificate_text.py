@@ -139,7 +139,7 @@ def _steps(c: Certificate) -> Iterator[str]:
 
 def _numbered(texts: Sequence[str], first: int) -> Iterator[str]:
     for number, text in enumerate(texts, first):
-        head, *rest = wrapped(text.split(", "), _INDENT + "   ")
+        head, *rest = paragraph(text, _INDENT + "   ")
         yield f"{_INDENT}{number}. {head.lstrip()}"
         yield from rest
 

@@ -12,7 +12,7 @@ from tadc.dialect.mlir import LOCK, ir, passmanager
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.passes.catalogue import REGISTRY
-from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline
+from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded
 
 
 def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None:
@@ -58,12 +58,14 @@ def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
     if _printing.get():
         manager.enable_ir_printing(print_before_all=False, print_after_all=True)
-    try:
-        with LOCK:
+    with LOCK:
+        exceeded.clear()
+        try:
             manager.run(operation)
-    except ir.MLIRError as error:
-        found = [_diagnostic(d, source) for d in error.error_diagnostics]
-        raise CompileError(found or [Diagnostic("TAD0605", str(error), source=source)]) from None
+        except ir.MLIRError as error:
+            found = [limit.diagnostic(source) for limit in exceeded]
+            found = found or [_diagnostic(d, source) for d in error.error_diagnostics]
+            raise CompileError(found or [Diagnostic("TAD0605", str(error), source=source)]) from None
 
 
 def _diagnostic(problem: Any, source: Source | None) -> Diagnostic:

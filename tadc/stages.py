@@ -31,6 +31,7 @@ class Options:
     `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, or `grad` and
     `value-and-grad` (of one scalar output, its cotangent is 1). `wrt` names the arguments to
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
+    `separate` keeps what different reads contribute to a gradient in sums of their own.
     """
 
     mode: str = "value"
@@ -38,6 +39,7 @@ class Options:
     target: Target | None = None
     level: int = 3
     sizes: tuple[tuple[str, int], ...] = ()
+    separate: bool = False
 
     @property
     def differentiates(self) -> bool:
@@ -120,6 +122,8 @@ def differentiate(state: Compilation) -> None:
         settings.append("keep-values=true")
     if options.mode.endswith("grad"):
         settings.append("unit-cotangent=true")
+    if options.separate:
+        settings.append("separate=true")
     braces = "{" + " ".join(settings) + "}" if settings else ""
     run_pipeline(state, f"tad-reverse-diff{braces}")
 

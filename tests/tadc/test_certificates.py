@@ -127,7 +127,7 @@ def reads_of(f: tadc.Function) -> Iterator[tuple[str, isl.Set]]:
         while stack:
             term, names, rows = stack.pop()
             if isinstance(term, Read):
-                b = [f"b_{n}" for n in range(len(term.indices))]
+                b = [f"element{n}_" for n in range(len(term.indices))]
                 shape = f.program.shapes()[term.tensor]
                 maps = [equals_zero(m - Affine.var(x)) for m, x in zip(term.indices, b, strict=True)]
                 yield term.tensor, isl_set([*b, *names], [*maps, *rows, *box(b, shape)])

@@ -1,0 +1,61 @@
+"""The error for an index set whose bounds cannot be worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.print_index import condition_text
+from tadc.frontend.source import Place, Source, Span
+from tadc.frontend.terms import Reduce, Term, reachable
+from tadc.lattice.affine import Affine, Constraint
+
+#: The most rows of a set that are shown.
+SHOWN = 12
+
+
+class IndexSetLimit(Exception):
+    """The bounds of an index set take too many rows or too much work; `where` is what runs over the set."""
+
+    def __init__(
+        self, binders: Sequence[str], rows: Sequence[Constraint], where: Span | Place | None
+    ) -> None:
+        self.text = set_text(binders, rows)
+        self.where = where
+        super().__init__(f"the bounds of {self.text} grow beyond what can be worked out")
+
+    def diagnostic(self, source: Source | None) -> Diagnostic:
+        """What a person reads."""
+        made = Diagnostic("TAD0315", "an index set with more bounds than can be worked out", source=source)
+        made.notes.append(f"the set is {self.text}")
+        made.helps.append(
+            "bound its indices by fewer or simpler forms, or split the sum with an intermediate (`let`)"
+        )
+        where = self.where
+        if isinstance(where, Place):
+            where = source.span_at(where) if source is not None and source.name == where.file else None
+        if where is not None and source is not None:
+            made.primary = Label(where, "indices here run over it")
+        return made
+
+
+def set_text(binders: Sequence[str], rows: Sequence[Constraint]) -> str:
+    """An index set as mathematics writes it, cut after some rows."""
+    shown = [condition_text(row) for row in rows[:SHOWN]]
+    if len(rows) > SHOWN:
+        shown.append(f"… {len(rows) - SHOWN} more")
+    return f"{{{', '.join(binders)} : {' and '.join(shown)}}}" if shown else f"{{{', '.join(binders)}}}"
+
+
+def place_in(term: Term) -> Span | Place | None:
+    """The first place in the source that a term or something below it has."""
+    return next((node.span for node in reachable([term]) if node.span is not None), None)
+
+
+def limit(term: Reduce, binders: Sequence[str], rows: Sequence[Constraint]) -> IndexSetLimit:
+    """The error for a reduction whose rows cannot be solved, by names that a person can read."""
+    own = [hint or f"z{n}" for n, hint in enumerate(term.hints)]
+    outer = sorted({n for row in rows for n in row.form.variables if n[0] in "?$"} - set(binders))
+    mapping = {n: Affine.var(s) for n, s in zip(binders, own, strict=True)}
+    mapping |= {n: Affine.var(f"s{k}") for k, n in enumerate(outer)}
+    return IndexSetLimit(own, [row.substitute(mapping) for row in rows], place_in(term))
