@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,12 +33,14 @@ def test_values_are_those_of_loops(first: int) -> None:
         assert list(found) == list(expected)
         for name, want in expected.items():
             got = LAYOUT.decode(found[name], want.shape)
-            np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12, err_msg=f"seed {seed}\n{program}")
+            limit = 1e-5 if program.narrow else 1e-12
+            np.testing.assert_allclose(got, want, rtol=limit, atol=limit, err_msg=f"seed {seed}\n{program}")
 
 
 def test_gradients_are_those_of_differences() -> None:
     for seed in range(0, 100, 5):
-        program = generate(seed)
+        # Differences need the digits of f64.
+        program = replace(generate(seed), narrow=frozenset())
         inputs = arguments(program, seed)
         rng = np.random.default_rng(seed)
         cotangents = {name: rng.uniform(-1, 1, shape) for name, shape in program.outputs.items()}
