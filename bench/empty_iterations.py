@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
+from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, operands, reachable
 from tadc.lattice.affine import box
@@ -73,10 +74,10 @@ class _Walk:
         points = [
             {
                 name: self.random.randrange(size)
-                for name, size in zip(definition.indices, definition.shape, strict=True)
+                for name, size in zip(definition.indices, shape_at(definition.shape, {}), strict=True)
             }
             for _ in range(SAMPLE)
-            if all(definition.shape)
+            if all(shape_at(definition.shape, {}))
         ]
         self.visit(definition.body, box(definition.indices, definition.shape), points)
 
@@ -127,7 +128,7 @@ class _Walk:
         below = list(reachable([body]))
         if any(isinstance(term, Reduce) for term in below):
             return
-        shapes = self.program.shapes()
+        shapes = {name: shape_at(shape, {}) for name, shape in self.program.shapes().items()}
         found: list[int] = []
         for read in below:
             if isinstance(read, Read):

@@ -75,6 +75,17 @@ class Reversed:
 Step = Division | Elimination | SmithStep | Tight | Determined | Reversed
 
 
+def loops_of(step: Step) -> tuple[str, ...]:
+    """The loop variables that a step makes."""
+    match step:
+        case SmithStep():
+            return step.loops
+        case Reversed():
+            return (step.loop,)
+        case _:
+            return ()
+
+
 @dataclass(frozen=True)
 class Trace:
     """A system as it was taken in, and how it was solved.

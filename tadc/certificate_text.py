@@ -54,10 +54,13 @@ def all_text(found: Certificates) -> str:
     if found.others:
         lines += ["", "nothing to solve:"]
     for read in found.others:
-        lines.append(f"  {found.source.name}:{read.line}:{read.column}: {read.text}: {read.reason}")
+        place = f"{found.source.name}:{read.line}:{read.column}"
+        lines += paragraph(f"{place}: {read.text}: {read.reason}", "  ")
     for read in found:
         element = _element(read.gradient, read.element)
-        lines += ["", rule(f"{found.source.name}:{read.line}:{read.column}: {read.text} into {element}")]
+        place = f"{found.source.name}:{read.line}:{read.column}"
+        first, *rest = paragraph(f"{place}: {read.text} into {element}", "   ")
+        lines += ["", *([rule(first.lstrip())] if not rest else [f"-- {first.lstrip()}", *rest])]
         lines.append(read_text(read))
     return "\n".join(lines)
 
@@ -97,7 +100,7 @@ def read_text(read: ReadCertificate) -> str:
 
 
 def _labelled(label: str, entries: Sequence[str], indent: int = 20) -> Block:
-    lines = wrapped(list(entries) or ["none"], " " * indent)
+    lines = paragraph(", ".join(entries) or "none", " " * indent)
     return [f"  {label}".ljust(indent) + lines[0].lstrip(), *lines[1:]]
 
 

@@ -17,6 +17,7 @@ from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate, renamed, untouched
+from tadc.lattice.trace import loops_of
 from tadc.lattice.verify import Check, verify
 from tadc.stages import Compilation, Options
 
@@ -241,7 +242,7 @@ def _names(gather: Gather, read: Read, proof: Certificate | None) -> dict[str, s
         names.setdefault(name, first_free(f"z{number}", set(names.values())))
     for number, name in enumerate(trace.floors.values()):
         names.setdefault(name, first_free(f"q{number}", set(names.values())))
-    others = [loop for step in trace.steps for loop in getattr(step, "loops", ())]
+    others = [loop for step in trace.steps for loop in loops_of(step)]
     for number, name in enumerate(others, len(kernel)):
         names.setdefault(name, first_free(f"z{number}", set(names.values())))
     return names

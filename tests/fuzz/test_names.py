@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.frontend.extents import shape_at
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.lexer import RESERVED, tokenize
 from tadc.frontend.source import Source
@@ -34,7 +35,8 @@ def assert_same_derivatives(one: str, other: str, order: int, seed: int) -> None
             f, g = tadc.vjp(f), tadc.vjp(g)
         # The cotangents are the last arguments.
         for argument in f.program.arguments[len(arrays) :]:
-            arrays.append(rng.uniform(0.1, 1, argument.shape).astype(argument.type.replace("f", "float")))
+            values = rng.uniform(0.1, 1, shape_at(argument.shape, {}))
+            arrays.append(values.astype(argument.type.replace("f", "float")))
         if any(a.type == "f32" for a in f.program.arguments):
             tolerance = 1e-3
         else:

@@ -28,6 +28,7 @@ print(f"the input at hand is in {file}", flush=True)
 kinds = given.kind or list(KINDS)
 end = time.monotonic() + given.seconds
 failed = tried = 0
+seed = given.first
 for seed in itertools.count(given.first):
     for kind in kinds:
         faulthandler.dump_traceback_later(60, exit=True)

@@ -122,7 +122,12 @@ def test_memory_is_asked_for_before_a_call() -> None:
 
 def test_specialising_checks_what_is_given() -> None:
     f = tadc.function(WINDOW)
-    for sizes, code in (({"Q": 1}, "TAD0209"), ({"N": 1.5}, "TAD0508"), ({"N": 4, "M": 5}, "TAD0302")):
+    given: list[tuple[dict[str, Any], str]] = [
+        ({"Q": 1}, "TAD0209"),
+        ({"N": 1.5}, "TAD0508"),
+        ({"N": 4, "M": 5}, "TAD0302"),
+    ]
+    for sizes, code in given:
         with pytest.raises(tadc.CompileError) as found:
             tadc.compile(f, sizes=sizes)
         assert [d.code for d in found.value.diagnostics] == [code]
