@@ -2,6 +2,7 @@
 
 `python -m bench compile`: how long compiling takes.
 `python -m bench empty`: inner loops without an iteration.
+`python -m bench sizes`: what compiling for given sizes gains.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ def main(words: list[str]) -> None:
     """Run the benchmark that the words name."""
     if words == ["compile"]:
         from bench.compile_time import main as run
+    elif words == ["sizes"]:
+        from bench.specialised import main as run
     elif words == ["empty"]:
         from bench.empty_iterations import main as run
     elif not words:
         from bench.run_time import main as run
     else:
-        sys.exit("usage: python -m bench [compile | empty]")
+        sys.exit("usage: python -m bench [compile | empty | sizes]")
     run()
 
 

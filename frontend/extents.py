@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tadc.frontend.print_index import form_text
 from tadc.lattice.affine import Affine, Constraint
 
 Extent = int | Affine
@@ -53,9 +54,14 @@ def substituted(shape: Sequence[Extent], values: Mapping[str, Affine]) -> Shape:
     return tuple(size if isinstance(size, int) else extent(size.substitute(values)) for size in shape)
 
 
+def extent_text(size: Extent) -> str:
+    """An extent as a program writes it."""
+    return str(size) if isinstance(size, int) else form_text(size)
+
+
 def shape_text(shape: Iterable[Extent]) -> str:
     """`3, N + 2`."""
-    return ", ".join(str(size) for size in shape)
+    return ", ".join(map(extent_text, shape))
 
 
 @dataclass(frozen=True)
@@ -113,4 +119,4 @@ def _comparison(form: Affine, relation: str) -> str:
         left, right = left - right.constant, right - right.constant
     if not left.terms:
         left, right, relation = right, left, {">=": "<="}.get(relation, relation)
-    return f"{left} {relation} {right}"
+    return f"{form_text(left)} {relation} {form_text(right)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.diagnostics import CompileError
-from tadc.frontend.extents import Extent
+from tadc.frontend.extents import extent_text, shape_text
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
@@ -101,17 +101,13 @@ def term_text(
 
 
 def _shape(tensor: Argument | Definition) -> str:
-    return f"[{', '.join(map(_extent, tensor.shape))}]" if tensor.shape else ""
-
-
-def _extent(size: Extent) -> str:
-    return str(size) if isinstance(size, int) else form_text(size)
+    return f"[{shape_text(tensor.shape)}]" if tensor.shape else ""
 
 
 def _head(definition: Definition) -> str:
     specs = list(definition.indices)
     if not definition.is_output:
-        specs = [f"{name}: {_extent(size)}" for name, size in zip(specs, definition.shape, strict=True)]
+        specs = [f"{name}: {extent_text(size)}" for name, size in zip(specs, definition.shape, strict=True)]
     let = "" if definition.is_output else "let "
     is_natural = definition.is_output or definition.type == natural_type(definition.body)
     stated = "" if is_natural else f": {definition.type}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tadc.frontend import syntax
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.extents import Extent
+from tadc.frontend.extents import Extent, extent_text
 from tadc.frontend.report import Rejected, error
 from tadc.frontend.scope import Names, Tensor
 from tadc.frontend.source import Span
@@ -141,4 +141,4 @@ def _disagreement(
 
 def interval_text(size: Extent) -> str:
     """The values of an index of this size."""
-    return f"0..{size - 1}" if size else "no values"
+    return f"0..{extent_text(size - 1)}" if size else "no values"

@@ -76,8 +76,11 @@ def _pictures(found: Certificates) -> tuple[list[Picture], list[str]]:
             reasons.append(f"{read.text} (line {read.line}): {reason}")
     if not made:
         notes = reasons or ["no read carries a cotangent"]
-        message, help = "there is nothing to draw", "draw a smaller program, or choose the reads with --wrt"
-        raise CompileError([Diagnostic("TAD0803", message, notes=notes, helps=[help], source=found.source)])
+        helps = ["draw a smaller program, or choose the reads with --wrt"]
+        if any("depends on" in reason for reason in reasons):
+            helps.insert(0, "give the sizes values: `--size N=8`")
+        message = "there is nothing to draw"
+        raise CompileError([Diagnostic("TAD0803", message, notes=notes, helps=helps, source=found.source)])
     if len(made) > MOST:
         count = len(made) - MOST
         reasons.append(f"{count} more read{'s' if count > 1 else ''}: choose by --wrt")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.certificate_layout import (
+    WIDTH,
     Block,
     beside,
     conditions,
@@ -100,7 +101,9 @@ def read_text(read: ReadCertificate) -> str:
 
 
 def _labelled(label: str, entries: Sequence[str], indent: int = 20) -> Block:
-    lines = paragraph(", ".join(entries) or "none", " " * indent)
+    wide = any(indent + len(entry) >= WIDTH for entry in entries)
+    margin = " " * indent
+    lines = paragraph(", ".join(entries), margin) if wide else wrapped(list(entries) or ["none"], margin)
     return [f"  {label}".ljust(indent) + lines[0].lstrip(), *lines[1:]]
 
 

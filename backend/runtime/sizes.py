@@ -14,7 +14,7 @@ from typing import Any
 
 from tadc.backend.runtime.arrays import Parameter, declared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import SIZE_LIMIT, SizeSource, required_text, size_sources, symbols_in
+from tadc.frontend.extents import SIZE_LIMIT, SizeSource, extent_text, required_text, size_sources, symbols_in
 from tadc.frontend.terms import Domain
 
 Sizes = dict[str, int]
@@ -90,7 +90,7 @@ class SizeSymbols:
         parameter = self.inputs[source.argument]
         if left or value < 0:
             place, extent = _where(parameter, source.dimension), parameter.shape[source.dimension]
-            message = f"{place} has {length} elements, which `{extent}` cannot be"
+            message = f"{place} has {length} elements, which `{extent_text(extent)}` cannot be"
             values = _text({n: sizes[n] for n in source.rest.variables})
             notes = [f"with {values}"] if values else []
             problems.append(Diagnostic("TAD0503", message, notes=[*notes, declared(parameter)]))
