@@ -73,7 +73,7 @@ DIFFERENTIATED = {
     "nested sums": (f"{HEAD}f = {''.join(f'sum{{{k}: 2}} (' for k in indices(50))}y{')' * 50}", ""),
     "a sum of many indices": (
         f"x: f64[51]\nf = sum{{{', '.join(f'{k}: 2' for k in indices(50))}}} (x[{' + '.join(indices(50))}])",
-        "",
+        "TAD0315",
     ),
     "a tensor of many dimensions": (
         f"x: f64[{', '.join(['2'] * 40 + ['1'] * 40)}]\n"
