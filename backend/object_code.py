@@ -14,7 +14,7 @@ LLVM_LOCK = threading.RLock()
 
 #: Texts beyond this many characters are compiled without unrolling, which makes most of their machine
 #: code and takes half of the time; kernels of single formulas stay below.
-LARGE = 48_000
+LARGE = 28_000
 
 #: Beyond this many, `sin` and `cos` are called and not inlined, and loops are not copied for each side of a
 #: branch: again half of the time.

@@ -27,7 +27,7 @@ MOST_TERMS = 32
 MOST_COPIES = 24
 """The most copies of a body, over all of its indices."""
 
-MOST_OPERATIONS = 600
+MOST_OPERATIONS = 300
 """The most operations of all copies of a body."""
 
 
