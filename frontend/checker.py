@@ -20,6 +20,7 @@ from tadc.frontend.reads import Setting
 from tadc.frontend.report import Enough, Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Size, Tensor
 from tadc.frontend.size_conditions import negative_sizes, size_facts, without_repeats
+from tadc.frontend.size_values import size_values
 from tadc.frontend.sizes import Sizes, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
 from tadc.frontend.terms import Domain, Terms, natural_type
@@ -39,20 +40,24 @@ def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None
     """Check a program and give it types and ranges; `sizes` are values for size symbols.
 
     Raises CompileError with every error that was found, in the order of the text, at most
-    `report.LIMIT`; where there is none, SizesNeeded if the program can be read only with values for
-    some symbols.
+    `report.LIMIT`, or with what is no size (TAD0508); where there is none, SizesNeeded if the program
+    can be read only with values for some symbols.
     """
+    problems: list[Diagnostic] = []
+    given = size_values(sizes or {}, problems)
+    if problems:
+        raise CompileError(problems)
     reporter = Reporter(source)
     checker = program = None
     with deep_recursion(), suppress(Enough):
-        checker = _Checker(module, reporter, sizes or {})
+        checker = _Checker(module, reporter, given)
         program = checker.program()
     reporter.finish()
     assert checker
     assert program
     if checker.names.coefficients:
         raise SizesNeeded(checker.names.coefficients)
-    if unknown := [name for name in sizes or () if name not in checker.sizes.used]:
+    if unknown := [name for name in given if name not in checker.sizes.used]:
         raise CompileError([unknown_size(name, program) for name in unknown])
     program.given = tuple(checker.sizes.used.items())
     program.source = source

@@ -115,8 +115,9 @@ def _comparison(form: Affine, relation: str) -> str:
     """`form relation 0` with positive terms on both sides."""
     left = Affine(tuple((a, k) for a, k in form.terms if k > 0), 0)
     right = left - form
-    if right.constant < 0 and left.terms:
-        left, right = left - right.constant, right - right.constant
     if not left.terms:
         left, right, relation = right, left, {">=": "<="}.get(relation, relation)
+        left, right = left - left.constant, right - left.constant
+    elif right.constant < 0:
+        left, right = left - right.constant, right - right.constant
     return f"{form_text(left)} {relation} {form_text(right)}"

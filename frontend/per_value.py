@@ -6,35 +6,39 @@ such a program is checked, differentiated and compiled for values of these symbo
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from tadc.frontend import syntax
 from tadc.frontend.checker import SizesNeeded, check
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic, Label
+from tadc.frontend.extents import SIZE_LIMIT, Shape, extent, size_sources
 from tadc.frontend.parser import parse
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
+from tadc.frontend.size_values import SizeValues, size_values, values_text
 from tadc.frontend.source import Source, Span
+from tadc.frontend.tree import walk
+from tadc.lattice.affine import Affine
 
-#: Values at which a program is looked at before any call, the first that has a meaning.
-_EXAMPLES = (4, 3, 8, 16, 2, 1, 64, 0)
+#: So many symbols get values of their own in an example.
+_SYMBOLS = 8
 
 
 @dataclass(frozen=True)
 class PerValue:
     """A program without a meaning until `symbols` have values.
 
-    `places` is where each of them multiplies or divides; `told_by` the argument and the dimension
-    that is the symbol alone; `example` the program at `example_values`.
+    `places` is where each of them multiplies or divides; `shapes` are those of arguments and outputs,
+    extents that need a value left out; `example` is the program at `example_values`.
     """
 
     source: Source
     tree: syntax.Module
     places: Mapping[str, Span]
-    told_by: Mapping[str, tuple[str, int]]
+    shapes: Mapping[str, Shape]
     example: Program
     example_values: Mapping[str, int]
 
@@ -47,25 +51,23 @@ class PerValue:
         """The program for these values. Raises CompileError where it has no meaning there."""
         return check(self.tree, self.source, values)
 
-    def values(self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Any]) -> dict[str, int]:
-        """The values of the symbols at a call, from the shapes of arrays by name or given by name.
+    def values(self, shapes: Mapping[str, tuple[int, ...]], given: Mapping[str, Any]) -> SizeValues:
+        """The values of the symbols at a call, given by name or told by the shapes of tensors by name.
 
         Raises ArgumentError: TAD0501 for one that is missing, TAD0508 for what is no size.
         """
-        values: dict[str, int] = {}
         problems: list[Diagnostic] = []
+        values = size_values({n: given[n] for n in self.symbols if n in given}, problems)
+        known = [n for n, shape in self.shapes.items() if len(shapes.get(n, ())) == len(shape)]
+        told = dict(values)
+        for source in size_sources([self.shapes[n] for n in known]):
+            length = shapes[known[source.argument]][source.dimension]
+            if source.symbol not in told and source.rest.variables <= told.keys():
+                told[source.symbol] = (length - source.rest.evaluate(told)) // source.factor
         for name in self.symbols:
-            argument, dimension = self.told_by.get(name, ("", 0))
-            shape = shapes.get(argument, ())
-            if name in given:
-                try:
-                    values[name] = operator.index(given[name])
-                except TypeError:
-                    message = f"size `{name}` must be an integer, not {type(given[name]).__name__}"
-                    problems.append(Diagnostic("TAD0508", message))
-            elif dimension < len(shape):
-                values[name] = shape[dimension]
-            else:
+            if name in told:
+                values[name] = told[name]
+            elif name not in given:
                 helps = [f"pass it by name: `{name}=…`"]
                 problems.append(Diagnostic("TAD0501", f"size `{name}` is missing", helps=helps))
         if problems:
@@ -111,35 +113,70 @@ def _per_value(
     tree: syntax.Module, source: Source, sizes: Mapping[str, int], places: dict[str, Span]
 ) -> PerValue:
     first: CompileError | None = None
-    for value in _EXAMPLES:
-        while True:
-            values = {**dict.fromkeys(places, value), **sizes}
-            try:
-                example = check(tree, source, values)
-            except SizesNeeded as needed:
-                places |= needed.symbols
-                continue
-            except CompileError as error:
-                first = first or _with_values(error, values)
-                break
-            return PerValue(source, tree, places, _told_by(tree, example, places), example, values)
+    tried = _examples(tree)
+    while tried:
+        values = {**dict(zip(places, tried[0], strict=False)), **sizes}
+        try:
+            example = check(tree, source, values)
+        except SizesNeeded as needed:
+            places |= needed.symbols
+        except CompileError as error:
+            first = first or _with_values(error, values)
+            tried = tried[1:]
+        else:
+            return PerValue(source, tree, places, _shapes(tree), example, values)
     assert first
     raise first
 
 
+def _examples(tree: syntax.Module) -> list[tuple[int, ...]]:
+    """Values for symbols in order, to look at a program with: alike, falling, rising, near its literals."""
+    literals = {
+        n.value for _, _, n in walk(tree) if isinstance(n, syntax.Number) and isinstance(n.value, int)
+    }
+    near = sorted({m for n in literals if n < SIZE_LIMIT // 4 for m in (n, n + 1, 2 * n + 2)}, reverse=True)
+    alike = [(value,) * _SYMBOLS for value in (4, 3, 8, 16, 2, 1, 64, *near[:8], 0)]
+    rising = [tuple(first + step * n for n in range(_SYMBOLS)) for first, step in ((2, 3), (4, 8), (1, 1))]
+    return [*alike, *(r[:k][::-1] + r[k:] for r in rising for k in (2, 3, _SYMBOLS)), *rising]
+
+
 def _with_values(error: CompileError, values: Mapping[str, int]) -> CompileError:
-    text = ", ".join(f"{name} = {value}" for name, value in values.items())
     for diagnostic in error.diagnostics:
-        diagnostic.notes.append(f"the sizes are {text}")
+        diagnostic.notes.append(
+            f"the sizes are {values_text(values)}, and other values that were tried fail too"
+        )
+        diagnostic.helps.append("give sizes for which it has a meaning: `--size`, in Python `sizes=`")
     return CompileError(error.diagnostics)
 
 
-def _told_by(tree: syntax.Module, example: Program, places: Mapping[str, Span]) -> dict[str, tuple[str, int]]:
-    arguments = {a.name for a in example.arguments}
-    found: dict[str, tuple[str, int]] = {}
+def _shapes(tree: syntax.Module) -> dict[str, Shape]:
+    """The shapes that declarations and the ranges of outputs state; what is no name or number is unknown."""
+    found: dict[str, Shape] = {}
     for statement in tree.statements:
-        if isinstance(statement, syntax.Declare) and statement.name in arguments:
-            for dimension, size in enumerate(statement.shape):
-                if isinstance(size, syntax.Name) and size.id in places:
-                    found.setdefault(size.id, (statement.name, dimension))
+        match statement:
+            case syntax.Declare():
+                sizes: list[syntax.Expr | None] = list(statement.shape)
+            case syntax.Define():
+                sizes = [spec.size for spec in statement.indices]
+            case _:
+                continue
+        unknown = (Affine.var(f"?{n}") for n in count())
+        found.setdefault(statement.name, tuple(extent(_stated(size, next(unknown))) for size in sizes))
     return found
+
+
+def _stated(size: syntax.Expr | None, otherwise: Affine) -> Affine:
+    match size:
+        case syntax.Name(id=name):
+            return Affine.var(name)
+        case syntax.Number(value=int(value)):
+            return Affine.const(value)
+        case syntax.Binary(operator="+" | "-" | "*" as operator):
+            lhs, rhs = _stated(size.lhs, otherwise), _stated(size.rhs, otherwise)
+            if operator != "*":
+                return lhs + rhs if operator == "+" else lhs - rhs
+            if lhs.is_constant or rhs.is_constant:
+                return rhs * lhs.constant if lhs.is_constant else lhs * rhs.constant
+            return otherwise
+        case _:
+            return otherwise

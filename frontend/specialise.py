@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tadc.frontend.checker import check
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.extents import SIZE_LIMIT, substituted
+from tadc.frontend.extents import substituted
 from tadc.frontend.parser import parse
 from tadc.frontend.program import Program
+from tadc.frontend.size_values import refused, size_values
 from tadc.frontend.sizes import unknown_size
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
@@ -25,18 +25,21 @@ def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
     """
     if not sizes:
         return program
-    values = size_values(sizes, program)
+    known = {name: value for name, value in sizes.items() if name in program.sizes}
+    problems = [unknown_size(name, program) for name in sizes if name not in known]
+    values = size_values(known, problems)
+    if problems:
+        raise CompileError(problems)
     forms = {name: Affine.const(value) for name, value in values.items()}
     given = {**dict(program.given), **values}
     excluded: list[Domain] = []
     for rows in program.excluded:
         left = [row.substitute(forms) for row in rows]
         if all(row.form.is_constant and row.holds({}) for row in left):
-            problems = problems_at(replace(program, given=()), given)
-            if problems is None:
-                problems = [Diagnostic("TAD0507", "the program has no meaning at these sizes")]
-            if problems:
-                raise CompileError(problems)
+            # A set may hold sizes that do no harm: what counts is a second, exact look.
+            wrong = problems_at(replace(program, given=()), given)
+            if wrong != []:
+                raise CompileError(refused(wrong, given, rows))
         elif not any(row.form.is_constant and not row.holds({}) for row in left):
             excluded.append(tuple(row for row in left if not row.form.is_constant))
     terms = program.terms
@@ -51,28 +54,6 @@ def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
         excluded=tuple(excluded),
         given=tuple(given.items()),
     )
-
-
-def size_values(sizes: Mapping[str, Any], program: Program) -> dict[str, int]:
-    """The values as integers. Raises CompileError as `specialised` does."""
-    problems: list[Diagnostic] = []
-    values: dict[str, int] = {}
-    for name, value in sizes.items():
-        if name not in program.sizes:
-            problems.append(unknown_size(name, program))
-            continue
-        try:
-            values[name] = operator.index(value)
-        except TypeError:
-            message = f"size `{name}` must be an integer, not {type(value).__name__}"
-            problems.append(Diagnostic("TAD0508", message))
-            continue
-        if not 0 <= values[name] < SIZE_LIMIT:
-            message = f"size `{name}` cannot be {values[name]}"
-            problems.append(Diagnostic("TAD0508", message, notes=["a size is in 0..2**40 - 1"]))
-    if problems:
-        raise CompileError(problems)
-    return values
 
 
 def problems_at(program: Program, sizes: Mapping[str, int]) -> list[Diagnostic] | None:

@@ -69,16 +69,19 @@ def _pictures(found: Certificates) -> tuple[list[Picture], list[str]]:
     """The reads that are drawn, and why the others are not."""
     made: list[Picture] = []
     reasons: list[str] = []
+    sizes: dict[str, int] = {}
     for read in found:
         try:
             made.append(picture(read))
         except NotDrawn as reason:
             reasons.append(f"{read.text} (line {read.line}): {reason}")
+            sizes |= dict.fromkeys(reason.sizes, 8)
     if not made:
         notes = reasons or ["no read carries a cotangent"]
         helps = ["draw a smaller program, or choose the reads with --wrt"]
-        if any("depends on" in reason for reason in reasons):
-            helps.insert(0, "give the sizes values: `--size N=8`")
+        if sizes:
+            values = ",".join(f"{name}={value}" for name, value in sizes.items())
+            helps.insert(0, f"give the sizes values, for example `--size {values}`")
         message = "there is nothing to draw"
         raise CompileError([Diagnostic("TAD0803", message, notes=notes, helps=helps, source=found.source)])
     if len(made) > MOST:

@@ -26,7 +26,11 @@ Point = tuple[int, ...]
 
 
 class NotDrawn(Exception):
-    """Why a read has no picture, in words."""
+    """Why a read has no picture, in words; `sizes` are symbols that lack a value."""
+
+    def __init__(self, reason: str, sizes: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.sizes = sizes
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def picture(read: ReadCertificate) -> Picture:
     variables = {name for row in (*read.scope, *read.facts) for name in row.form.variables}
     sizes = sorted(variables - {*read.indices, *read.element})
     if sizes:
-        raise NotDrawn(f"its domain depends on {', '.join(sizes)}")
+        raise NotDrawn(f"its domain depends on {', '.join(sizes)}", tuple(sizes))
     made = Picture(read, read.proof)
     try:
         if len(read.indices) <= 3 and len(made.domain) > LIMIT:

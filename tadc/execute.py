@@ -82,7 +82,9 @@ def load_kernel(state: Compilation, program: Program) -> Kernel:
         Parameter(f"temporary {n}", type, substituted(shape, names))
         for n, (type, shape) in enumerate(state.temporaries)
     ]
-    sizes = SizeSymbols(program.sizes, inputs, program.excluded, partial(problems_at, program))
+    sizes = SizeSymbols(
+        program.sizes, inputs, program.excluded, partial(problems_at, program), dict(program.given)
+    )
     return Kernel(library[state.symbol], state.symbol, inputs, outputs, temporaries, library, sizes)
 
 

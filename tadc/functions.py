@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.derive import derive, resolve_wrt
-from tadc.frontend.diagnostics import CompileWarning
+from tadc.frontend.diagnostics import CompileError, CompileWarning, Diagnostic
 from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.printer import print_program
+from tadc.frontend.size_values import size_values
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
 from tadc.zero_gradients import zero_gradients
@@ -108,9 +109,10 @@ class Function:
         if self.per_value is not None:
             arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
             shapes = {name: _shape(value) for name, value in arrays.items()}
+            # The cotangent of an output has its shape.
+            shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
             sizes = self.per_value.values(shapes, kwargs)
-            rest = {name: value for name, value in kwargs.items() if name not in sizes}
-            return self.at(sizes)(*args, out=out, **rest)
+            return self.at(sizes)(*args, out=out, **kwargs)
         return self.compiled()(*args, out=out, **kwargs)
 
     def at(self, sizes: Mapping[str, int]) -> Function:
@@ -119,22 +121,30 @@ class Function:
         Of a function that is compiled for each value of some symbols, these must be among them;
         what was made before is kept. Raises CompileError as `compile`.
         """
+        if not isinstance(sizes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"sizes are a mapping of names to integers, not {type(sizes).__name__}")
         if self.per_value is None:
             if not sizes:
                 return self
             return Function(specialised(self.program, sizes), self.origin and self.origin.at(sizes))
         if not set(self.per_value.symbols) <= sizes.keys():
             raise self.per_value.needs_values()
-        key = tuple(sizes.items())
-        if key not in self._at:
-            if self.origin is None:
-                made = Function(self.per_value.at(sizes))
-            else:
-                made = _derived(self.origin.base.at(sizes), self.origin.mode, self.origin.wrt)
-            while len(self._at) >= _KEPT:
-                self._at.pop(next(iter(self._at)), None)
-            self._at[key] = made
-        return self._at[key]
+        problems: list[Diagnostic] = []
+        values = size_values(dict(sorted(sizes.items())), problems)
+        if problems:
+            raise CompileError(problems)
+        key = tuple(values.items())
+        with self._lock:
+            made = self._at.get(key)
+            if made is None:
+                if self.origin is None:
+                    made = Function(self.per_value.at(values))
+                else:
+                    made = _derived(self.origin.base.at(values), self.origin.mode, self.origin.wrt)
+                while len(self._at) >= _KEPT:
+                    self._at.pop(next(iter(self._at)))
+                self._at[key] = made
+        return made
 
     def compiled(self) -> Compiled:
         """The kernel for this machine, compiled at the first use."""
@@ -201,11 +211,14 @@ def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = 
     return f.lower(target, sizes).compile()
 
 
-def function(source: str, name: str = "<string>") -> Function:
-    """Parse and check a program; raises CompileError with all its errors."""
+def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
+    """Parse and check a program, for values of size symbols if `sizes` gives some.
+
+    Raises CompileError with all its errors.
+    """
     if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a program is a string, not {type(source).__name__}")
-    found = read_program(Source(source, name))
+    found = read_program(Source(source, name), sizes)
     if isinstance(found, PerValue):
         return Function(found.example, per_value=found)
     return Function(found)
@@ -215,7 +228,8 @@ def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None) -> Func
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
     derived = _derived(f, mode, resolve_wrt(f.program, wrt))
-    for found in zero_gradients(f.program, derived.program):
+    # For other values of its sizes the derivative may be another.
+    for found in zero_gradients(f.program, derived.program) if f.per_value is None else ():
         warnings.warn(CompileWarning(found), stacklevel=3)  # at the caller of `vjp`, `grad`, …
     return derived
 

@@ -12,6 +12,7 @@ from tadc.files import Sink
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source
+from tadc.frontend.specialise import specialised
 from tadc.pipeline import printing_after_all, run_passes
 from tadc.stages import Compilation, Options, show_module
 from tadc.warn import warn_of_zero_gradients
@@ -89,6 +90,8 @@ def lower_ir(
     """Parse, run what is asked, write."""
     module = read_module(source)
     if arguments.sizes:
+        for program in programs_of(module, source):
+            specialised(program, dict(arguments.sizes))  # for its errors, which a pass cannot hand on whole
         values = ",".join(f"{name}={value}" for name, value in arguments.sizes)
         run_passes(module, f"tad-specialise{{sizes={values}}}", source)
     state = Compilation(options, source, module=module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import signal
 import sys
 import time
@@ -19,7 +20,6 @@ from tadc.derive import read_back
 from tadc.driver import compile_until
 from tadc.execute import compile_program, evaluate
 from tadc.files import Sink, file_error
-from tadc.frontend.program import Program
 from tadc.frontend.suggest import did_you_mean
 from tadc.stages import Compilation
 from tadc.warn import warn_of_zero_gradients
@@ -36,7 +36,7 @@ def run(arguments: Arguments, state: Compilation) -> int:
         program = derived
     if arguments.output and arguments.output != "-":
         _writable(arguments.output, len(program.outputs))
-    arrays = read_arrays(arguments.run or [], program)
+    arrays = read_arrays(arguments.run or [])
     begin = time.perf_counter()
     compiled = compile_program(program, state.options.target, arguments.opt_level)
     ready = time.perf_counter()
@@ -76,12 +76,8 @@ def _writable(name: str, outputs: int) -> None:
         raise file_error(f"no folder `{Path(name).parent}`")
 
 
-def read_arrays(given: list[str], program: Program | None = None) -> dict[str, Any]:
-    """Read `name=file.npy`, `name=file.npz`, `name=file.npz:entry` and `name=3.5`.
-
-    Values of sizes that the program was compiled for already are left out.
-    """
-    known = dict(program.given) if program else {}
+def read_arrays(given: list[str]) -> dict[str, Any]:
+    """Read `name=file.npy`, `name=file.npz`, `name=file.npz:entry` and `name=3.5`."""
     arrays: dict[str, Any] = {}
     for item in given:
         name, equals, where = item.partition("=")
@@ -91,20 +87,14 @@ def read_arrays(given: list[str], program: Program | None = None) -> dict[str, A
             raise file_error(f"`{name}` is given twice")
         number = _number(where)
         arrays[name] = _load(name, where) if number is None else number
-    return {
-        name: value for name, value in arrays.items() if name not in known or not _is_size(value, known[name])
-    }
+    return arrays
 
 
 def _number(text: str) -> int | float | None:
     try:
-        return int(text) if text.isdecimal() else float(text)
+        return int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else float(text)
     except ValueError:
         return None
-
-
-def _is_size(value: Any, size: int) -> bool:
-    return isinstance(value, int) and value == size
 
 
 def _load(name: str, where: str) -> Any:

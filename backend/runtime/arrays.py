@@ -66,18 +66,22 @@ class Parameter:
 
 
 def bind(
-    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+    parameters: Sequence[Parameter],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    sizes: Sequence[str] = (),
 ) -> list[Array]:
     """One contiguous, aligned array of the right type for each parameter, in order.
 
     Arguments come by position or by name. What fits is passed as it is; another layout or a type that
-    converts without loss is copied. Python numbers and lists convert to f32 as well.
+    converts without loss is copied. Python numbers and lists convert to f32 as well. `sizes` are names that
+    a call may give besides.
 
     Raises:
         ArgumentError: TAD0501 to TAD0504, all that is wrong.
     """
     if kwargs or len(args) != len(parameters):
-        args = _arrange(parameters, args, kwargs or {})
+        args = _arrange(parameters, args, kwargs or {}, sizes)
     arrays: list[Array] = []
     problems: list[Diagnostic] = []
     for parameter, value in zip(parameters, args, strict=True):
@@ -96,7 +100,9 @@ def bind(
     return arrays
 
 
-def _arrange(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+def _arrange(
+    parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Sequence[str]
+) -> list[Any]:
     """The values in the order of the parameters. What is given is also checked before this raises."""
     names = [p.name for p in parameters]
     values: dict[str, Any] = dict(zip(names, args, strict=False))
@@ -105,7 +111,7 @@ def _arrange(parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mappi
         problems.append(_too_many(parameters, len(args)))
     for name, value in kwargs.items():
         if name not in names:
-            problems.append(_unknown(parameters, name))
+            problems.append(_unknown(parameters, name, sizes))
         elif name in values:
             problems.append(_twice(name, names.index(name)))
         else:
@@ -233,12 +239,15 @@ def _missing(parameters: Sequence[Parameter], parameter: Parameter) -> Diagnosti
     )
 
 
-def _unknown(parameters: Sequence[Parameter], name: str) -> Diagnostic:
+def _unknown(parameters: Sequence[Parameter], name: str, sizes: Sequence[str]) -> Diagnostic:
+    notes = [_signature(parameters)]
+    if sizes:
+        notes.append(f"its sizes are {', '.join(f'`{size}`' for size in sizes)}")
     return Diagnostic(
         "TAD0502",
         f"there is no argument `{name}`",
-        notes=[_signature(parameters)],
-        helps=did_you_mean(name, [p.name for p in parameters]),
+        notes=notes,
+        helps=did_you_mean(name, [*(p.name for p in parameters), *sizes]),
     )
 
 

@@ -12,6 +12,8 @@ from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs, share_memory
 from tadc.backend.runtime.sizes import SizeSymbols
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.size_values import size_values
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
@@ -75,7 +77,7 @@ class Kernel:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.temporaries = tuple(temporaries)
-        self.sizes = sizes if sizes and sizes.names else None
+        self.sizes = sizes if sizes and (sizes.names or sizes.fixed) else None
         self._keepalive = keepalive
         pointers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
         count = len(self.sizes.names) if self.sizes else 0
@@ -109,21 +111,28 @@ class Kernel:
     def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:
         """The inputs, and the plan for the sizes that they tell."""
         assert self.sizes is not None
-        given = {name: value for name, value in kwargs.items() if name in self.sizes.names}
+        known = (*self.sizes.names, *self.sizes.fixed)
+        given = {name: value for name, value in kwargs.items() if name in known}
         arrays = {name: value for name, value in kwargs.items() if name not in given}
-        inputs = bind(self.inputs, args, arrays)
-        shapes = tuple(a.shape for a in inputs)
-        key = (shapes, *given.items())
+        wrong: list[Diagnostic] = []
+        sizes = size_values(given, wrong)
+        wrong += self.sizes.missing(given)
         try:
-            plan = self._plans.get(key)
-        except TypeError:  # no size, as `values` will say
-            plan = None
+            inputs = bind(self.inputs, args, arrays, known)
+        except ArgumentError as error:
+            raise ArgumentError([*error.diagnostics, *wrong]) from None
+        if wrong:
+            raise ArgumentError(wrong)
+        shapes = tuple(a.shape for a in inputs)
+        key = (shapes, *sizes.items())
+        plan = self._plans.get(key)
         if plan is None:
-            values = self.sizes.values(shapes, given)
+            values = self.sizes.values(shapes, sizes)
             outputs = [p.at(values) for p in self.outputs]
             plan = _Plan(outputs, [p.at(values) for p in self.temporaries], tuple(values.values()))
-            if len(self._plans) < _PLANS:
-                self._plans[key] = plan
+            if len(self._plans) >= _PLANS:
+                self._plans = {}
+            self._plans[key] = plan
         return inputs, plan
 
     def _run_into(self, plan: _Plan, inputs: list[Array], given: list[Array | None]) -> list[Array]:

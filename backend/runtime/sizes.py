@@ -8,16 +8,15 @@ TAD0508  what is no size
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tadc.backend.runtime.arrays import Parameter, declared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
-from tadc.frontend.extents import SIZE_LIMIT, SizeSource, extent_text, required_text, size_sources, symbols_in
+from tadc.frontend.extents import SizeSource, extent_text, size_sources, symbols_in
+from tadc.frontend.size_values import SizeValues, refused, values_text
 from tadc.frontend.terms import Domain
 
-Sizes = dict[str, int]
 #: What is wrong with the program at sizes that may be excluded; None where that cannot be told.
 Recheck = Callable[[Mapping[str, int]], list[Diagnostic] | None]
 
@@ -31,8 +30,11 @@ class SizeSymbols:
         inputs: Sequence[Parameter],
         excluded: Sequence[Domain] = (),
         recheck: Recheck | None = None,
+        fixed: Mapping[str, int] | None = None,
     ) -> None:
+        """`fixed` are the sizes that the kernel is compiled for."""
         self.names = tuple(names)
+        self.fixed = dict(fixed or {})
         self.inputs = tuple(inputs)
         self.excluded = tuple(excluded)
         self.recheck = recheck
@@ -40,45 +42,34 @@ class SizeSymbols:
         told = {source.symbol for source in self.sources}
         self.untold = tuple(name for name in self.names if name not in told)
 
-    def values(self, shapes: Sequence[tuple[int, ...]], given: Mapping[str, Any]) -> Sizes:
+    def missing(self, given: Mapping[str, Any]) -> list[Diagnostic]:
+        """Errors for sizes that no array tells and that are not given by name."""
+        return [_missing(name) for name in self.untold if name not in given]
+
+    def values(self, shapes: Sequence[tuple[int, ...]], given: Mapping[str, int]) -> SizeValues:
         """The value of every symbol where the inputs have these shapes and `given` is given by name.
 
         Raises:
             ArgumentError: all that is wrong.
         """
-        problems: list[Diagnostic] = []
-        sizes = self._given(given, problems)
+        problems = [self._again(name, value) for name, value in given.items() if self._is_other(name, value)]
+        sizes = {name: value for name, value in given.items() if name in self.names}
         told: dict[str, SizeSource] = {}
         for source in self.sources:
             self._tell(source, shapes, sizes, told, problems)
         if not problems:
             problems = self._disagreements(shapes, sizes, told)
-        problems += [_missing(name) for name in self.untold if name not in given]
         if problems:
             raise ArgumentError(problems)
         ordered = {name: sizes[name] for name in self.names}
         self._check(ordered)
         return ordered
 
-    def _given(self, given: Mapping[str, Any], problems: list[Diagnostic]) -> Sizes:
-        sizes: Sizes = {}
-        for name, value in given.items():
-            try:
-                sizes[name] = operator.index(value)
-            except TypeError:
-                message = f"size `{name}` must be an integer, not {type(value).__name__}"
-                problems.append(Diagnostic("TAD0508", message))
-                continue
-            if not 0 <= sizes[name] < SIZE_LIMIT:
-                message = f"size `{name}` cannot be {sizes[name]}"
-                problems.append(Diagnostic("TAD0508", message, notes=["a size is in 0..2**40 - 1"]))
-        return sizes
-
     def _tell(
         self,
         source: SizeSource,
         shapes: Sequence[tuple[int, ...]],
-        sizes: Sizes,
+        sizes: SizeValues,
         told: dict[str, SizeSource],
         problems: list[Diagnostic],
     ) -> None:
@@ -91,7 +82,7 @@ class SizeSymbols:
         if left or value < 0:
             place, extent = _where(parameter, source.dimension), parameter.shape[source.dimension]
             message = f"{place} has {length} elements, which `{extent_text(extent)}` cannot be"
-            values = _text({n: sizes[n] for n in source.rest.variables})
+            values = values_text({n: sizes[n] for n in source.rest.variables})
             notes = [f"with {values}"] if values else []
             problems.append(Diagnostic("TAD0503", message, notes=[*notes, declared(parameter)]))
             return
@@ -99,7 +90,7 @@ class SizeSymbols:
         told[source.symbol] = source
 
     def _disagreements(
-        self, shapes: Sequence[tuple[int, ...]], sizes: Sizes, told: Mapping[str, SizeSource]
+        self, shapes: Sequence[tuple[int, ...]], sizes: SizeValues, told: Mapping[str, SizeSource]
     ) -> list[Diagnostic]:
         """Dimensions that are not as long as the sizes say."""
         problems: list[Diagnostic] = []
@@ -120,7 +111,7 @@ class SizeSymbols:
             return f"`{name}` is {value}, as given by name"
         return f"`{name}` is {value}, told by {_where(self.inputs[source.argument], source.dimension)}"
 
-    def _check(self, sizes: Sizes) -> None:
+    def _check(self, sizes: SizeValues) -> None:
         """Refuse sizes at which a read would leave its tensor or an extent be negative."""
         for rows in self.excluded:
             if not all(row.holds(sizes) for row in rows):
@@ -129,14 +120,14 @@ class SizeSymbols:
             if found == []:
                 # The set is a rational shadow: a second, exact look may find nothing wrong.
                 return
-            problems = found or [Diagnostic("TAD0507", "the program has no meaning at these sizes")]
-            for problem in problems:
-                problem.code = "TAD0507"
-                problem.notes[:0] = [
-                    f"the sizes are {_text(sizes)}",
-                    f"they must satisfy {required_text(rows)}",
-                ]
-            raise ArgumentError(problems)
+            raise ArgumentError(refused(found, {**self.fixed, **sizes}, rows))
+
+    def _is_other(self, name: str, value: Any) -> bool:
+        return name in self.fixed and self.fixed[name] != value
+
+    def _again(self, name: str, value: Any) -> Diagnostic:
+        message = f"size `{name}` cannot be {value}: the kernel is compiled for {name} = {self.fixed[name]}"
+        return Diagnostic("TAD0508", message)
 
 
 def _where(parameter: Parameter, dimension: int) -> str:
@@ -150,7 +141,3 @@ def _missing(name: str) -> Diagnostic:
         notes=["no array tells it"],
         helps=[f"pass it by name: `{name}=…`"],
     )
-
-
-def _text(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
