@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz FIRST [LAST] [--order N] [--sized]`: try the programs of these seeds, and show what fails."""
+"""`python -m tests.fuzz FIRST [LAST] [--order N] [--sized]`: try the programs of seeds, show what fails."""
 
 from __future__ import annotations
 

@@ -57,9 +57,9 @@ BEYOND = 0.04
 def generate(seed: int, *, small: bool = False) -> tuple[SizedProgram, list[Sizes]]:
     """The program of a seed, and values of its sizes at which to try it; it may be refused at some."""
     rng = random.Random(seed)
-    names = ("N", "M")
+    names: tuple[str, ...] = ("N", "M")
     every = {tuple(rng.choices(VALUES, WEIGHTS, k=len(names))) for _ in range(40)}
-    chosen = [dict(zip(names, values, strict=True)) for values in sorted(every)]
+    chosen: list[Sizes] = [dict(zip(names, values, strict=True)) for values in sorted(every)]
     rng.shuffle(chosen)
     program = _Sized(rng, small, chosen[:SAMPLES]).sized_program()
     return program, chosen[: SAMPLES + OTHERS]
@@ -196,9 +196,9 @@ def _lanes(indices: Sequence[str], shape: tuple[Form, ...], samples: Sequence[Si
     """All points at all of the values of the sizes, which are among the names."""
     boxes = [box(indices, [max(0, n) for n in extents(shape, sizes)]) for sizes in samples]
     counts = [int(found.active.sum()) for found in boxes]
-    env = {
-        name: np.concatenate([found.env[name][found.active] for found in boxes]) for name in indices
-    } | {name: np.repeat([sizes[name] for sizes in samples], counts) for name in samples[0]}
+    env = {name: np.concatenate([found.env[name][found.active] for found in boxes]) for name in indices} | {
+        name: np.repeat([sizes[name] for sizes in samples], counts) for name in samples[0]
+    }
     count = sum(counts)
     lanes = padded(count)
     wide = {name: np.pad(values, (0, lanes - count)) for name, values in env.items()}

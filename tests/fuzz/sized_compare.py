@@ -51,7 +51,8 @@ def compare(program: SizedProgram, tries: list[Sizes], *, order: int, seed: int)
         chain.append(tadc.vjp(chain[-1]))
     again = [tadc.function(str(function)) for function in chain]
     for function, reread in zip(chain, again, strict=True):
-        assert reread.inputs == function.inputs and reread.outputs == function.outputs, str(function)
+        assert reread.inputs == function.inputs, str(function)
+        assert reread.outputs == function.outputs, str(function)
         assert str(reread) == str(function), f"printed again:\n{reread}\nfirst:\n{function}"
     for sizes in tries:
         if problems_at(chain[0].program, sizes):

@@ -27,7 +27,9 @@ class SizedDefinition:
     def at(self, sizes: Sizes) -> Definition:
         """The definition with numbers in place of the sizes."""
         body = body_at(self.body, sizes)
-        return Definition(self.name, self.indices, extents(self.shape, sizes), body, self.is_output, self.ranges)
+        return Definition(
+            self.name, self.indices, extents(self.shape, sizes), body, self.is_output, self.ranges
+        )
 
 
 @dataclass(frozen=True)
