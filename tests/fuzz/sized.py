@@ -166,11 +166,11 @@ class SizedReads(Reads):
                 move = Form(tuple((a, c) for a, c in (("N", n), ("M", m)) if c))
                 moved = (values + lanes.form(move))[lanes.active]
                 low = int(moved.min(initial=10**6)) if len(moved) else 0
-                shift = 0 if low >= 0 and self.rng.random() < 0.5 else -low
-                room = (sizes[lanes.active] - 1 - moved - shift).min(initial=10**6)
-                if room >= 0:
-                    found = plus(form, move).shifted(shift)
-                    yield int(room) + len(found.terms), extent, found
+                for shift in (0, -low) if low > 0 else (-low,):
+                    room = (sizes[lanes.active] - 1 - moved - shift).min(initial=10**6)
+                    if room >= 0:
+                        found = plus(form, move).shifted(shift)
+                        yield int(room) + len(found.terms), extent, found
 
     def guarded(self, tensor: str, forms: list[Form], lanes: Lanes) -> Node:
         """A read under the guard that it is in range."""

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 import tadc
+from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.specialise import problems_at
-from tests.fuzz.evaluate import Evaluator, Flat
+from tests.fuzz.evaluate import Evaluator, Flat, OutOfRange
 from tests.fuzz.sized import generate
 from tests.fuzz.sized_tree import SizedProgram, Sizes
 from tests.reference.autodiff import Function, pullback
@@ -55,8 +56,8 @@ def compare(program: SizedProgram, tries: list[Sizes], *, order: int, seed: int)
         assert reread.outputs == function.outputs, str(function)
         assert str(reread) == str(function), f"printed again:\n{reread}\nfirst:\n{function}"
     for sizes in tries:
-        if problems_at(chain[0].program, sizes):
-            _assert_refused(program, chain, sizes)
+        if problems := problems_at(chain[0].program, sizes):
+            _assert_refused(program, chain, sizes, problems)
             outcome.refused += 1
             continue
         numbers = str(program.at(sizes)) if not outcome.compared else None
@@ -65,11 +66,17 @@ def compare(program: SizedProgram, tries: list[Sizes], *, order: int, seed: int)
     return outcome
 
 
-def _assert_refused(program: SizedProgram, chain: list[tadc.Function], sizes: Sizes) -> None:
-    """Assert that no order can be called with these sizes."""
+def _assert_refused(
+    program: SizedProgram, chain: list[tadc.Function], sizes: Sizes, problems: list[Diagnostic]
+) -> None:
+    """Assert that a read does leave its tensor, and that no order can be called with these sizes."""
     if not program.is_shaped(sizes):
         return  # There are no such arrays.
-    shapes = program.at(sizes).shapes
+    known = program.at(sizes)
+    if {d.code for d in problems} == {"TAD0302"}:
+        with pytest.raises(OutOfRange):
+            Evaluator(known).check_reads()
+    shapes = known.shapes
     for function, following in zip(chain, [*chain[1:], chain[-1]], strict=True):
         arrays = {name: np.zeros(shapes[name]) for name in function.inputs}
         with pytest.raises(tadc.ArgumentError) as found:
