@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from tadc.frontend.extents import Shape, size_sources
+from tadc.frontend.extents import Extent, Shape, size_sources
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Domain, ElementType, Term, Terms
 from tadc.lattice.affine import Affine, Constraint, box
+
+
+def allowed(excluded: Iterable[Domain], extents: Container[Extent]) -> Domain:
+    """What excluded sets say of the sizes in every call: that extents are not negative.
+
+    The other sets are rational shadows: a call with sizes in one of them goes on where the exact look
+    finds nothing wrong.
+    """
+    rows = (Constraint(-rows[0].form - 1) for rows in excluded if len(rows) == 1 and not rows[0].equality)
+    return tuple(row for row in rows if row.form in extents)
 
 
 @dataclass(frozen=True)
@@ -71,11 +82,8 @@ class Program:
 
     def size_facts(self) -> Domain:
         """What holds of the sizes in every call."""
-        facts = [Constraint(Affine.var(name)) for name in self.sizes]
-        for rows in self.excluded:
-            if len(rows) == 1 and not rows[0].equality:
-                facts.append(Constraint(-rows[0].form - 1))
-        return tuple(facts)
+        extents = {size for t in (*self.arguments, *self.definitions) for size in t.shape}
+        return tuple(Constraint(Affine.var(name)) for name in self.sizes) + allowed(self.excluded, extents)
 
     def facts(self, definition: Definition) -> Domain:
         """What holds where an element of a definition is computed."""

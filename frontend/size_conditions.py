@@ -27,7 +27,7 @@ def excluded_sizes(form: Affine, context: Context) -> list[Domain] | None:
 
     They are rational shadows of where it fails (Fourier-Motzkin), so they may hold sizes that do
     no harm, but hold all that do. None: wherever the context has a point at all, the sizes are
-    in one of the sets. Raises TooManyCases.
+    in one of the sets, and no guard on sizes alone keeps others from it. Raises TooManyCases.
     """
     facts = size_facts(context.sizes)
     found: list[Domain] = []
@@ -38,7 +38,12 @@ def excluded_sizes(form: Affine, context: Context) -> list[Domain] | None:
                 found.append(tuple(left))
     except EliminationLimit as limit:
         raise TooManyCases from limit
-    return found if _leaves_a_point(found, context, facts) else None
+    return found if _is_guarded(context) or _leaves_a_point(found, context, facts) else None
+
+
+def _is_guarded(context: Context) -> bool:
+    """Whether a guard on sizes alone, which a printed `!=` may repeat, stands around the context."""
+    return any(row.form.variables and row.form.variables <= context.sizes for row in context.facts)
 
 
 def negative_sizes(size: Extent) -> list[Domain]:

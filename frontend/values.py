@@ -18,6 +18,7 @@ from tadc.frontend.ranges import RangeUses, inferred_size
 from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Size, Tensor
+from tadc.frontend.size_conditions import negative_sizes
 from tadc.frontend.sizes import Sizes
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Term, Terms
@@ -219,7 +220,9 @@ class ValueReader:
             if spec.name in self.names.sites:
                 raise Rejected
             if spec.size is not None:
-                return self.sizes.resolve(spec.size, outside.scope.indices)
+                size = self.sizes.resolve(spec.size, outside.scope.indices)
+                self.reads.excluded += negative_sizes(size)
+                return size
             uses = self.uses.of_sum(node)[position]
             return inferred_size(spec.name, spec.span, uses, self.reporter.text, node.kind)
         except Rejected as problem:

@@ -15,6 +15,7 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
+from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
@@ -104,8 +105,8 @@ class Shapes:
         forms = [lowering.variable(value) for value in values]
         lowering.forms.update(zip(buffers.sizes, forms, strict=True))
         self.names = {f"s{n}": form for n, form in enumerate(forms)}
-        known = [Constraint(form) for form in forms]
-        known += [Constraint(-rows[0].form - 1) for rows in buffers.excluded if len(rows) == 1]
+        known = [Constraint(Affine.var(name)) for name in self.names]
+        known += allowed(buffers.excluded, {size for shape in buffers.shapes.values() for size in shape})
         lowering.known = tuple(row.substitute(self.names) for row in known)
 
     def of(self, tensor: Any) -> tuple[Affine, ...]:

@@ -35,6 +35,8 @@ def conditions(text: str) -> list[str]:
         ("x: f64[N]\nf[i: N] = if {i > 0} then (x[i - 1]) else (0)", []),
         ("x: f64[M]\nsize N\nf[i: N] = x[i + 2]", ["M >= N + 2 or N <= 0"]),
         ("x: f64[N]\nf[i: N - 3] = x[i]", ["N >= 3"]),
+        ("x: f64[N]\nf = sum{k: N - 1} (x[k])", ["N >= 1"]),
+        ("x: f64[N]\nsize M\nf[i: M] = if {M > N} then (x[i]) else (0)", ["N >= M"]),
         ("x: f64[N]\nf = x[4]", ["N >= 5"]),
         ("x: f64[N]\ny: f64[M]\nf[i: N] = x[i] + y[i]", ["M >= N"]),
         ("x: f64[N]\ny: f64[M]\nf[i: N] = x[i] + y[i]\ng = x[3] + y[2]", ["M >= N", "N >= 4", "M >= 3"]),

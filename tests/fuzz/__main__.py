@@ -1,9 +1,10 @@
-"""`python -m tests.fuzz FIRST [LAST] [--order N]`: try the programs of these seeds, and show what fails."""
+"""`python -m tests.fuzz FIRST [LAST] [--order N] [--sized]`: try the programs of seeds, show what fails."""
 
 from __future__ import annotations
 
 import argparse
 
+from tests.fuzz import sized, sized_compare
 from tests.fuzz.compare import failure
 from tests.fuzz.generate import generate
 
@@ -11,10 +12,12 @@ parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc_
 parser.add_argument("first", type=int)
 parser.add_argument("last", type=int, nargs="?", help="default: FIRST, whose program is printed")
 parser.add_argument("--order", type=int, default=1)
+parser.add_argument("--sized", action="store_true", help="programs with size symbols")
 given = parser.parse_args()
 if given.last is None:
-    print(generate(given.first))
+    print(sized.generate(given.first, small=given.order > 1)[0] if given.sized else generate(given.first))
 seeds = range(given.first, (given.first if given.last is None else given.last) + 1)
-failures = [found for seed in seeds if (found := failure(seed, order=given.order))]
+check = sized_compare.failure if given.sized else failure
+failures = [found for seed in seeds if (found := check(seed, order=given.order))]
 print(*failures, sep="\n" + "=" * 80 + "\n")
 print(f"{len(failures)} of {len(seeds)} programs failed")

@@ -54,11 +54,11 @@ def generate(seed: int, *, small: bool = False, renaming: bool = True) -> Progra
     With `renaming` most have names that derivatives would give, and indices that shadow others.
     """
     rng = random.Random(seed)
-    program = _Generator(rng, small).program()
+    program = Generator(rng, small).program()
     return renamed(program, rng) if renaming and rng.random() < 0.7 else program
 
 
-class _Generator:
+class Generator:
     """A program that grows, expression by expression."""
 
     def __init__(self, rng: random.Random, small: bool) -> None:
@@ -88,14 +88,18 @@ class _Generator:
         while math.prod(shape) > self.output_points:
             shape[shape.index(max(shape))] -= 1
         indices = rng.sample(INDICES[:5], rank)
-        lanes = box(indices, shape)
-        body, _ = self.expression(lanes, rng.choice(self.depths))
-        if not any(isinstance(node, Read) for node in nodes(body)):
-            body = Apply("mul", (body, self.reads.read(lanes)))
+        body = self.body(box(indices, shape))
         self.reads.shapes[name] = tuple(shape)
         is_output = last or rng.random() < 0.4
         ranges = "declared" if is_output and rng.random() < 0.2 else "stated"
         return Definition(name, tuple(indices), tuple(shape), body, is_output, ranges)
+
+    def body(self, lanes: Lanes) -> Node:
+        """The body of a definition with these points; it reads something."""
+        body, _ = self.expression(lanes, self.rng.choice(self.depths))
+        if not any(isinstance(node, Read) for node in nodes(body)):
+            body = Apply("mul", (body, self.reads.read(lanes)))
+        return body
 
     # -- expressions: a node, and about how large its values get ----------------------------
 
@@ -204,7 +208,7 @@ class _Generator:
             return self.expression(lanes, depth)
         node = replace(node, kind=self._kind(lanes, parents))
         if node.style == "size" and self.rng.random() < (0.2 if node.kind == "sum" else 0.6):
-            again = replace(self._sum_of_size(inner, avoid=node.name), kind=node.kind)
+            again = replace(self.sum_of_size(inner, avoid=node.name), kind=node.kind)
             innermost, places = below(inner, again)
             every = np.append(parents, lanes.count)[places]
             if innermost.active.sum() <= self.points and node.kind in self._possible(lanes, every):
@@ -238,8 +242,8 @@ class _Generator:
         rng = self.rng
         kind = rng.choices(("size", "constant", "affine", "several"), (6, 3, 4, 3))[0]
         if kind == "size":
-            return self._sum_of_size(lanes)
-        name = self._fresh(lanes)
+            return self.sum_of_size(lanes)
+        name = self.fresh(lanes)
         empty = Literal(0.0)
         if kind == "constant":
             low = rng.randint(-2, 3)
@@ -263,15 +267,16 @@ class _Generator:
             return Sum(node.name, (Form((), 0),), (Form((), 3),), node.body)
         return node
 
-    def _sum_of_size(self, lanes: Lanes, avoid: str | None = None) -> Sum:
+    def sum_of_size(self, lanes: Lanes, avoid: str | None = None) -> Sum:
+        """A sum over a number of points from 0, the body still to come."""
         size = self.rng.choices((0, 1, 2, 3, 4, 5), (0.5, 1, 3, 4, 3, 2))[0]
         known = self.reads.sizes()
         if known and self.rng.random() < 0.6:
             size = self.rng.choice(known)
-        name = self._fresh(lanes, avoid)
+        name = self.fresh(lanes, avoid)
         return Sum(name, (Form((), 0),), (Form((), size - 1),), Literal(0.0), "size")
 
-    def _fresh(self, lanes: Lanes, avoid: str | None = None) -> str:
+    def fresh(self, lanes: Lanes, avoid: str | None = None) -> str:
         """An index for a sum; sometimes one that shadows another."""
         names = [n for n in INDICES if n != avoid and (n not in lanes.env or self.rng.random() < 0.3)]
         return self.rng.choice(names or [n for n in INDICES if n != avoid])

@@ -82,9 +82,9 @@ class Reads:
         forms = self._forms(lanes, len(self.extents.get(tensor, self.shapes.get(tensor, ()))))
         if alone and forms:
             forms[rng.randrange(len(forms))] = Form(((alone, 1),))
-        if (forms and rng.random() < 0.12) or not self._fits(tensor, forms, lanes):
-            return self._guarded(tensor, forms, lanes)
-        return Read(tensor, tuple(self._placed(tensor, d, form, lanes) for d, form in enumerate(forms)))
+        if (forms and rng.random() < 0.12) or not self.fits(tensor, forms, lanes):
+            return self.guarded(tensor, forms, lanes)
+        return Read(tensor, tuple(self.placed(tensor, d, form, lanes) for d, form in enumerate(forms)))
 
     def _forms(self, lanes: Lanes, rank: int) -> list[Form]:
         rng = self.rng
@@ -97,19 +97,19 @@ class Reads:
             forms.append(rng.choice(forms) if diagonal else self.form(lanes))
         return forms
 
-    def _fits(self, tensor: str, forms: Sequence[Form], lanes: Lanes) -> bool:
+    def fits(self, tensor: str, forms: Sequence[Form], lanes: Lanes) -> bool:
         """Whether these forms can be moved into the range of a tensor."""
         if tensor in self.extents:
             return True
-        spans = [_span(form, lanes) for form in forms]
+        spans = [span(form, lanes) for form in forms]
         return all(high - low < size for (low, high), size in zip(spans, self.shapes[tensor], strict=True))
 
-    def _placed(self, tensor: str, dimension: int, form: Form, lanes: Lanes) -> Form:
+    def placed(self, tensor: str, dimension: int, form: Form, lanes: Lanes) -> Form:
         """The form moved into the range of a dimension, which grows if it is an argument's."""
         rng = self.rng
         if not lanes.active.any():
             return form
-        low, high = _span(form, lanes)
+        low, high = span(form, lanes)
         if tensor in self.shapes:
             room = self.shapes[tensor][dimension] - 1 - (high - low)
             return form.shifted(rng.randint(0, room) - low)
@@ -123,7 +123,7 @@ class Reads:
         extents[dimension] = max(extents[dimension], high + offset + 1)
         return form.shifted(offset)
 
-    def _guarded(self, tensor: str, forms: list[Form], lanes: Lanes) -> Node:
+    def guarded(self, tensor: str, forms: list[Form], lanes: Lanes) -> Node:
         """A read under the guard that it is in range."""
         sizes = self.shapes.get(tensor, (4,) * len(forms))
         conditions: list[Relation] = []
@@ -131,12 +131,12 @@ class Reads:
             conditions += [Relation(">=", form, Form(())), Relation("<", form, Form((), size))]
         taken = lanes.only(lanes.where(conditions))
         if tensor in self.extents and taken.active.any():
-            highest = [_span(form, taken)[1] + 1 for form in forms]
+            highest = [span(form, taken)[1] + 1 for form in forms]
             self.extents[tensor] = [max(e, h) for e, h in zip(self.extents[tensor], highest, strict=True)]
         return Guard(tuple(conditions), Read(tensor, tuple(forms)), Literal(self.rng.choice((0.0, 0.0, 1.0))))
 
 
-def _span(form: Form, lanes: Lanes) -> tuple[int, int]:
+def span(form: Form, lanes: Lanes) -> tuple[int, int]:
     """The least and the largest value of a form; (0, 0) where there is no point."""
     values = lanes.form(form)[lanes.active]
     return (int(values.min()), int(values.max())) if len(values) else (0, 0)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
+from tests.fuzz.forms import Form
 from tests.fuzz.tree import Definition, Node, Program, Read, Sum, children, with_child
+
+#: An extent; a form where it hangs on size symbols.
+Size: TypeAlias = int | Form
+Shapes: TypeAlias = Mapping[str, Sequence[Size]]
 
 #: How often a range that can be inferred is not stated.
 INFERRED = 0.7
+
+
+def as_size(form: Form) -> Size:
+    """A form as an extent."""
+    return form if form.terms else form.constant
 
 
 def restyled(program: Program, rng: random.Random) -> Program:
@@ -19,35 +30,40 @@ def restyled(program: Program, rng: random.Random) -> Program:
 
 
 def _definition(definition: Definition, program: Program, rng: random.Random) -> Definition:
-    definition = replace(definition, body=_sums(definition.body, program, rng))
-    sizes = zip(definition.indices, definition.shape, strict=True)
-    inferable = all(set(_alone(definition.body, name, program)) == {size} for name, size in sizes)
-    if definition.ranges == "stated" and inferable and rng.random() < INFERRED:
-        return replace(definition, ranges="inferred")
-    return definition
+    body = with_inferred_sums(definition.body, program.shapes, rng)
+    inferred = is_inferable(definition.indices, definition.shape, body, program.shapes)
+    if definition.ranges == "stated" and inferred and rng.random() < INFERRED:
+        return replace(definition, body=body, ranges="inferred")
+    return replace(definition, body=body)
 
 
-def _sums(node: Node, program: Program, rng: random.Random) -> Node:
+def is_inferable(indices: Sequence[str], shape: Sequence[Size], body: Node, shapes: Shapes) -> bool:
+    """Whether what a definition reads tells the range of every index."""
+    return all(set(_alone(body, name, shapes)) == {n} for name, n in zip(indices, shape, strict=True))
+
+
+def with_inferred_sums(node: Node, shapes: Shapes, rng: random.Random) -> Node:
+    """The node with some of the ranges of sums not stated."""
     joined = isinstance(node, Sum) and node.style == "joined"
     for place, child in children(node):
-        child = _sums(child, program, rng)
+        child = with_inferred_sums(child, shapes, rng)
         # What is written together with its outer sum states its size, too.
         if joined and isinstance(child, Sum):
             child = replace(child, style="size")
         node = with_child(node, place, child)
     if isinstance(node, Sum) and node.style == "size":
-        size = node.upper[0].constant + 1
-        if set(_alone(node.body, node.name, program)) == {size} and rng.random() < INFERRED:
+        size = as_size(node.upper[0].shifted(1))
+        if set(_alone(node.body, node.name, shapes)) == {size} and rng.random() < INFERRED:
             return replace(node, style="none")
     return node
 
 
-def _alone(node: Node, name: str, program: Program) -> Iterator[int]:
+def _alone(node: Node, name: str, shapes: Shapes) -> Iterator[Size]:
     """The sizes of the dimensions that this index reads alone."""
     if isinstance(node, Read):
-        sizes = zip(node.indices, program.shapes[node.tensor], strict=True)
+        sizes = zip(node.indices, shapes[node.tensor], strict=True)
         yield from (size for form, size in sizes if form.name == name)
     if isinstance(node, Sum) and node.name == name:
         return
     for _, child in children(node):
-        yield from _alone(child, name, program)
+        yield from _alone(child, name, shapes)

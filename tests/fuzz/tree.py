@@ -189,7 +189,7 @@ def _sum(node: Sum) -> str:
 
 
 def _sized(node: Sum) -> str:
-    return f"{node.name}: {node.upper[0].constant + 1}"
+    return f"{node.name}: {node.upper[0].shifted(1)}"
 
 
 def _bound(mark: str, function: str, forms: tuple[Form, ...]) -> str:

@@ -91,6 +91,13 @@ def test_an_exact_look_allows_what_the_shadow_refuses() -> None:
     np.testing.assert_array_equal(f(np.arange(4.0), np.zeros(0)), np.arange(4.0))
 
 
+def test_what_the_shadow_refuses_is_no_fact() -> None:
+    """The shadow refuses M = 1, where both factors are v[0]: its gradient is 2*v[0]."""
+    f = tadc.function("v: f64[M]\nu = prod{n}_(M + 1)^3 (v[n - (n + 2) % 3 + M - 2])")
+    for g in (tadc.vjp(f), tadc.function(str(tadc.vjp(f)))):
+        np.testing.assert_array_equal(g(np.array([0.5]), np.array(1.0)), [1.0])
+
+
 def test_out_and_temporaries() -> None:
     f = tadc.function("x: f64[N]\nlet h[i] = x[i]**2\nf[i: N - 1] = h[i] * h[i + 1]")
     for n in (1, 2, 5):

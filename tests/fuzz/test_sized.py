@@ -1,0 +1,32 @@
+"""Random programs with size symbols: one kernel for all sizes against JAX on the numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.sized import generate
+from tests.fuzz.sized_compare import Outcome, compare
+
+CHUNK = 25
+
+pytestmark = pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
+
+
+def outcomes(first: int, count: int, order: int) -> list[Outcome]:
+    seeds = range(first, first + count)
+    return [compare(*generate(seed, small=order > 1), order=order, seed=seed) for seed in seeds]
+
+
+@pytest.mark.parametrize(("first", "count", "order"), [(0, 6, 1), (100, 5, 2), (200, 2, 3)])
+def test_sizes(first: int, count: int, order: int) -> None:
+    found = outcomes(first, count, order)
+    assert sum(outcome.compared for outcome in found) >= 3 * count
+    assert sum(outcome.rejected for outcome in found) <= count // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("first", range(1000, 1500, CHUNK))
+def test_many(first: int, order: int) -> None:
+    """500 more at every order."""
+    assert len(outcomes(first, CHUNK, order)) == CHUNK
