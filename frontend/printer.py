@@ -65,7 +65,7 @@ def _print_program(program: Program) -> str:
     lines += [f"{t.name}: {t.type}{_shape(t)}" for t in declared]
     if lines and program.definitions:
         lines.append("")
-    taken = frozenset(program.shapes()).union(program.sizes)
+    taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
     hints: Hints = {}
     lines += [
         wrapped(_head(d) + term_text(body, d.indices, taken, hints))
@@ -77,15 +77,15 @@ def _print_program(program: Program) -> str:
 def term_text(
     term: Term,
     indices: Sequence[str] = (),
-    taken: frozenset[str] = frozenset(),
+    taken: frozenset[str] = frozenset(RESERVED),
     hints: Hints | None = None,
 ) -> str:
-    """A printable expression over indices; new names avoid those that are taken.
+    """A printable expression over indices; new names avoid those that are taken, reserved words among them.
 
     `hints` are the names that reductions printed before have got; this one's join them.
     """
     names = {name: Affine.var(name) for name in indices}
-    scope = _Scope(names, taken.union(indices, RESERVED), {} if hints is None else hints)
+    scope = _Scope(names, taken.union(indices) if indices else taken, {} if hints is None else hints)
     out: list[str] = []
     # A stack and not recursion: terms can be many thousand levels deep.
     stack: list[_Item] = [_Job(term, SUM, scope)]

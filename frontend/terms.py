@@ -210,15 +210,17 @@ class Terms:
             node.number = len(self._table)
             node.span = span
             below = operands(node)
-            node.height = max((t.height for t in below), default=0)
-            free: set[str] = set()
-            for form in index_forms(node):
-                free |= form.variables
-            free.update(*(t.free for t in below))
+            for term in below:
+                node.height = max(node.height, term.height)
+                # Most operands depend on the same indices: one set for all of them.
+                if not term.free <= node.free:
+                    node.free |= term.free
+            forms = index_forms(node)
+            if forms:
+                node.free = node.free.union(*(form.variables for form in forms))
             if isinstance(node, Reduce):
                 node.height += len(node.binders)
-                free.difference_update(node.binders)
-            node.free = frozenset(free)
+                node.free = node.free.difference(node.binders)
             self._table[key] = node
         return node  # type: ignore[return-value]
 

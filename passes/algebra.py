@@ -7,8 +7,9 @@ nothing, not even a NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from typing import Any, TypeGuard
 
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import (
@@ -38,6 +39,8 @@ class Algebra:
         self.zero = terms.const(0)
         self.one = terms.const(1)
         self.heads: dict[int, Term] = {}
+        self.changed: dict[tuple[str, int], Term] = {}
+        self.vanishing: dict[int, tuple[Term, ...]] = {}
 
     def const(self, value: int | float) -> Const:
         """A literal; integral floats as ints."""
@@ -58,9 +61,9 @@ class Algebra:
         match x, y:
             case Const(value=int(a)), Const(value=int(b)):
                 return self.const(a + b)
-            case _ if is_negative(y):
+            case _ if self.is_negative(y):
                 return self.sub(x, self.neg(y))
-            case _ if is_negative(x):
+            case _ if self.is_negative(x):
                 return self.sub(y, self.neg(x))
             case _:
                 return self.apply("add", x, y)
@@ -76,7 +79,7 @@ class Algebra:
         match x, y:
             case Const(value=int(a)), Const(value=int(b)):
                 return self.const(a - b)
-            case _ if is_negative(y):
+            case _ if self.is_negative(y):
                 return self.add(x, self.neg(y))
             case _:
                 return self.apply("sub", x, y)
@@ -115,29 +118,75 @@ class Algebra:
         node = self.head(term)
         if not (isinstance(node, Const) or (isinstance(node, Apply) and node.function == "neg")):
             return 1, term
-        spine = list(_spine(term))
-        match node:
-            case Const():
-                value, rest = node.value, self.one
-            case _:
-                value, rest = -1, node.operands[0]
+        value = node.value if isinstance(node, Const) else -1
+        return value, self.over(
+            term, "", lambda first: self.one if isinstance(first, Const) else first.operands[0]
+        )
+
+    def over(self, term: Term, change: str, first: Callable[[Any], Term]) -> Term:
+        """The product with `first` of its first factor in the place of that.
+
+        `change` names `first`. What is found is kept: a chain of products is differentiated by parts of
+        it that begin alike, and each from the start would be quadratic.
+        """
+        spine: list[Apply] = []
+        while (change, term.number) not in self.changed and is_product(term):
+            spine.append(term)
+            term = term.operands[0]
+        found = self.changed.get((change, term.number)) or first(term)
         for product in reversed(spine):
             other = product.operands[1]
-            if product.function == "mul":
-                rest = other if is_const(rest, 1) else self.apply("mul", rest, other)
+            if product.function == "mul" and is_const(found, 1):
+                found = other
             else:
-                rest = self.apply("div", rest, other)
-        return value, rest
+                found = self.apply(product.function, found, other)
+            self.changed[change, product.number] = found
+        return found
 
     def head(self, term: Term) -> Term:
         """The first factor of a product; products are long where a chain of them is differentiated."""
         new: list[int] = []
-        while term.number not in self.heads and isinstance(term, Apply) and term.function in ("mul", "div"):
+        while term.number not in self.heads and is_product(term):
             new.append(term.number)
             term = term.operands[0]
         found = self.heads.get(term.number, term)
         self.heads.update(dict.fromkeys(new, found))
         return found
+
+    def is_negative(self, term: Term) -> bool:
+        """Whether a term is written with a minus in front."""
+        match self.head(term):
+            case Const(value=value):
+                return value < 0
+            case Apply(function="neg"):
+                return True
+            case _:
+                return False
+
+    def factors(self, term: Term) -> tuple[Term, ...]:
+        """Terms of which one is 0 where the term is 0: what is multiplied, without signs and literals.
+
+        Only short lists are kept: those of all parts of one long product would take quadratic space.
+        """
+        found: dict[Term, None] = {}
+        stack = [term]
+        while stack:
+            node = stack.pop()
+            if node.number in self.vanishing:
+                found.update(dict.fromkeys(self.vanishing[node.number]))
+                continue
+            match node:
+                case Apply(function="mul"):
+                    stack += reversed(node.operands)
+                case Apply(function="neg" | "div"):
+                    stack.append(node.operands[0])
+                case Const() if node.value:
+                    pass
+                case _:
+                    found[node] = None
+        if len(found) <= _SHORT:
+            self.vanishing[term.number] = tuple(found)
+        return tuple(found)
 
     def scaled(self, value: int | float, term: Term) -> Term:
         """`value * term` for a term without a literal in front."""
@@ -145,20 +194,13 @@ class Algebra:
             return term
         if is_const(term, 1):
             return self.const(value)
-        spine: list[Apply] = []
-        node = term
-        while isinstance(node, Apply) and node.function in ("mul", "div"):
-            spine.append(node)
-            node = node.operands[0]
-        if value == -1:
-            node = self.const(-1) if is_const(node, 1) else self.apply("neg", node)
-        elif is_const(node, 1):
-            node = self.const(value)
-        else:
-            node = self.apply("mul", self.const(value), node)
-        for product in reversed(spine):
-            node = self.apply(product.function, node, product.operands[1])
-        return node
+
+        def first(factor: Term) -> Term:
+            if is_const(factor, 1):
+                return self.const(value)
+            return self.apply("neg", factor) if value == -1 else self.apply("mul", self.const(value), factor)
+
+        return self.over(term, repr(value), first)
 
     def power(self, x: Term, n: int) -> Term:
         """`x**n`."""
@@ -232,53 +274,22 @@ class Algebra:
         """
         if isinstance(cotangent, Guard | Select) and is_const(cotangent.otherwise, 0):
             if isinstance(cotangent, Select) and cotangent.relation == "!=" and is_const(cotangent.rhs, 0):
-                nonzero |= frozenset(factors(cotangent.lhs))
+                nonzero |= frozenset(self.factors(cotangent.lhs))
             return self.branch(cotangent, self.masked(cotangent.then, product, nonzero))
-        unknown = [f for f in factors(cotangent) if f not in nonzero and not is_positive(f)]
+        unknown = [f for f in self.factors(cotangent) if f not in nonzero and not is_positive(f)]
         if not unknown:
             return product(cotangent)
         tested = reduce(self.mul, unknown)
         return self.select("!=", tested, self.zero, product(cotangent), self.zero)
 
 
-def _spine(term: Term) -> Iterator[Apply]:
-    """A product, its left part, the left part of that, …"""
-    while isinstance(term, Apply) and term.function in ("mul", "div"):
-        yield term
-        term = term.operands[0]
+def is_product(term: Term) -> TypeGuard[Apply]:
+    """Whether a term is a product or a quotient."""
+    return isinstance(term, Apply) and term.function in ("mul", "div")
 
 
-def is_negative(term: Term) -> bool:
-    """Whether a term is written with a minus in front."""
-    while isinstance(term, Apply) and term.function in ("mul", "div"):
-        term = term.operands[0]
-    match term:
-        case Const():
-            return term.value < 0
-        case Apply(function="neg"):
-            return True
-        case _:
-            return False
-
-
-def factors(term: Term) -> list[Term]:
-    """Terms of which one is 0 where the term is 0: what is multiplied, without signs and literals."""
-    found: dict[Term, None] = {}
-    stack = [term]
-    while stack:
-        node = stack.pop()
-        match node:
-            case Apply(function="mul"):
-                stack += reversed(node.operands)
-            case Apply(function="neg" | "div"):
-                stack.append(node.operands[0])
-            case Const() if node.value:
-                pass
-            case _:
-                found[node] = None
-    return list(found)
-
-
+#: How many factors are remembered of a term.
+_SHORT = 16
 _DEPTH = 12  # a deeper look would be exponential on shared terms
 
 

@@ -7,8 +7,11 @@ to stderr. Nothing of MLIR is imported before a program has passed the checks.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from tadc.cli_options import Arguments, UsageError, parse_arguments
@@ -17,6 +20,8 @@ from tadc.messages import report, report_text, wanted_format
 
 BUG = 70
 INTERRUPTED = 130
+#: How many new objects there are before cycles among them are looked for.
+OBJECTS = 200_000
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -30,7 +35,8 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         from tadc.commands import execute
 
-        return execute(arguments)
+        with collecting_rarely():
+            return execute(arguments)
     except UsageError as problem:
         report([problem.diagnostic], error_format)
         return 2
@@ -49,6 +55,17 @@ def main(argv: list[str] | None = None) -> int:
 
         report([write_reproducer(bug, arguments, argv)], error_format)
         return BUG
+
+
+@contextmanager
+def collecting_rarely() -> Generator[None]:
+    """Look for cycles less often inside the block: programs are large graphs without any."""
+    before = gc.get_threshold()
+    gc.set_threshold(OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def script() -> NoReturn:

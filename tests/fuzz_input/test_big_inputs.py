@@ -65,6 +65,10 @@ CHECKED = {
 DIFFERENTIATED = {
     "a tower of powers": (f"{HEAD}f = {'**'.join(['y'] * 490)}", "TAD0113"),
     "nested maxima": (f"{HEAD}f = {'max(y, ' * 400}y{')' * 400}", "TAD0113"),
+    "a long quotient": (f"{HEAD}f = {' / '.join(['y'] * 9_990)}", "TAD0113"),
+    "a long product": (f"{HEAD}f = {' * '.join(['y'] * 9_990)}", "TAD0113"),
+    "a chain of lets": CHECKED["a chain of lets"],
+    "outputs": CHECKED["outputs"],
     "a product of elements": (f"x: f64[1000]\nf = {' * '.join(f'x[{n}]' for n in range(1000))}", "TAD0113"),
     "a sum of ifs": (
         f"{HEAD}f[i: 300] = {' + '.join(f'if {{i < {n}}} then (y) else (0)' for n in range(300))}",
@@ -88,7 +92,15 @@ DIFFERENTIATED = {
 #: What takes seconds.
 LONG = {
     *("ifs", "else ifs", "conditions", "a long sum", "a long sum of indices", "empty lines", "outputs"),
-    *("independent lets", "indices of a sum", "a tower of powers", "a product of elements"),
+    *(
+        "a chain of lets",
+        "a long quotient",
+        "a long product",
+        "independent lets",
+        "indices of a sum",
+        "a tower of powers",
+        "a product of elements",
+    ),
 }
 
 
