@@ -19,7 +19,7 @@ CPU_PIPELINE = (
     "builtin.module(convert-math-to-libm,convert-scf-to-cf,convert-vector-to-llvm,"
     "expand-strided-metadata,lower-affine,finalize-memref-to-llvm,convert-arith-to-llvm,"
     "convert-index-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},"
-    "convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts,cse)"
+    "convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
 )
 
 #: The same for a gpu.module; `math` becomes calls of libdevice's `__nv_*`.

@@ -142,9 +142,7 @@ def _examples(tree: syntax.Module) -> list[tuple[int, ...]]:
 
 def _with_values(error: CompileError, values: Mapping[str, int]) -> CompileError:
     for diagnostic in error.diagnostics:
-        diagnostic.notes.append(
-            f"the sizes are {values_text(values)}, and other values that were tried fail too"
-        )
+        diagnostic.notes.append(f"the sizes are {values_text(values)}; others that were tried fail as well")
         diagnostic.helps.append("give sizes for which it has a meaning: `--size`, in Python `sizes=`")
     return CompileError(error.diagnostics)
 

@@ -116,8 +116,7 @@ def _eliminate(
     current = list(rows)
     for name in reversed(binders):
         # Rows made for this loop can have it inside a floor, which leaves as a variable of its own.
-        for atom in dict.fromkeys(a for row in current for a in row.form.floors() if name in a.variables):
-            current = project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
+        current = without_floors([name], current, facts)
         rows_of[name] = [row for row in current if row.form.coefficient(name)]
         current = project(name, current, facts)
         if NEVER in current:

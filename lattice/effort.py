@@ -1,7 +1,8 @@
 """A limit on the work of one question about an index set.
 
 Elimination and its exact pruning can take time exponential in the number of variables. Work is counted in
-entries of tableaus that change, so that the answer does not depend on the machine.
+entries of tableaus that change, so that the answer does not depend on the machine. Answers that are
+known from before cost nothing: near the limit, a question that was refused may be answered later.
 """
 
 from __future__ import annotations

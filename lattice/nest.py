@@ -61,6 +61,7 @@ def _loop_nest(binders: Sequence[str], rows: Sequence[Constraint], facts: Sequen
             # An index that only an equality bounds, or a row with the index inside a floor and outside.
             sides = [Constraint(form) for row in inside for form in row.inequalities]
             made = without_floors(binders, [*bounding, *sides], known)
+            made = [row for row in made if row.form.variables & own]
             levels, left = _eliminate(binders, [*bounding, *sides, *made], known)
         inside += left
     return LoopNest(outside, levels, tuple(dict.fromkeys(inside)))

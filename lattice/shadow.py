@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import project
-from tadc.lattice.polyhedron import NEVER, floor_facts, irredundant
+from tadc.lattice.affine import Constraint
+from tadc.lattice.bounds import project, without_floors
+from tadc.lattice.polyhedron import NEVER, irredundant
 
 
 def shadow(
@@ -25,8 +25,6 @@ def shadow(
             return irredundant(current, facts)
         # A variable leaves once it is in no floor; floors leave as variables of their own, outer ones first.
         name = min(dict.fromkeys(names), key=lambda n: sum(n in row.form.variables for row in current))
-        for atom in dict.fromkeys(a for row in current for a in row.form.floors() if name in a.variables):
-            current = project(atom, [*current, *floor_facts([Affine.atom(atom)])], facts)
-        current = project(name, current, facts)
+        current = project(name, without_floors([name], current, facts), facts)
         if NEVER in current:
             return [NEVER]

@@ -69,7 +69,7 @@ class Algebra:
                 return self.apply("add", x, y)
 
     def sub(self, x: Term, y: Term) -> Term:
-        """`x - y`."""
+        """`x - y`; of a term and itself 0, also where it is infinite."""
         if is_const(y, 0):
             return x
         if is_const(x, 0):

@@ -55,6 +55,29 @@ def test_floor_of_the_innermost_loop(shape: list[int], numerator: Affine, diviso
     assert visited(loop_bounds(["i", "j"], rows, []), {}, ["i", "j"]) == brute_force(["i", "j"], shape, rows)
 
 
+def test_outer_bounds_know_no_inner_loop() -> None:
+    """Projecting one floor can bring back another that holds the loop."""
+    draw = random.Random(4)
+
+    def floor(atoms: list[Affine], divisor: int) -> Affine:
+        terms = (atom * draw.choice([-3, -2, -1, 1, 2, 3]) for atom in atoms if draw.random() < 0.7)
+        return sum(terms, Affine.const(draw.randint(-3, 3))).floordiv(divisor)
+
+    def rows_of_nested_floors() -> list[Constraint]:
+        inner = floor([i, j], draw.randint(2, 4))
+        outer = (inner * draw.choice([-2, -1, 1, 3]) + floor([i, j], 3) + i * draw.randint(-2, 2)).floordiv(2)
+        first = inner * draw.choice([1, -1]) + k * draw.choice([-1, 1]) + i * draw.randint(-2, 2)
+        return [at_least_zero(first), at_least_zero(outer + k * draw.choice([-2, -1, 1]) + inner + 3)]
+
+    for _ in range(200):
+        rows = [*box(NAMES, [4, 4, 7]), *rows_of_nested_floors()]
+        levels = loop_bounds(NAMES, rows, [])
+        for number, level in enumerate(levels):
+            used = {name for bound in (*level.lower, *level.upper) for name in bound.form.variables}
+            assert used <= set(NAMES[:number])
+        assert visited(levels, {}) == brute_force(NAMES, [4, 4, 7], rows)
+
+
 MATRICES = [
     ([[3, 5, 7, 8], [-5, 5, 2, 3], [0, 1, 2, 3], [1, 2, 3, 4]], [2, 3, 4, 0]),
     ([[3, 5, 7, 8], [-5, 5, 2, 3], [0, 1, 2, 3], [0, 0, 0, 1], [0, 0, 0, -1]], [2, 3, 4, 10, 9]),
