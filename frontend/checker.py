@@ -19,9 +19,9 @@ from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
 from tadc.frontend.reads import Setting
 from tadc.frontend.report import Enough, Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Size, Tensor
-from tadc.frontend.size_conditions import negative_sizes, size_facts, without_repeats
+from tadc.frontend.size_conditions import negative_sizes, not_negative, without_repeats
 from tadc.frontend.size_values import size_values
-from tadc.frontend.sizes import Sizes, check_extent, unknown_size
+from tadc.frontend.sizes import SizeReader, check_extent, unknown_size
 from tadc.frontend.source import Source, Span
 from tadc.frontend.terms import Domain, Terms, natural_type
 from tadc.frontend.values import ValueReader
@@ -69,7 +69,7 @@ class _Checker:
         self.module = module
         self.reporter = reporter
         self.names = Names(module, reporter)
-        self.sizes = Sizes(self.names, reporter, sizes)
+        self.sizes = SizeReader(self.names, reporter, sizes)
         self.terms = Terms()
         #: Sets of sizes for which the program has no meaning.
         self.excluded: list[Domain] = []
@@ -94,7 +94,7 @@ class _Checker:
         for problem in self.sizes.untold(told):
             self.reporter.add(problem)
         symbols = tuple(self.sizes.symbols)
-        excluded = without_repeats(self.excluded, size_facts(symbols))
+        excluded = without_repeats(self.excluded, not_negative(symbols))
         return Program(
             tuple(self.arguments), tuple(self.definitions), self.terms, sizes=symbols, excluded=excluded
         )

@@ -17,7 +17,7 @@ from tadc.lattice.shadow import shadow
 _LIMIT = 100
 
 
-def size_facts(sizes: Iterable[str]) -> Domain:
+def not_negative(sizes: Iterable[str]) -> Domain:
     """Sizes are not negative."""
     return tuple(at_least_zero(Affine.var(name)) for name in sorted(sizes))
 
@@ -29,7 +29,7 @@ def excluded_sizes(form: Affine, context: Context) -> list[Domain] | None:
     no harm, but hold all that do. None: wherever the context has a point at all, the sizes are
     in one of the sets, and no guard on sizes alone keeps others from it. Raises TooManyCases.
     """
-    facts = size_facts(context.sizes)
+    facts = not_negative(context.sizes)
     found: list[Domain] = []
     try:
         for rows in _cases(context):
@@ -48,7 +48,7 @@ def _is_guarded(context: Context) -> bool:
 
 def negative_sizes(size: Extent) -> list[Domain]:
     """The set of sizes at which an extent is negative, if there are any."""
-    if isinstance(size, int) or implied(size, size_facts(size.variables)):
+    if isinstance(size, int) or implied(size, not_negative(size.variables)):
         return []
     return [(at_least_zero(-size - 1),)]
 

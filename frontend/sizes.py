@@ -21,7 +21,7 @@ from tadc.frontend.tree import walk
 _BYTES = {"f32": 4, "f64": 8}
 
 
-class Sizes:
+class SizeReader:
     """Resolves the sizes of shapes, stated ranges and `size` statements.
 
     `given` are values of size symbols, to check the program for these alone.

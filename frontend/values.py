@@ -19,7 +19,7 @@ from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_erro
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Size, Tensor
 from tadc.frontend.size_conditions import negative_sizes
-from tadc.frontend.sizes import Sizes
+from tadc.frontend.sizes import SizeReader
 from tadc.frontend.source import Span
 from tadc.frontend.terms import Term, Terms
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
@@ -39,7 +39,9 @@ class Value:
 class ValueReader:
     """Turns the body of one definition into a term. What is wrong is reported and gives None."""
 
-    def __init__(self, names: Names, sizes: Sizes, terms: Terms, reporter: Reporter, uses: RangeUses) -> None:
+    def __init__(
+        self, names: Names, sizes: SizeReader, terms: Terms, reporter: Reporter, uses: RangeUses
+    ) -> None:
         self.names = names
         self.sizes = sizes
         self.terms = terms

@@ -95,7 +95,7 @@ def symbol_of(function: Any) -> str:
     return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
 
 
-class Shapes:
+class BufferViews:
     """The sizes of a lowered function as values, and the shapes that they make."""
 
     def __init__(self, buffers: Buffers, values: Sequence[Any], lowering: BodyLowering) -> None:

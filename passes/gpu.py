@@ -14,7 +14,7 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.buffers import Buffers, Shapes, buffers_of, maps_of, memref_of, product, symbol_of
+from tadc.passes.buffers import Buffers, BufferViews, buffers_of, maps_of, memref_of, product, symbol_of
 from tadc.passes.element_loops import store_element
 from tadc.passes.loops import scalars_above
 from tadc.passes.lower_body import BodyLowering
@@ -87,7 +87,7 @@ def _lower_kernel(function: Any, op: Any, buffers: Buffers, used: list[Any], nam
     lowering = BodyLowering(context)
     inside = ir.InsertionPoint(block)
     lowering.location = unnamed(op.location)
-    shapes = Shapes(buffers, given[len(used) :], lowering)
+    shapes = BufferViews(buffers, given[len(used) :], lowering)
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
     scalars_above(function, lowering, inside)

@@ -12,7 +12,7 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.buffers import Shapes, buffers_of, maps_of, memref_of, symbol_of
+from tadc.passes.buffers import BufferViews, buffers_of, maps_of, memref_of, symbol_of
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
 
@@ -39,7 +39,7 @@ def lower_to_loops(module: Any, function: Any) -> None:
         given = list(block.arguments)
         lowering = BodyLowering(context)
         point = ir.InsertionPoint(block)
-        shapes = Shapes(buffers, given[len(tensors) :], lowering)
+        shapes = BufferViews(buffers, given[len(tensors) :], lowering)
         views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
         lowering.memrefs, lowering.copies = buffers.by_tensor(tensors, views)
         scalars_above(function, lowering, point)

@@ -5,18 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.empty_iterations import gradients, measure
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.emptiness import tight
 from tadc.lattice.kernel_basis import short_basis, tight_order
 from tadc.lattice.nest import loop_nest
 from tadc.lattice.smith import smith
 from tadc.lattice.solve import solve
-from tests.conformance import test_index_maps, test_quasi_affine, test_tensor_algebra
 from tests.lattice.support import brute_force, fresh_names, shapes, visit
 
 NAMES = ["i", "j", "k"]
@@ -57,31 +54,6 @@ def test_intervals_of_differences_have_no_empty_range(
             )
     own = [row for row in taken if row.form.variables & set(NAMES)]
     assert empty_ranges(NAMES, own, [6]) == 0
-
-
-MODULES = (test_tensor_algebra, test_index_maps, test_quasi_affine)
-PROGRAMS = {f"{m.__name__}: {case.name}": case.program for m in MODULES for case in m.CATALOGUE.cases}
-
-
-@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-@pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
-def test_gradients_have_no_empty_range(program: str) -> None:
-    """Neither those with unit coefficients nor, in these programs, those with others."""
-    assert measure(gradients(program, 1)).empty == 0
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x: f64[7, 9]\nw: f64[3, 3]\nf[i: 3, j: 4] = sum{u, v} (w[u, v] * x[2*i + u, 2*j + v])**2",
-        "x: f64[4]\nf[i: 8] = x[(7 - i) // 2]**2 * x[(-i) % 4]",
-        "x: f64[14]\nw: f64[3]\nf[i: 4] = sum{k} (w[k] * x[3*i + 2*k])**2",
-    ],
-)
-def test_second_derivatives_of_strides_have_no_empty_range(text: str) -> None:
-    counts = measure(gradients(text, 2))
-    assert counts.entries > 0
-    assert counts.empty == 0
 
 
 def test_a_loop_with_unit_coefficients_goes_inside() -> None:

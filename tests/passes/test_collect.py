@@ -67,7 +67,7 @@ def test_equal_guards_are_one():
 
 
 def test_hundreds_of_squares_compile_in_linear_time():
-    """LLVM took 2 s for the gradient of 200 squares and 28 s for 800."""
+    """LLVM took 14 times as long for the gradient of 800 squares as for that of 200."""
 
     def seconds(n):
         program = tadc.function(f"x: f64[{n}]\nf = " + " + ".join(f"x[{i}]**2" for i in range(n))).program
@@ -78,4 +78,4 @@ def test_hundreds_of_squares_compile_in_linear_time():
         return time.process_time() - begin
 
     seconds(2)
-    assert seconds(400) < 2
+    assert seconds(600) < 8 * seconds(150)
