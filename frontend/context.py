@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent
-from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.affine import Affine, Constraint, at_least_zero, box
 from tadc.lattice.intervals import Interval, interval_of
 
 #: Constraints of which at least one holds.
@@ -27,12 +27,14 @@ class Context:
     is_vacuous: bool = False
     #: The size symbols among the names of the intervals.
     sizes: frozenset[str] = frozenset()
+    #: The rows of the ranges alone, without those of guards.
+    ranges: tuple[Constraint, ...] = ()
     #: Forms proven to be >= 0 at every point.
     proven: set[Affine] = field(default_factory=set[Affine], compare=False)
 
     def _with(self, intervals: Mapping[str, Interval], *facts: Constraint, vacuous: bool = False) -> Context:
         known = (*self.facts, *facts)
-        return Context(intervals, known, self.clauses, self.is_vacuous or vacuous, self.sizes)
+        return Context(intervals, known, self.clauses, self.is_vacuous or vacuous, self.sizes, self.ranges)
 
     def unknown(self) -> Context:
         """The context under a guard that was rejected: nothing is to be proven."""
@@ -43,7 +45,8 @@ class Context:
         if isinstance(size, Affine):
             return self.bind_between(key, [Affine.const(0)], [size - 1])
         interval = (0, size - 1) if size is not None else (0, 0)
-        return self._with({**self.intervals, key: interval}, vacuous=not size)
+        bound = self._with({**self.intervals, key: interval}, vacuous=not size)
+        return replace(bound, ranges=(*self.ranges, *box([key], [size or 0])))
 
     def bind_between(self, key: str, lower: Sequence[Affine], upper: Sequence[Affine]) -> Context:
         """Add an index between the greatest of `lower` and the least of `upper`."""
@@ -52,7 +55,11 @@ class Context:
         variable = Affine.var(key)
         rows = [variable - form for form in lower if not form.is_constant]
         rows += [form - variable for form in upper if not form.is_constant]
-        return self._with({**self.intervals, key: (low, high)}, *map(at_least_zero, rows), vacuous=low > high)
+        bound = self._with(
+            {**self.intervals, key: (low, high)}, *map(at_least_zero, rows), vacuous=low > high
+        )
+        sides = [variable - form for form in lower] + [form - variable for form in upper]
+        return replace(bound, ranges=(*self.ranges, *map(at_least_zero, sides)))
 
     def assume(self, fact: Constraint) -> Context:
         """Add a fact; one about a single index narrows its interval."""
@@ -75,4 +82,4 @@ class Context:
         """Add that at least one of some constraints holds."""
         if len(clause) == 1:
             return self.assume(clause[0])
-        return Context(self.intervals, self.facts, (*self.clauses, clause), self.is_vacuous, self.sizes)
+        return replace(self, clauses=(*self.clauses, clause), proven=set())

@@ -26,8 +26,9 @@ def excluded_sizes(form: Affine, context: Context) -> list[Domain] | None:
     """Sets of sizes outside of which `form >= 0` at every point of the context.
 
     They are rational shadows of where it fails (Fourier-Motzkin), so they may hold sizes that do
-    no harm, but hold all that do. None: wherever the context has a point at all, the sizes are
-    in one of the sets, and no guard on sizes alone keeps others from it. Raises TooManyCases.
+    no harm, but hold all that do. None: wherever the ranges of the indices have a point at all, the
+    sizes are in one of the sets. Guards do not count there: a derivative is guarded by what the
+    program that it is of asks of its sizes. Raises TooManyCases.
     """
     facts = not_negative(context.sizes)
     found: list[Domain] = []
@@ -38,12 +39,7 @@ def excluded_sizes(form: Affine, context: Context) -> list[Domain] | None:
                 found.append(tuple(left))
     except EliminationLimit as limit:
         raise TooManyCases from limit
-    return found if _is_guarded(context) or _leaves_a_point(found, context, facts) else None
-
-
-def _is_guarded(context: Context) -> bool:
-    """Whether a guard on sizes alone, which a printed `!=` may repeat, stands around the context."""
-    return any(row.form.variables and row.form.variables <= context.sizes for row in context.facts)
+    return found if _leaves_a_point(found, context, facts) else None
 
 
 def negative_sizes(size: Extent) -> list[Domain]:
@@ -82,8 +78,8 @@ def _box(context: Context) -> list[Constraint]:
 
 
 def _leaves_a_point(excluded: Sequence[Domain], context: Context, facts: Domain) -> bool:
-    """Whether some sizes outside of all the sets may have a point in the context."""
-    outside: list[list[Constraint]] = [[*facts, *_box(context), *context.facts]]
+    """Whether some sizes outside of all the sets may have a point in the ranges of the context."""
+    outside: list[list[Constraint]] = [[*facts, *context.ranges]]
     for rows in excluded:
         sides = [Constraint(-form - 1) for row in rows for form in row.inequalities]
         outside = [[*known, side] for known in outside for side in sides]

@@ -117,3 +117,12 @@ def test_conditions_hold_what_must_hold() -> None:
             derived += bool(wrong)
     assert derived > 200
     assert rejected <= {"TAD0302", "TAD0312"}
+
+
+def test_a_guard_that_no_legal_size_passes_is_a_condition() -> None:
+    """A derivative has reads under guards that only sizes pass which the program itself refuses."""
+    text = "w: f64[M]\nsize N\nf[i: N] = if {M + i = 2} then (w[3*M - 9]) else (0)"
+    program = checked(text)
+    assert not excluded(program, M=1, N=1)
+    assert excluded(program, M=1, N=2)
+    assert not excluded(program, M=3, N=9)
