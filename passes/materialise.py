@@ -233,7 +233,8 @@ class _Body:
         """A read in the place of a reduction that is worth a tensor."""
         if not isinstance(term, Reduce) or not self.is_worth_it(at, term):
             return None
-        return self.mover.move(term, self.places[at], self.owner, self.new)
+        d = self.definition
+        return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new)
 
     def is_worth_it(self, at: int, term: Reduce) -> bool:
         """The rule of this module."""

@@ -15,7 +15,7 @@ from itertools import count
 
 from tadc.frontend.extents import Shape, as_form, extent, is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, Reduce, Select, Term, index_forms, operands
+from tadc.frontend.terms import Domain, ElementType, Reduce, Select, Term, index_forms, operands
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.algebra import Algebra
@@ -85,18 +85,22 @@ class Mover:
         self.size_facts = self.program.size_facts()
         self.shapes = self.program.shapes()
 
-    def move(self, term: Reduce, place: Place, owner: str, new: list[Definition]) -> Term | None:
+    def move(
+        self, term: Reduce, place: Place, owner: str, type: ElementType, new: list[Definition]
+    ) -> Term | None:
         """A read of the tensor that holds a reduction; what is defined for it is added to `new`.
 
-        None where a read is not proven in range, or the tensor would be too large.
+        A reduction of literals alone has the `type`. None where a read is not proven in range, or the
+        tensor would be too large.
         """
+        type = term.type or type
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in term.free]
         ranges = [place.ranges[i] for i, _ in own]
-        if term.type is None or None in ranges:
+        if None in ranges:
             return None
         lows = [r.low for r in ranges if r]
         shape = tuple(extent(r.extent) for r in ranges if r)
-        if not self._fits(shape, term.type):
+        if not self._fits(shape, type):
             return None
         # Dimensions start at 0, and have names that every reduction of this kind has.
         start = [Affine.var(f"?{n}") + low for n, low in enumerate(lows)]
@@ -116,7 +120,7 @@ class Mover:
         key = self._key(body, order, shape)
         if key in self.refused:
             return None
-        definition = self._define(body, shape, [h for _, h in own], owner)
+        definition = self._define(body, shape, [h for _, h in own], owner, type)
         if not all_proven(self.program, self.shapes, definition):
             self.refused.add(key)
             return None
@@ -162,14 +166,15 @@ class Mover:
         renamed = {f"?{n}": Affine.var(f"?{place}_") for place, n in enumerate(order)}
         return self.program.terms.substitute(term, renamed).number, tuple(shape[n] for n in order)
 
-    def _define(self, body: Term, shape: Shape, hints: Sequence[str], owner: str) -> Definition:
+    def _define(
+        self, body: Term, shape: Shape, hints: Sequence[str], owner: str, type: ElementType
+    ) -> Definition:
         chosen: list[str] = []
         for dimension, hint in enumerate(hints):
             chosen.append(self.names.index(hint or f"{owner}_{dimension}", chosen))
         named = {f"?{n}": Affine.var(name) for n, name in enumerate(chosen)}
         body = self.program.terms.substitute(body, named)
-        assert body.type
-        return Definition(owner, body.type, shape, tuple(chosen), body, is_output=False)
+        return Definition(owner, type, shape, tuple(chosen), body, is_output=False)
 
     def _read(
         self, moved: Moved, indices: Sequence[str], lows: Sequence[Affine], order: tuple[int, ...]
