@@ -79,7 +79,23 @@ def materialise_program(
         waiting += [made, *reversed(body.new)]
     if len(definitions) == len(program.definitions):
         return program
-    return replace(program, definitions=tuple(definitions))
+    return replace(program, definitions=tuple(_in_order(definitions)))
+
+
+def _in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
+    """Each definition after what it reads: a tensor may be found to read one that was made later."""
+    reads = {d.name: {t.tensor for t in reachable([d.body]) if isinstance(t, Read)} for d in definitions}
+    waiting = {d.name: d for d in definitions}
+    stack = [d.name for d in reversed(definitions)]
+    while stack:
+        name = stack[-1]
+        before = sorted(reads[name] & waiting.keys())
+        if name in waiting and before:
+            stack += before
+            continue
+        stack.pop()
+        if name in waiting:
+            yield waiting.pop(name)
 
 
 @dataclass
