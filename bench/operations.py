@@ -8,7 +8,7 @@ reductions apart: a loop in a loop runs as often as it stands.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -138,10 +138,11 @@ def cost(program: Program, mode: str, materialize: str) -> int:
     return Counter().program(read_back(state))
 
 
-def programs() -> dict[str, Program]:
+def programs(names: Iterable[str] = SIZES) -> dict[str, Program]:
     """The examples at their sizes."""
     found: dict[str, Program] = {}
-    for name, sizes in SIZES.items():
+    for name in names:
+        sizes = SIZES[name]
         read = read_program(Source((EXAMPLES / f"{name}.tad").read_text(), name))
         found[name] = read.at(sizes) if isinstance(read, PerValue) else specialised(read, sizes)
     return found

@@ -58,7 +58,12 @@ def materialise_program(
     """
     if mode == "never":
         return program
-    mover = Mover(program, Names(program), limit, strict=active is not None)
+    names = Names(program)
+    if active is not None:
+        # What the derivative will call its cotangents and gradients.
+        for tensor in (*program.outputs, *program.arguments):
+            names.free("d" + tensor.name)
+    mover = Mover(program, names, limit, strict=active is not None)
     costs = Costs(frozenset(program.sizes))
     known = set(active or ())
     definitions: list[Definition] = []

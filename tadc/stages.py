@@ -121,18 +121,17 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
 def differentiate(state: Compilation) -> None:
     """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
     options = state.options
-    settings = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
+    wrt = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
+    prepare = [*wrt, f"mode={options.materialize}"]
+    settings = wrt
     if options.mode.startswith("value-and"):
         settings.append("keep-values=true")
     if options.mode.endswith("grad"):
         settings.append("unit-cotangent=true")
     if options.separate:
         settings.append("separate=true")
-    braces = "{" + " ".join(settings) + "}" if settings else ""
-    prepare = (
-        f"tad-materialize{{{' '.join([*settings[: bool(options.wrt)], f'mode={options.materialize}'])}}}"
-    )
-    run_pipeline(state, f"{prepare},tad-reverse-diff{braces}")
+    reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
+    run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{reverse}")
 
 
 def cancel_deltas(state: Compilation) -> None:
