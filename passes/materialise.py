@@ -75,6 +75,7 @@ def materialise_program(
         made = body.run()
         if not body.new:
             definitions.append(made)
+            mover.holds(made)
             continue
         # What is new comes first, and may hold more of the kind.
         for new in body.new:
@@ -82,7 +83,7 @@ def materialise_program(
             if any(isinstance(t, Read) and t.tensor in known for t in reachable([new.body])):
                 known.add(new.name)
         waiting += [made, *reversed(body.new)]
-    if len(definitions) == len(program.definitions):
+    if all(new is old for new, old in zip(definitions, program.definitions, strict=False)):
         return program
     return replace(program, definitions=tuple(_in_order(definitions)))
 
@@ -136,7 +137,8 @@ class _Body:
         if not self.has_reduction(body):
             return self.definition
         self.mark(body)
-        return replace(self.definition, body=self.visit(0, body))
+        made = self.visit(0, body)
+        return self.definition if made is body else replace(self.definition, body=made)
 
     def has_reduction(self, term: Term) -> bool:
         """Whether a reduction stands at or below a term: nothing else changes."""

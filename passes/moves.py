@@ -131,6 +131,17 @@ class Mover:
         new.append(definition)
         return self._read(self.made[key], indices, lows, order)
 
+    def holds(self, definition: Definition) -> None:
+        """Note that a definition is the tensor of a reduction, if that is all it is."""
+        body, shape = definition.body, definition.shape
+        if not isinstance(body, Reduce) or body.type != definition.type:
+            return
+        numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
+        body = self.program.terms.substitute(body, numbered)
+        order = _appearing(body, len(shape))
+        if len(order) == len(shape):
+            self.made.setdefault(self._key(body, order, shape), Moved(definition, order))
+
     def _fits(self, shape: Shape, type: str) -> bool:
         """Whether the extents are none below 0, and the bytes within the limit."""
         if not all(implied(as_form(size), self.size_facts) for size in shape):
