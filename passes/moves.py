@@ -114,9 +114,11 @@ class Mover:
         for wanted in dict.fromkeys((plain, body)):
             order = _appearing(wanted, len(own))
             found = self.made.get(self._key(wanted, order, shape))
-            if found is not None:
+            if found is not None and len(order) == len(own):
                 return self._read(found, indices, lows, order)
         order = _appearing(body, len(own))
+        if len(order) < len(own):
+            return None  # it is never evaluated, or an index has but one value
         key = self._key(body, order, shape)
         if key in self.refused:
             return None
