@@ -175,3 +175,9 @@ def test_ranges(rows: list[str], low: str, high: str) -> None:
 def test_no_range() -> None:
     domain = [Constraint(form("+x")), Constraint(form("+y -x"))]
     assert ranges_within(["x", "y"], domain, {}, frozenset()) == {"x": None, "y": None}
+
+
+def test_a_sum_that_is_never_evaluated() -> None:
+    """Its conditions contradict each other once the index starts at 0: it stays, and the index with it."""
+    f = tadc.function("x: f64[4]\nf = sum{i}_2^2 (if {i >= 3} then (exp(sum{k} (x[k] * i))) else (x[i]))")
+    np.testing.assert_array_equal(tadc.vjp(f)(x=np.ones(4), df=1.0), [0, 0, 1, 0])
