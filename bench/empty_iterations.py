@@ -143,10 +143,10 @@ class _Walk:
 
 
 def gradients(text: str, order: int) -> Program:
-    """The program of the derivative of an order."""
+    """The program of the derivative of an order, in the form with the most loops."""
     f = tadc.function(text)
     for _ in range(order):
-        f = tadc.vjp(f)
+        f = tadc.vjp(f, materialize="never")
     return f.program
 
 

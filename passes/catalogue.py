@@ -17,8 +17,17 @@ from tadc.passes.cancel import cancel_program
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
-from tadc.passes.registry import REGISTRY, Pass, flag_option, names_option, register
-from tadc.passes.reverse import reverse_program
+from tadc.passes.materialise import LIMIT, MODES, materialise_program
+from tadc.passes.registry import (
+    REGISTRY,
+    Pass,
+    flag_option,
+    names_option,
+    number_option,
+    register,
+    word_option,
+)
+from tadc.passes.reverse import active_tensors, reverse_program
 from tadc.passes.simplify import simplify_program
 
 
@@ -67,6 +76,30 @@ class ReverseDiff(Pass):
             )
 
         rewrite_functions(module, rewrite, "_vjp")
+
+
+@register("tad-materialize", "reductions that would be computed again are tensors of their own")
+@dataclass
+class Materialize(Pass):
+    """Tensors for reductions."""
+
+    wrt: list[str] = names_option("arguments to differentiate by next (all)")  # noqa: RUF009
+    values: bool = flag_option("no derivative follows")
+    mode: str = word_option("auto", "auto, always or never")
+    limit: int = number_option(LIMIT, "bytes that a tensor may take")
+
+    def run(self, module: Any) -> None:
+        """Materialise in every function; raises UnsupportedIR for another mode."""
+        if self.mode not in MODES:
+            raise UnsupportedIR(f"no mode `{self.mode}`; has: {', '.join(MODES)}", module.location)
+
+        def rewrite(program: Program) -> Program:
+            active = None
+            if not self.values:
+                active = active_tensors(program, self.wrt or [a.name for a in program.arguments])
+            return materialise_program(program, active, self.mode, self.limit)
+
+        rewrite_functions(module, rewrite)
 
 
 @register("tad-specialise", "size symbols that are given values are gone")
@@ -137,6 +170,7 @@ class ToGpu(Pass):
 __all__ = [
     "REGISTRY",
     "CancelDeltas",
+    "Materialize",
     "ReverseDiff",
     "Simplify",
     "Specialise",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.extents import Extent, Shape
-from tadc.frontend.program import Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
@@ -37,6 +37,13 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
         walk.visit(definition.body, program.facts(definition))
         found += walk.found
     return found
+
+
+def all_proven(program: Program, shapes: dict[str, Shape], definition: Definition) -> bool:
+    """Whether each read of a definition that could join a program is proven to be in range."""
+    walk = _Proof(program, shapes)
+    walk.visit(definition.body, program.facts(definition))
+    return walk.holds
 
 
 @dataclass
@@ -79,6 +86,17 @@ class _Walk:
                     value = form.evaluate({**dict.fromkeys(form.variables, 0), **point})
                     self.found.append(OutOfRange(read, dimension, size, value, at))
                     break
+
+
+@dataclass
+class _Proof(_Walk):
+    """The same without a search for points: what is not proven does not hold."""
+
+    holds: bool = True
+
+    def read(self, read: Read, facts: Domain) -> None:
+        for form, size in zip(read.indices, self.shapes[read.tensor], strict=True):
+            self.holds = self.holds and implied(form, facts) and implied(size - 1 - form, facts)
 
 
 def violation(rows: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None:

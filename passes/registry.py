@@ -49,6 +49,16 @@ def flag_option(help: str) -> Any:
     return field(default=False, metadata={"help": help})
 
 
+def word_option(default: str, help: str) -> Any:
+    """An option of a pass that is a word."""
+    return field(default=default, metadata={"help": help})
+
+
+def number_option(default: int, help: str) -> Any:
+    """An option of a pass that is a number."""
+    return field(default=default, metadata={"help": help})
+
+
 @dataclass
 class Pass:
     """A pass over a module: a dataclass whose fields are its options."""
@@ -77,10 +87,10 @@ class Pass:
         """How a pipeline spells this pass."""
         parts: list[str] = []
         for spec in dataclasses.fields(self):
-            value: Any = getattr(self, spec.name)
+            value: list[str] | bool | int | str = getattr(self, spec.name)
             default: Any = [] if spec.default is dataclasses.MISSING else spec.default
             if value != default:
-                shown = str(value).lower() if isinstance(value, bool) else ",".join(value)
+                shown = ",".join(value) if isinstance(value, list) else str(value).lower()
                 parts.append(f"{spec.name.replace('_', '-')}={shown}")
         return self.argument + ("{" + " ".join(parts) + "}" if parts else "")
 

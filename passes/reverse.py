@@ -84,7 +84,7 @@ class _Reverse:
         self.algebra = Algebra(program.terms)
         self.types, self.shapes = program.types(), program.shapes()
         self.names = Names(program)
-        self.active = self.active_tensors()
+        self.active = active_tensors(program, self.wrt)
         outputs = [d.name for d in program.outputs]
         self.cotangent_of = {} if self.unit_cotangent else {o: self.names.free("d" + o) for o in outputs}
         gradient_of = {a: self.names.free("d" + a) for a in self.wrt}
@@ -100,14 +100,6 @@ class _Reverse:
         ]
         definitions = tuple(self.needed([*self.adjoints, *gradients]))
         return replace(program, arguments=tuple(arguments), definitions=definitions)
-
-    def active_tensors(self) -> set[str]:
-        """The tensors that depend on an argument of `wrt`."""
-        active = set(self.wrt)
-        for definition in self.program.definitions:
-            if not active.isdisjoint(tensors_read([definition.body])):
-                active.add(definition.name)
-        return active
 
     def needed(self, derived: list[Definition]) -> list[Definition]:
         """All definitions that are returned or read, the program's own first."""
@@ -276,6 +268,15 @@ class _Reverse:
         # Where the read stands, the certificate looks for its sum.
         term = algebra.sum(scope.indices, delta + scope.domain, cotangent, scope.hints, read.span)
         self.contributions.setdefault(read.tensor, []).append(term)
+
+
+def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
+    """The tensors that depend on an argument of `wrt`."""
+    active = set(wrt)
+    for definition in program.definitions:
+        if not active.isdisjoint(tensors_read([definition.body])):
+            active.add(definition.name)
+    return active
 
 
 def tensors_read(roots: Iterable[Term]) -> set[str]:

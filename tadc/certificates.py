@@ -108,7 +108,7 @@ def certify(
     """
     names, values = resolve_wrt(program, wrt), dict(program.given)
     program, source = _with_text(program)
-    state = Compilation(Options("vjp", names, separate=True), source, program=program)
+    state = Compilation(Options("vjp", names, separate=True, materialize="never"), source, program=program)
     compile_until(state, "cancel", first="tad", after=after)
     places = _reads(program, source)
     made: list[tuple[tuple[int, int], ReadCertificate]] = []

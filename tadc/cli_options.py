@@ -13,6 +13,7 @@ from tadc.frontend.codes import CODES, WARNINGS
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.suggest import did_you_mean
 from tadc.messages import FORMATS
+from tadc.stages import MATERIALIZE
 
 SHORT_HELP = """\
 tadc: compile tensor expressions and their derivatives
@@ -65,6 +66,7 @@ class Arguments:
     dump_dir: str | None
     time: bool
     opt_level: int
+    materialize: str
     list: str | None
     explain: str | None
     allow: list[str]
@@ -146,6 +148,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("--dump-dir", metavar="DIR", help="write every stage to a folder")
     add("--time", action="store_true", help="the time of every stage, to stderr")
     add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
+    add("--materialize", choices=MATERIALIZE, default="auto", metavar="MODE",
+        help="tensors for sums that would be computed again: auto (default), always, never")  # fmt: skip
     add(
         "--list",
         choices=("stages", "passes", "functions"),

@@ -111,7 +111,9 @@ def options_of(arguments: Arguments) -> Options:
     # A delta is only in a derivative: its stages without --wrt show that by all arguments.
     if arguments.wrt or arguments.emit in ("diff", "cancel"):
         mode = "value-and-vjp" if arguments.values else "vjp"
-    return Options(mode, None, parse_target(arguments.target), arguments.opt_level, arguments.sizes)
+    target = parse_target(arguments.target)
+    level, sizes = arguments.opt_level, arguments.sizes
+    return Options(mode, None, target, level, sizes, materialize=arguments.materialize)
 
 
 def checked(source: Source, arguments: Arguments) -> Compilation:

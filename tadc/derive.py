@@ -12,8 +12,10 @@ from tadc.frontend.suggest import did_you_mean
 from tadc.stages import Compilation, Options
 
 
-def derive(program: Program, mode: str, wrt: str | Sequence[str] | None = None) -> Program:
-    """The derivative of a program, again a program.
+def derive(
+    program: Program, mode: str, wrt: str | Sequence[str] | None = None, materialize: str = "auto"
+) -> Program:
+    """The derivative of a program, again a program; `materialize` as in `Options`.
 
     Raises CompileError: TAD0401 for a name in `wrt` that is no argument, TAD0403 where a
     gradient is asked of what is not one scalar.
@@ -21,7 +23,7 @@ def derive(program: Program, mode: str, wrt: str | Sequence[str] | None = None) 
     names = resolve_wrt(program, wrt)
     if mode.endswith("grad"):
         require_scalar(program)
-    state = Compilation(Options(mode, names), program.source, program=program)
+    state = Compilation(Options(mode, names, materialize=materialize), program.source, program=program)
     compile_until(state, "opt", first="tad")
     return read_back(state)
 

@@ -38,6 +38,10 @@ def _derivative(options: Options) -> bool:
     return options.differentiates
 
 
+def _materializes(options: Options) -> bool:
+    return options.materialize != "never"
+
+
 def _nothing(state: Compilation) -> None:
     """A stage that only shows what another made."""
 
@@ -49,6 +53,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("diff", st.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
     Stage("cancel", st.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
     Stage("opt", st.clean_up, st.show_module, ".mlir", "simplified"),
+    Stage("hoist", st.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _cpu),
     Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),

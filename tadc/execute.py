@@ -44,7 +44,9 @@ class Compiled:
         return self._result(*found) if self._result else found[0]
 
 
-def compile_program(program: Program, target: Target | None = None, level: int = 3) -> Compiled:
+def compile_program(
+    program: Program, target: Target | None = None, level: int = 3, materialize: str = "auto"
+) -> Compiled:
     """Compile for this machine, value and derivatives alike.
 
     Raises CompileError where the target cannot be run here, or there is nothing to run.
@@ -61,7 +63,9 @@ def compile_program(program: Program, target: Target | None = None, level: int =
         )
     if not program.outputs:
         raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=program.source)])
-    state = Compilation(Options(target=target, level=level), program.source, program=program)
+    state = Compilation(
+        Options(target=target, level=level, materialize=materialize), program.source, program=program
+    )
     compile_until(state, "llvm", first="tad")
     return Compiled(load_kernel(state, program), tuple(d.name for d in program.outputs))
 

@@ -16,6 +16,7 @@ from tadc.frontend.printer import print_program
 from tadc.frontend.size_values import size_values
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
+from tadc.stages import MATERIALIZE
 from tadc.zero_gradients import zero_gradients
 
 if TYPE_CHECKING:
@@ -36,10 +37,15 @@ class Origin:
     base: Function
     mode: str
     wrt: tuple[str, ...]
+    materialize: str = "auto"
 
     def at(self, sizes: Mapping[str, int]) -> Origin:
         """The same for values of size symbols."""
         return replace(self, base=self.base.at(sizes))
+
+    def again(self, sizes: Mapping[str, int]) -> Function:
+        """The derivative of the function at values of size symbols."""
+        return _derived(self.base.at(sizes), self.mode, self.wrt, self.materialize)
 
 
 class Function:
@@ -95,7 +101,7 @@ class Function:
             return _restore, (str(self), self.cotangents, self.gradients)
         if self.origin is None:
             return function, (self.per_value.source.text, self.per_value.source.name)
-        return _derived, (self.origin.base, self.origin.mode, self.origin.wrt)
+        return _derived, (self.origin.base, self.origin.mode, self.origin.wrt, self.origin.materialize)
 
     def __repr__(self) -> str:
         return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
@@ -140,7 +146,7 @@ class Function:
                 if self.origin is None:
                     made = Function(self.per_value.at(values))
                 else:
-                    made = _derived(self.origin.base.at(values), self.origin.mode, self.origin.wrt)
+                    made = self.origin.again(values)
                 while len(self._at) >= _KEPT:
                     self._at.pop(next(iter(self._at)))
                 self._at[key] = made
@@ -155,7 +161,8 @@ class Function:
 
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = compile_program(self.program)
+                    mode = self.origin.materialize if self.origin else "auto"
+                    self._compiled = compile_program(self.program, materialize=mode)
         return self._compiled
 
     def lower(self, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Lowered:
@@ -164,33 +171,38 @@ class Function:
 
         made = self.at(sizes or {})
         origin = made.origin
-        derivation = origin and Derivation(origin.base.program, origin.mode, origin.wrt)
+        derivation = origin and Derivation(origin.base.program, origin.mode, origin.wrt, origin.materialize)
         return Lowered(made.program, target, derivation)
 
 
-def vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+def vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
     """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
 
     Returns the gradients with respect to `wrt` (None: every input), each of the shape of its
     argument. Raises CompileError for a name that is no input, and warns (CompileWarning) of a
     gradient that is zero almost everywhere though its argument is read.
+
+    `materialize` says which sums become tensors, since the gradient would compute them again and again:
+    those that are worth it ("auto"), all that can ("always"), or none ("never").
     """
-    return _derivative(f, "vjp", wrt)
+    return _derivative(f, "vjp", wrt, materialize)
 
 
-def value_and_vjp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+def value_and_vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
     """f's outputs and then the gradients of `vjp`, from one compiled unit."""
-    return _derivative(f, "value-and-vjp", wrt)
+    return _derivative(f, "value-and-vjp", wrt, materialize)
 
 
-def grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+def grad(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
     """The gradients of a function with one scalar output; takes f's inputs alone."""
-    return _derivative(f, "grad", wrt)
+    return _derivative(f, "grad", wrt, materialize)
 
 
-def value_and_grad(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+def value_and_grad(
+    f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto"
+) -> Function:
     """The scalar output and its gradients, from one compiled unit."""
-    return _derivative(f, "value-and-grad", wrt)
+    return _derivative(f, "value-and-grad", wrt, materialize)
 
 
 def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certificates:
@@ -224,18 +236,21 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     return Function(found)
 
 
-def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None) -> Function:
+def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None, materialize: str) -> Function:
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-    derived = _derived(f, mode, resolve_wrt(f.program, wrt))
+    if materialize not in MATERIALIZE:
+        raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
+    derived = _derived(f, mode, resolve_wrt(f.program, wrt), materialize)
     # For other values of its sizes the derivative may be another.
     for found in zero_gradients(f.program, derived.program) if f.per_value is None else ():
         warnings.warn(CompileWarning(found), stacklevel=3)  # at the caller of `vjp`, `grad`, …
     return derived
 
 
-def _derived(f: Function, mode: str, wrt: tuple[str, ...]) -> Function:
-    return Function(derive(f.program, mode, wrt), Origin(f, mode, wrt), f.per_value)
+def _derived(f: Function, mode: str, wrt: tuple[str, ...], materialize: str) -> Function:
+    made = derive(f.program, mode, wrt, materialize)
+    return Function(made, Origin(f, mode, wrt, materialize), f.per_value)
 
 
 def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:

@@ -42,13 +42,17 @@ class Row:
 def check_gradient(state: Compilation, wrt: Sequence[str] | None, given: Mapping[str, Any]) -> int:
     """Print a table of errors; exit code 1 if one is too large. Inputs that are not given are random."""
     assert state.program is not None
-    rows = gradient_errors(state.program, wrt, given=given)
+    rows = gradient_errors(state.program, wrt, given=given, materialize=state.options.materialize)
     print(table(rows))
     return 0 if all(row.passed for row in rows) else 1
 
 
 def gradient_errors(
-    program: Program, wrt: Sequence[str] | None = None, seed: int = 0, given: Mapping[str, Any] | None = None
+    program: Program,
+    wrt: Sequence[str] | None = None,
+    seed: int = 0,
+    given: Mapping[str, Any] | None = None,
+    materialize: str = "auto",
 ) -> list[Row]:
     """Compare the gradient of `sum(df * f)` at random inputs, element by element.
 
@@ -59,8 +63,8 @@ def gradient_errors(
     if program.sizes:
         program = specialised(program, _tried_sizes(program, given or {}))
     value = compile_program(program)
-    derived = derive(program, "vjp", wrt)
-    gradient = compile_program(derived)
+    derived = derive(program, "vjp", wrt, materialize)
+    gradient = compile_program(derived, materialize=materialize)
     random = np.random.default_rng(seed)
     arrays = _random_inputs(program, value, random, given or {})
     types = {a.name: a.type for a in program.arguments}

@@ -22,6 +22,7 @@ class Derivation:
     program: Program
     mode: str
     wrt: tuple[str, ...]
+    materialize: str = "auto"
 
 
 class Lowered:
@@ -38,7 +39,9 @@ class Lowered:
             raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
         self.program = program
         self.origin = origin
-        self.options = Options(target=parse_target(target))
+        self.options = Options(
+            target=parse_target(target), materialize=origin.materialize if origin else "auto"
+        )
         self._state = Compilation(self.options, program.source, program=program)
         compile_until(self._state, "opt", first="tad")
 
@@ -71,4 +74,4 @@ class Lowered:
         """The kernel; raises CompileError for a target that this version cannot run."""
         from tadc.execute import compile_program
 
-        return compile_program(self.program, self.options.target)
+        return compile_program(self.program, self.options.target, materialize=self.options.materialize)

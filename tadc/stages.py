@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tadc.passes.gpu import Launch
 
 
+#: When a reduction becomes a tensor of its own.
+MATERIALIZE = ("auto", "always", "never")
 CLEAN_UP = "tad-simplify,canonicalize"
 #: In a function with more, `cse` costs more than it saves.
 MANY_TENSORS = 2000
@@ -31,7 +33,8 @@ class Options:
     `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, or `grad` and
     `value-and-grad` (of one scalar output, its cotangent is 1). `wrt` names the arguments to
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
-    `separate` keeps what different reads contribute to a gradient in sums of their own.
+    `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
+    which reductions become tensors: those that are worth it (`auto`), all that can (`always`), or `never`.
     """
 
     mode: str = "value"
@@ -40,6 +43,7 @@ class Options:
     level: int = 3
     sizes: tuple[tuple[str, int], ...] = ()
     separate: bool = False
+    materialize: str = "auto"
 
     @property
     def differentiates(self) -> bool:
@@ -115,17 +119,19 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
 
 
 def differentiate(state: Compilation) -> None:
-    """The derivative, deltas still in its sums."""
+    """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
     options = state.options
-    settings = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
+    wrt = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
+    prepare = [*wrt, f"mode={options.materialize}"]
+    settings = wrt
     if options.mode.startswith("value-and"):
         settings.append("keep-values=true")
     if options.mode.endswith("grad"):
         settings.append("unit-cotangent=true")
     if options.separate:
         settings.append("separate=true")
-    braces = "{" + " ".join(settings) + "}" if settings else ""
-    run_pipeline(state, f"tad-reverse-diff{braces}")
+    reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
+    run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{reverse}")
 
 
 def cancel_deltas(state: Compilation) -> None:
@@ -154,6 +160,11 @@ def clean_up(state: Compilation) -> None:
     functions = tad_functions(state.module.operation)
     few = all(len(f.regions[0].blocks[0].operations) <= MANY_TENSORS for f in functions)
     run_pipeline(state, f"{CLEAN_UP},cse" if few else CLEAN_UP)
+
+
+def hoist(state: Compilation) -> None:
+    """Tensors for reductions that do not depend on all indices around them."""
+    run_pipeline(state, f"tad-materialize{{values=true mode={state.options.materialize}}}")
 
 
 def lower_to_loops(state: Compilation) -> None:

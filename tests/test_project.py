@@ -38,14 +38,17 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
 
 
 def test_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    program, gradient, *_ = blocks("README.md")
+    program, gradient, default, *_ = blocks("README.md")
     assert program == (ROOT / "examples" / "paper.tad").read_text()
-    assert tadc.cli.main([str(ROOT / "examples" / "paper.tad"), "--wrt", "a,d"]) == 0
+    command = [str(ROOT / "examples" / "paper.tad"), "--wrt", "a,d"]
+    assert tadc.cli.main([*command, "--materialize=never"]) == 0
     assert gradient == capsys.readouterr().out
+    assert tadc.cli.main(command) == 0
+    assert capsys.readouterr().out.endswith("\n\n" + default)
 
 
 def test_readme_shows_a_part_of_the_certificate(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, part, *_ = blocks("README.md")
+    _, _, _, part, *_ = blocks("README.md")
     assert tadc.cli.main([str(ROOT / "examples" / "paper.tad"), "--wrt", "d", "--certificate"]) == 0
     assert part in capsys.readouterr().out
 

@@ -1,0 +1,83 @@
+"""The least and the greatest value of each index of a set, as forms of sizes: a box around the set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.polyhedron import implied
+
+
+@dataclass(frozen=True)
+class Range:
+    """`low <= index <= high`, forms of sizes alone."""
+
+    low: Affine
+    high: Affine
+
+    @property
+    def extent(self) -> Affine:
+        """How many values that are; below 1 where there are none."""
+        return self.high - self.low + 1
+
+
+Ranges = Mapping[str, Range | None]
+
+
+def ranges_within(
+    binders: Sequence[str], domain: Sequence[Constraint], around: Ranges, sizes: frozenset[str]
+) -> dict[str, Range | None]:
+    """A range for each index of a domain, given those of the indices around it; None where none is found."""
+    known = dict(around)
+    found: dict[str, Range | None] = dict.fromkeys(binders)
+    forms = [form for row in domain for form in row.inequalities]
+    # An index may be bounded by one that comes later.
+    for _ in binders:
+        for name in [name for name in binders if found[name] is None]:
+            found[name] = known[name] = _range(name, forms, known, sizes)
+    return found
+
+
+def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
+    low: Affine | None = None
+    high: Affine | None = None
+    for form in forms:
+        k = form.coefficient(name)
+        rest = form - Affine.var(name) * k
+        if not k or name in rest.variables:
+            continue
+        most = _greatest(rest, known, sizes)
+        if most is None:
+            continue
+        # From k*x + rest >= 0, and rest <= most.
+        if k > 0:
+            low = _sharper(low, -most.floordiv(k), 1)
+        else:
+            high = _sharper(high, most.floordiv(-k), -1)
+    return None if low is None or high is None else Range(low, high)
+
+
+def _sharper(old: Affine | None, new: Affine, sign: int) -> Affine:
+    """The bound that says more, if one is known to; the old one else."""
+    return new if old is None or implied((new - old) * sign, ()) else old
+
+
+def _greatest(form: Affine, known: Ranges, sizes: frozenset[str]) -> Affine | None:
+    """A form of sizes that a form does not exceed where the indices are in their ranges."""
+    total = Affine.const(form.constant)
+    for atom, k in form.terms:
+        if isinstance(atom, Floor):
+            most = _greatest(atom.numerator * (1 if k > 0 else -1), known, sizes)
+            if most is None:
+                return None
+            value = most.floordiv(atom.denominator) if k > 0 else (-most).floordiv(atom.denominator)
+        elif atom in sizes:
+            value = Affine.var(atom)
+        else:
+            within = known.get(atom)
+            if within is None:
+                return None
+            value = within.high if k > 0 else within.low
+        total += value * k
+    return total

@@ -1,0 +1,283 @@
+"""Reductions that would be computed again and again become tensors of their own.
+
+    f[i, j] = exp(-sum{k} …)    becomes    let f_0[i, j] = sum{k} …,    f[i, j] = exp(-f_0[i, j])
+
+Reverse mode keeps one cotangent a tensor, so the gradient of this costs a small multiple of f, where that
+of the first form computes the sum anew for each element that it gathers.
+
+Two reasons to move a reduction, with what it costs to compute from `costs`:
+- Before differentiation: a derivative needs its value, since something above it is not linear. It is
+  computed once for every active read below it (each of them gathers), and once for every other active read
+  of the definition.
+- It does not depend on all indices around it, and is computed once for each value of those.
+Mode `auto` moves it where `uses * cost > cost + store + uses * load`; `always` wherever that is safe;
+`never` moves nothing. What safe is, `moves` says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Domain,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    operands,
+    reachable,
+)
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.costs import ACCESS, Costs, extent
+from tadc.passes.index_ranges import Range, ranges_within
+from tadc.passes.moves import Mover, Place, Rows, Test
+from tadc.passes.names import Names
+
+MODES = ("auto", "always", "never")
+#: Bytes that one tensor may take.
+LIMIT = 2**30
+#: Operands that a derivative does not need.
+_LINEAR = ("add", "sub", "neg")
+_FLAT = ("sign", "floor", "ceil")
+
+
+def materialise_program(
+    program: Program, active: Collection[str] | None = None, mode: str = "auto", limit: int = LIMIT
+) -> Program:
+    """The program with reductions as tensors of their own.
+
+    `active` are the tensors that depend on what is differentiated by; None where there is no derivative to
+    take. `limit` bounds the bytes of each tensor whose shape has no symbol.
+    """
+    if mode == "never":
+        return program
+    names = Names(program)
+    if active is not None:
+        # What the derivative will call its cotangents and gradients.
+        for tensor in (*program.outputs, *program.arguments):
+            names.free("d" + tensor.name)
+    mover = Mover(program, names, limit, strict=active is not None)
+    costs = Costs(frozenset(program.sizes))
+    known = set(active or ())
+    definitions: list[Definition] = []
+    waiting = list(reversed(program.definitions))
+    owners = {d.name: d.name for d in waiting}
+    while waiting:
+        definition = waiting.pop()
+        body = _Body(mover, costs, definition, owners[definition.name], active is not None, known, mode)
+        made = body.run()
+        if not body.new:
+            definitions.append(made)
+            mover.holds(made)
+            continue
+        # What is new comes first, and may hold more of the kind.
+        for new in body.new:
+            owners[new.name] = body.owner
+            if any(isinstance(t, Read) and t.tensor in known for t in reachable([new.body])):
+                known.add(new.name)
+        waiting += [made, *reversed(body.new)]
+    if all(new is old for new, old in zip(definitions, program.definitions, strict=False)):
+        return program
+    return replace(program, definitions=tuple(_in_order(definitions)))
+
+
+def _in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
+    """Each definition after what it reads: a tensor may be found to read one that was made later."""
+    reads = {d.name: {t.tensor for t in reachable([d.body]) if isinstance(t, Read)} for d in definitions}
+    waiting = {d.name: d for d in definitions}
+    stack = [d.name for d in reversed(definitions)]
+    while stack:
+        name = stack[-1]
+        before = sorted(reads[name] & waiting.keys())
+        if name in waiting and before:
+            stack += before
+            continue
+        stack.pop()
+        if name in waiting:
+            yield waiting.pop(name)
+
+
+@dataclass
+class _Body:
+    """One walk over a definition: first what is needed, from the root down, then the moves."""
+
+    mover: Mover
+    costs: Costs
+    definition: Definition
+    owner: str
+    derivative: bool
+    active: set[str]
+    mode: str
+    new: list[Definition] = field(default_factory=list[Definition])
+
+    def __post_init__(self) -> None:
+        self.terms = self.mover.program.terms
+        self.sizes = frozenset(self.mover.program.sizes)
+        d = self.definition
+        sides = {i: Range(Affine.const(0), as_form(n) - 1) for i, n in zip(d.indices, d.shape, strict=True)}
+        self.places = [Place(d.indices, d.indices, sides)]
+        self.opened: dict[tuple[int, str, object], int] = {}
+        self.bodies: dict[tuple[int, int], tuple[int, tuple[str, ...], Domain, Term]] = {}
+        self.needed: dict[tuple[int, int], bool] = {}
+        self.memo: dict[tuple[int, int], Term] = {}
+        self.holds: dict[int, bool] = {}
+        self.depends: dict[int, bool] = {}
+        self.reads: int | None = None
+
+    def run(self) -> Definition:
+        """The definition with reads in the place of reductions."""
+        body = self.definition.body
+        if not self.has_reduction(body):
+            return self.definition
+        self.mark(body)
+        made = self.visit(0, body)
+        return self.definition if made is body else replace(self.definition, body=made)
+
+    def has_reduction(self, term: Term) -> bool:
+        """Whether a reduction stands at or below a term: nothing else changes."""
+        return bottom_up(term, self.holds, lambda node, below: isinstance(node, Reduce) or any(below))
+
+    def is_active(self, term: Term) -> bool:
+        """Whether a term depends on what is differentiated by."""
+
+        def reads(node: Term, below: Sequence[bool]) -> bool:
+            return any(below) or (isinstance(node, Read) and node.tensor in self.active)
+
+        return bool(self.active) and bottom_up(term, self.depends, reads)
+
+    # -- places ----------------------------------------------------------------------------------
+
+    def choose(self, at: int, kind: str, key: object, choice: Rows | Test) -> int:
+        """The place inside of a choice; what chooses by nothing of a reduction has the same."""
+        if (at, kind, key) not in self.opened:
+            self.opened[at, kind, key] = len(self.places)
+            self.places.append(self.places[at].under(choice))
+        return self.opened[at, kind, key]
+
+    def open(self, at: int, term: Reduce) -> tuple[int, tuple[str, ...], Domain, Term]:
+        """The place in a reduction, its indices, its domain and its body there."""
+        if (at, term.number) not in self.bodies:
+            binders, domain, body = self.terms.open(term)
+            place = self.places[at]
+            inner = ranges_within(binders, domain, place.ranges, self.sizes)
+            hints = term.hints or ("",) * len(binders)
+            made = Place(
+                (*place.indices, *binders),
+                (*place.hints, *hints),
+                {**place.ranges, **inner},
+                (*place.around, Rows(domain, holds=True)),
+            )
+            self.places.append(made)
+            self.bodies[at, term.number] = (len(self.places) - 1, binders, domain, body)
+        return self.bodies[at, term.number]
+
+    def below(self, at: int, term: Term) -> Iterator[tuple[int, Term]]:
+        """The operands of a term, with their places."""
+        match term:
+            case Reduce():
+                inside, _, _, body = self.open(at, term)
+                yield inside, body
+            case Guard():
+                rows = term.conditions
+                yield self.choose(at, "if", rows, Rows(rows, holds=True)), term.then
+                other = Rows(rows, holds=False)
+                if len(rows) == 1 and not rows[0].equality:
+                    other = Rows((Constraint(-rows[0].form - 1),), holds=True)
+                yield self.choose(at, "else", rows, other), term.otherwise
+            case Select():
+                yield at, term.lhs
+                yield at, term.rhs
+                yield self.choose(at, "then", term.number, Test(term, holds=True)), term.then
+                yield self.choose(at, "otherwise", term.number, Test(term, holds=False)), term.otherwise
+            case _:
+                yield from ((at, operand) for operand in operands(term))
+
+    # -- what a derivative needs -----------------------------------------------------------------
+
+    def mark(self, root: Term) -> None:
+        """Note for each reduction, place by place, whether a derivative needs its value."""
+        stack = [(0, root, False)]
+        while stack:
+            at, term, needed = stack.pop()
+            known = self.needed.get((at, term.number))
+            if not self.has_reduction(term) or known or known is needed:
+                continue
+            self.needed[at, term.number] = needed
+            flags = self.needs(term)
+            stack += [(p, t, needed or f) for (p, t), f in zip(self.below(at, term), flags, strict=True)]
+
+    def needs(self, term: Term) -> list[bool]:
+        """For each operand, whether the derivative of this operation needs its value."""
+        below = operands(term)
+        if not self.derivative:
+            return [False] * len(below)
+        active = [self.is_active(t) for t in below]
+        match term:
+            case Apply(function="mul"):
+                return active[::-1]
+            case Apply(function="div"):
+                return [active[1], any(active)]
+            case Apply(function=function):
+                return [function not in (*_LINEAR, *_FLAT) and any(active)] * len(below)
+            case Reduce(kind=kind):
+                return [kind != "sum" and active[0]]
+            case Select():
+                return [active[2] or active[3]] * 2 + [False] * 2
+            case _:
+                return [False] * len(below)
+
+    # -- moves -----------------------------------------------------------------------------------
+
+    def visit(self, at: int, term: Term) -> Term:
+        """The term with reads in the place of what has been moved."""
+        if not self.has_reduction(term):
+            return term
+        key = (at, term.number)
+        if key not in self.memo:
+            self.memo[key] = self.moved(at, term) or self.rebuilt(at, term)
+        return self.memo[key]
+
+    def rebuilt(self, at: int, term: Term) -> Term:
+        """The term over operands that have been visited."""
+        below = [self.visit(p, t) for p, t in self.below(at, term)]
+        if not isinstance(term, Reduce):
+            return self.terms.rebuild(term, below)
+        _, binders, domain, _ = self.open(at, term)
+        return self.terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
+
+    def moved(self, at: int, term: Term) -> Term | None:
+        """A read in the place of a reduction that is worth a tensor."""
+        if not isinstance(term, Reduce) or not self.is_worth_it(at, term):
+            return None
+        d = self.definition
+        return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new)
+
+    def is_worth_it(self, at: int, term: Reduce) -> bool:
+        """The rule of this module."""
+        place, needed = self.places[at], self.needed[at, term.number]
+        again = math.prod(extent(place.ranges[i]) for i in place.indices if i not in term.free)
+        if self.mode == "always":
+            return needed or again > 1
+        uses = again * (self.uses(term, place) if needed else 1)
+        cost = self.costs.reduction(term, place.ranges)
+        return uses * cost > cost + ACCESS + uses * ACCESS
+
+    def uses(self, term: Reduce, place: Place) -> int:
+        """How often the gradients of all active reads need the value of a reduction, for each element."""
+
+        def counted(node: Term) -> bool:
+            return isinstance(node, Read) and node.tensor in self.active
+
+        if not self.active:
+            return 1
+        if self.reads is None:
+            self.reads = sum(map(counted, reachable([self.definition.body])))
+        others = self.reads - sum(map(counted, reachable([term])))
+        return others + self.costs.evaluations(term, place.ranges, counted)
