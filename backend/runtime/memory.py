@@ -49,6 +49,9 @@ def check_memory(outputs: Sequence[Parameter], temporaries: Sequence[Parameter])
     free = available_memory()
     if free is None or needed <= free:
         return
+    helps = ["compute fewer outputs at a time, or a part of each"]
+    if temporaries:
+        helps.append('`materialize="never"`, or `--materialize=never`, recomputes sums and stores none')
     largest = sorted((*outputs, *temporaries), key=lambda p: p.bytes, reverse=True)[:3]
     raise ArgumentError(
         [
@@ -56,7 +59,7 @@ def check_memory(outputs: Sequence[Parameter], temporaries: Sequence[Parameter])
                 "TAD0506",
                 f"the call needs {format_bytes(needed)} of memory, {format_bytes(free)} are available",
                 notes=[f"`{p}` takes {format_bytes(p.bytes)}" for p in largest],
-                helps=["compute fewer outputs at a time, or a part of each"],
+                helps=helps,
             )
         ]
     )
