@@ -30,6 +30,9 @@ MOST_COPIES = 24
 MOST_OPERATIONS = 300
 """The most operations of all copies of a body."""
 
+BOUNDS = 8
+"""As many operations count the bounds of a reduction, for each of its indices."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -211,6 +214,8 @@ class _Collector:
 
     def reduction(self, op: Any) -> None:
         """Take in the bounds of a reduction."""
+        # Each copy works out bounds of its own, which costs as much as some operations.
+        self.operations += BOUNDS * len(op.regions[0].blocks[0].arguments)
         binders = [self.name(argument) for argument in op.regions[0].blocks[0].arguments]
         rows = parse_set(str(op.attributes["domain"])).constraints
         mapping = {f"d{i}": Affine.var(name) for i, name in enumerate(binders)}
