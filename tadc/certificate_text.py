@@ -28,7 +28,7 @@ from tadc.lattice.certificate import Certificate
 from tadc.lattice.nest import LoopNest
 
 if TYPE_CHECKING:
-    from tadc.certificates import Certificates, ReadCertificate
+    from tadc.certificates import Certificates, ReadCertificate, Unsolved
 
 _INDENT = "    "
 
@@ -55,15 +55,20 @@ def all_text(found: Certificates) -> str:
     if found.others:
         lines += ["", "nothing to solve:"]
     for read in found.others:
-        place = f"{found.source.name}:{read.line}:{read.column}"
-        lines += paragraph(f"{place}: {read.text}: {read.reason}", "  ")
+        first, *rest = paragraph(f"{read.text}: {read.reason}", "  ")
+        lines += [f"  {_place(found, read)}: {first.lstrip()}", *rest]
     for read in found:
         element = _element(read.gradient, read.element)
-        place = f"{found.source.name}:{read.line}:{read.column}"
-        first, *rest = paragraph(f"{place}: {read.text} into {element}", "   ")
-        lines += ["", *([rule(first.lstrip())] if not rest else [f"-- {first.lstrip()}", *rest])]
+        first, *rest = paragraph(f"{read.text} into {element}", "   ")
+        title = f"{_place(found, read)}: {first.lstrip()}"
+        lines += ["", *([rule(title)] if not rest else [f"-- {title}", *rest])]
         lines.append(read_text(read))
     return "\n".join(lines)
+
+
+def _place(found: Certificates, read: Unsolved | ReadCertificate) -> str:
+    """Where a read stands; no line is broken for a long path, so that tools and tests find it."""
+    return f"{found.source.name}:{read.line}:{read.column}"
 
 
 def _order(found: Certificates) -> list[str]:

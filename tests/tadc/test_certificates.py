@@ -202,7 +202,9 @@ def test_sizes_are_parameters() -> None:
 def test_text_fits_and_json_is_json(name: str) -> None:
     found = certificates(PROGRAMS[name])
     text = str(found)
-    widest = max((line for line in text.splitlines() if "..." not in line), key=len)
+    # A place, which may be a long path, is not counted.
+    lines = [re.sub(r"<\w+>:\d+:\d+: ", "", line) for line in text.splitlines() if "..." not in line]
+    widest = max(lines, key=len)
     assert len(widest) <= 100 or " " not in widest.strip()
     assert not re.search(r"\?|\$", text)
     assert len(json.loads(found.as_json())["reads"]) == len(found)
