@@ -23,7 +23,7 @@ from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
-from tadc.frontend.terms import Guard, IndexValue, Read, Reduce, Term, bottom_up, operands
+from tadc.frontend.terms import Guard, IndexValue, Read, Reduce, Term, bottom_up, holds_reduction, operands
 from tadc.lattice.nest import LoopNest, loop_nest
 from tadc.passes.costs import weight
 from tadc.stages import Compilation, Options
@@ -128,7 +128,7 @@ class Counter:
 
     def has_loop(self, term: Term) -> bool:
         """Whether a reduction stands at or below a term."""
-        return bottom_up(term, self.loops, lambda n, below: isinstance(n, Reduce) or any(below))
+        return holds_reduction(term, self.loops)
 
 
 def cost(program: Program, mode: str, materialize: str) -> int:

@@ -21,17 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
+from bench.timing import seconds
 from bench.workloads import WORKLOADS, Workload
 from tadc.frontend.extents import shape_at
 
 REPETITIONS = 15
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """The time of one call."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
 
 
 def prepare(workload: Workload) -> tuple[Callable[[], Any], Callable[[], Any], float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import statistics
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tadc
+from bench.timing import seconds
 from tadc.frontend.extents import shape_at
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -49,13 +49,6 @@ def calls(name: str, sizes: Mapping[str, int]) -> tuple[Callable[[], object], Ca
     for one, other in zip(both(**arrays, **named), given(**arrays), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
     return (lambda: both(**arrays, **named)), (lambda: given(**arrays))
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """The time of one call."""
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
 
 
 def main() -> None:

@@ -152,6 +152,16 @@ def bottom_up(root: Term, known: dict[int, V], value: Callable[[Term, list[V]], 
     return known[root.number]
 
 
+def holds_reduction(root: Term, known: dict[int, bool]) -> bool:
+    """Whether a reduction stands at or below a term; `known` keeps the answers by number between calls."""
+    return bottom_up(root, known, lambda node, below: isinstance(node, Reduce) or any(below))
+
+
+def tensors_read(roots: Iterable[Term]) -> set[str]:
+    """The names of all tensors that terms read."""
+    return {term.tensor for term in reachable(roots) if isinstance(term, Read)}
+
+
 def integer_exponent(term: Term) -> int | None:
     """The exponent of `x**n` with an integer literal, which is a product and no power."""
     match term:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, bottom_up, operands
+from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, holds_reduction, operands
 from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.solve import Solution, solve
@@ -57,7 +57,7 @@ class Canceller:
 
     def has_work(self, term: Term) -> bool:
         """Whether a sum stands at or below a term: nothing else changes."""
-        return bottom_up(term, self.holds, lambda node, below: isinstance(node, Reduce) or any(below))
+        return holds_reduction(term, self.holds)
 
     def total(self, term: Term, facts: Domain) -> Term:
         """The same as `visit`, where a term adds up what reverse mode gathers its parts collected."""

@@ -31,8 +31,10 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
+    holds_reduction,
     operands,
     reachable,
+    tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.costs import ACCESS, Costs, extent
@@ -80,7 +82,7 @@ def materialise_program(
         # What is new comes first, and may hold more of the kind.
         for new in body.new:
             owners[new.name] = body.owner
-            if any(isinstance(t, Read) and t.tensor in known for t in reachable([new.body])):
+            if not known.isdisjoint(tensors_read([new.body])):
                 known.add(new.name)
         waiting += [made, *reversed(body.new)]
     if all(new is old for new, old in zip(definitions, program.definitions, strict=False)):
@@ -90,7 +92,7 @@ def materialise_program(
 
 def _in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
     """Each definition after what it reads: a tensor may be found to read one that was made later."""
-    reads = {d.name: {t.tensor for t in reachable([d.body]) if isinstance(t, Read)} for d in definitions}
+    reads = {d.name: tensors_read([d.body]) for d in definitions}
     waiting = {d.name: d for d in definitions}
     stack = [d.name for d in reversed(definitions)]
     while stack:
@@ -142,7 +144,7 @@ class _Body:
 
     def has_reduction(self, term: Term) -> bool:
         """Whether a reduction stands at or below a term: nothing else changes."""
-        return bottom_up(term, self.holds, lambda node, below: isinstance(node, Reduce) or any(below))
+        return holds_reduction(term, self.holds)
 
     def is_active(self, term: Term) -> bool:
         """Whether a term depends on what is differentiated by."""

@@ -27,7 +27,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
-    reachable,
+    tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.algebra import Algebra, is_const
@@ -277,8 +277,3 @@ def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
         if not active.isdisjoint(tensors_read([definition.body])):
             active.add(definition.name)
     return active
-
-
-def tensors_read(roots: Iterable[Term]) -> set[str]:
-    """The names of all tensors that terms read."""
-    return {term.tensor for term in reachable(roots) if isinstance(term, Read)}

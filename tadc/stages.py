@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -142,11 +141,6 @@ def cancel_deltas(state: Compilation) -> None:
     cancel = CancelDeltas()
     run_pass_objects(state.module, [cancel], state.source)
     state.gathers = cancel.gathers
-
-
-def pipeline_stage(pipeline: str) -> Callable[[Compilation], None]:
-    """A stage that runs a fixed pipeline."""
-    return lambda state: run_pipeline(state, pipeline)
 
 
 def clean_up(state: Compilation) -> None:
