@@ -1,26 +1,43 @@
-"""The loops over the elements of a map, whole or in parts.
-
-An index that `splits` has a split for runs in three parts: a full part over `q`, where the
-index is c*q + r and the body stands once for each r, and a plain loop before and after it.
-"""
+"""A map as loops over its elements, in tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tadc.dialect.locations import unnamed
-from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering, box_rows
-from tadc.passes.splits import PLAIN, Split, splits
+from tadc.passes.schedule import schedule_of
+from tadc.passes.splits import splits
+from tadc.passes.tile_loops import Schedule, TileLoops
 
 
-def element_loops(op: Any, sizes: Sequence[Affine], lowering: BodyLowering, point: Any) -> None:
-    """Lower a map of these sizes: nested loops over its box, a store in each innermost one."""
-    _Elements(op, sizes, lowering).loops(splits(op, sizes, lowering.forms), (), (), point)
+def element_loops(
+    op: Any,
+    sizes: Sequence[Affine],
+    lowering: BodyLowering,
+    point: Any,
+    ends: tuple[Affine, Affine] | None = None,
+) -> None:
+    """Lower a map of these sizes to loops over tiles; over single elements where a tile does not fit."""
+    found = splits(op, sizes, lowering.forms)
+    single = Schedule(1, tuple(range(len(sizes))))
+
+    def loops(schedule: Schedule) -> Callable[[Any], list[Any]]:
+        def emit(inside: Any) -> list[Any]:
+            TileLoops(op, sizes, lowering, schedule, found, ends).emit(inside)
+            return []
+
+        return emit
+
+    schedule = schedule_of(op, sizes, found, lowering.forms) or single
+    room = [size - schedule.extent(index) for index, size in enumerate(sizes)]
+    unknown = tuple(Constraint(form) for form in room if not form.is_constant)
+    if schedule is single or not unknown:
+        loops(schedule)(point)
+    else:
+        lowering.choose(lowering.holds(unknown, point), [], loops(schedule), loops(single), point)
 
 
 def store_element(
@@ -40,79 +57,3 @@ def store_element(
     tensor = op.results[0]
     for buffer in (lowering.memrefs[tensor], *lowering.copies.get(tensor, ())):
         lowering.create("memref.store", [], [value, buffer, *indices], point)
-
-
-@dataclass(frozen=True)
-class _Elements:
-    """A map on its way to loops."""
-
-    op: Any
-    sizes: Sequence[Affine]
-    lowering: BodyLowering
-
-    def loops(self, rest: Sequence[Split], forms: tuple[Affine, ...], known: Domain, point: Any) -> None:
-        """The loops over the indices that have no form yet, each with its split."""
-        if not rest:
-            indices = [self.lowering.affine([form], point) for form in forms]
-            store_element(self.op, self.sizes, forms, indices, self.lowering, point, known)
-            return
-        split, inner = rest[0], rest[1:]
-        size = self.sizes[len(forms)]
-        if split is PLAIN:
-            self.loop((ZERO, size), split, inner, forms, known, point)
-            return
-        start, stop = self.full_part(split, size, point)
-        plain = [PLAIN] * len(inner)
-        self.loop((ZERO, start * split.factor), PLAIN, plain, forms, known, point)
-        self.loop((start, stop), split, inner, forms, known, point)
-        self.loop((stop * split.factor, size), PLAIN, plain, forms, known, point)
-
-    def full_part(self, split: Split, size: Affine, point: Any) -> tuple[Affine, Affine]:
-        """The first q of the full part, all of whose elements are in range and meet the rows, and its end."""
-        c = split.factor
-        whole = size.floordiv(c)
-        lower, upper = [ZERO], [whole]
-        for row in split.rows:
-            k, rest = row.slope, row.rest
-            if k > 0:
-                lower.append(-rest.floordiv(k * c))
-            else:
-                upper.append((rest + k * (c - 1)).floordiv(-k * c) + 1)
-        start = self.extreme("affine.min", [whole, self.extreme("affine.max", lower, point)], point)
-        stop = self.extreme("affine.max", [start, self.extreme("affine.min", upper, point)], point)
-        return start, stop
-
-    def extreme(self, operation: str, forms: Sequence[Affine], point: Any) -> Affine:
-        """The least or the greatest of forms."""
-        if all(form.is_constant for form in forms):
-            values = [form.constant for form in forms]
-            return Affine.const(min(values) if operation == "affine.min" else max(values))
-        return self.lowering.variable(self.lowering.affine(forms, point, operation))
-
-    def loop(
-        self,
-        ends: tuple[Affine, Affine],
-        split: Split,
-        inner: Sequence[Split],
-        forms: tuple[Affine, ...],
-        known: Domain,
-        point: Any,
-    ) -> None:
-        """The loop from the first end up to the second, over q for each residue in turn."""
-        if ends[0] == ends[1] and split is not PLAIN:
-            return
-        lowering = self.lowering
-        start = lowering.affine([ends[0]], point)
-        step = lowering.constant(lowering.index_type, 1, point)
-        stop = lowering.affine([ends[1]], point)
-        made = lowering.create("scf.for", [], [start, stop, step], point, regions=1)
-        argument = self.op.regions[0].blocks[0].arguments[len(forms)]
-        block = ir.Block.create_at_start(made.regions[0], [lowering.index_type], [argument.location])
-        inside = ir.InsertionPoint(block)
-        index = lowering.variable(block.arguments[0])
-        for residue in range(split.factor):
-            form = index * split.factor + residue
-            rows = tuple(Constraint(form * row.slope + row.rest) for row in split.rows)
-            self.loops(inner, (*forms, form), known + rows, inside)
-        lowering.location = unnamed(self.op.location)
-        lowering.create("scf.yield", [], [], inside)

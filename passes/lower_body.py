@@ -58,9 +58,12 @@ class BodyLowering:
         )  # fmt: skip
 
     def constant(self, type: Any, value: int | float, point: Any) -> Any:
-        """A constant of a float or the index type."""
+        """A constant of a float or the index type, or of a vector of floats."""
         if type == self.index_type:
             attribute = ir.IntegerAttr.get(type, int(value))
+        elif isinstance(type, ir.VectorType):
+            element = ir.FloatAttr.get(type.element_type, float(value), loc=self.location)
+            attribute = ir.DenseElementsAttr.get_splat(type, element)
         else:
             attribute = ir.FloatAttr.get(type, float(value), loc=self.location)
         # Constants take no name of a tensor or an index.

@@ -25,10 +25,20 @@ class Builder(Protocol):
 
 
 class Scalars:
-    """Arithmetic at a point, on values of one float type."""
+    """Arithmetic at a point, on values of one float type or vectors of one."""
 
     def __init__(self, builder: Builder, point: Any, type: Any) -> None:
         self.builder, self.point, self.type = builder, point, type
+
+    @property
+    def truth(self) -> Any:
+        """The type of a comparison."""
+        one = ir.IntegerType.get_signless(1, self.builder.context)
+        return ir.VectorType.get(self.type.shape, one) if isinstance(self.type, ir.VectorType) else one
+
+    def logic(self, name: str, x: Any, y: Any) -> Any:
+        """An operation on two comparisons."""
+        return self.builder.create(name, [self.truth], [x, y], self.point).results[0]
 
     def op(self, name: str, *operands: Any) -> Any:
         """An operation of one result of the type."""
@@ -40,9 +50,8 @@ class Scalars:
 
     def compare(self, predicate: int, x: Any, y: Any) -> Any:
         """An `arith.cmpf`."""
-        truth = ir.IntegerType.get_signless(1, self.builder.context)
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.builder.context), predicate)
-        made = self.builder.create("arith.cmpf", [truth], [x, y], self.point, {"predicate": number})
+        made = self.builder.create("arith.cmpf", [self.truth], [x, y], self.point, {"predicate": number})
         return made.results[0]
 
     def select(self, condition: Any, x: Any, y: Any) -> Any:
@@ -57,10 +66,7 @@ def _sign(b: Builder, point: Any, x: Any) -> Any:
     """-1, 0, 1; NaN and signed zeros stay what they are."""
     s = Scalars(b, point, x.type)
     unit = s.op("math.copysign", s.const(1.0), x)
-    keep = s.builder.create(
-        "arith.ori", [ir.IntegerType.get_signless(1, b.context)],
-        [s.compare(EQUAL, x, s.const(0.0)), s.compare(UNORDERED, x, x)], point,
-    ).results[0]  # fmt: skip
+    keep = s.logic("arith.ori", s.compare(EQUAL, x, s.const(0.0)), s.compare(UNORDERED, x, x))
     return s.select(keep, x, unit)
 
 
@@ -88,8 +94,7 @@ def _mod(b: Builder, point: Any, x: Any, y: Any) -> Any:
     shifted = s.op("arith.addf", rest, y)
     opposite = s.compare(LESS, s.op("math.copysign", s.const(1.0), rest), zero)
     below = s.compare(LESS, y, zero)
-    truth = ir.IntegerType.get_signless(1, b.context)
-    differs = b.create("arith.xori", [truth], [opposite, below], point).results[0]
+    differs = s.logic("arith.xori", opposite, below)
     whole = s.compare(EQUAL, rest, zero)
     return s.select(whole, s.op("math.copysign", zero, y), s.select(differs, shifted, rest))
 

@@ -1,0 +1,192 @@
+"""What a map's body does, piece by piece: reads with the stride of each index, operations, loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.costs import LARGE, extent
+from tadc.passes.index_ranges import Range, ranges_within
+from tadc.passes.tile_values import is_reduction, owner, yielded
+
+IRREGULAR = None
+"""The stride of an index that moves an address by no fixed distance."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One element read; `strides` in elements, for indices that the address depends on."""
+
+    strides: Mapping[str, int | None]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The indices that it depends on."""
+        return frozenset(self.strides)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation on scalars."""
+
+    name: str
+    names: frozenset[str]
+
+
+@dataclass
+class Loop:
+    """A body: the map's, with trips of 1, or that of a reduction. Loops inside are `inner`."""
+
+    op: Any
+    binders: tuple[str, ...] = ()
+    trips: tuple[int, ...] = ()
+    result: frozenset[str] = frozenset()
+    """The indices from outside that the result depends on."""
+    bounds: frozenset[str] = frozenset()
+    """Those that the domain depends on."""
+    fused: bool = False
+    """Whether what is added is a product."""
+    reads: list[Read] = field(default_factory=list[Read])
+    operations: list[Operation] = field(default_factory=list[Operation])
+    inner: list[Loop] = field(default_factory=list["Loop"])
+
+    @property
+    def size(self) -> int:
+        """The operations of this and the inner ones."""
+        return len(self.reads) + len(self.operations) + sum(4 + loop.size for loop in self.inner)
+
+    def below(self) -> Iterable[Loop]:
+        """This and the inner ones at any depth."""
+        yield self
+        for loop in self.inner:
+            yield from loop.below()
+
+
+class Accesses:
+    """The pieces of a map's body. An index of the map whose loop runs by residue counts its groups."""
+
+    def __init__(self, op: Any, sizes: Sequence[Affine], factors: Sequence[int], outer: Mapping[Any, Affine]) -> None:
+        block = op.regions[0].blocks[0]
+        self.outer = outer
+        self.known: frozenset[str] = frozenset(v for form in outer.values() for v in form.variables)
+        self.known |= {name for size in sizes for name in size.variables}
+        self.forms: dict[Any, Affine] = {}
+        self.deps: dict[Any, frozenset[str]] = {}
+        self.ranges: dict[str, Range | None] = {}
+        self.names = [f"b{n}" for n in range(len(sizes))]
+        self.count = len(sizes)
+        for name, argument, size, factor in zip(self.names, block.arguments, sizes, factors, strict=True):
+            self.forms[argument] = Affine.var(name) * factor
+            self.deps[argument] = frozenset([name])
+            self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
+        self.widest = _bytes(op.results[0].type.element_type)
+        self.body = Loop(op)
+        self.region(block, self.body)
+
+    def region(self, block: Any, loop: Loop) -> frozenset[str]:
+        """Take in a region; what its value depends on."""
+        operations = [op.operation for op in block.operations]
+        for op in operations[:-1]:
+            self.operation(op, loop)
+        return self.deps.get(operations[-1].operands[0], frozenset())
+
+    def operation(self, op: Any, loop: Loop) -> None:
+        """Take in an operation."""
+        result = op.results[0]
+        names = frozenset[str]().union(*(self.deps.get(v, frozenset()) for v in op.operands))
+        if op.name == "tad.index":
+            self.forms[result] = self.subscripts(op, op.operands)[0]
+            names = self.forms[result].variables & frozenset(self.ranges)
+        elif op.name == "tad.read":
+            read = self.read(op)
+            loop.reads.append(read)
+            names = read.names
+            self.widest = max(self.widest, _bytes(result.type))
+        elif is_reduction(op):
+            names = self.reduction(op, loop)
+        elif op.name == "tad.guard":
+            loop.operations.append(Operation(op.name, names))
+            for region in op.regions:
+                names |= self.region(region.blocks[0], loop)
+        elif op.name != "arith.constant":
+            loop.operations.append(Operation(_name(op), names))
+        self.deps[result] = names
+
+    def over(self, indices: Sequence[Any], letter: str, forms: Sequence[Affine]) -> list[Affine]:
+        """Forms of an attribute over the indices of regions."""
+        known = (self.forms[v] if v in self.forms else self.outer[v] for v in indices)
+        mapping = {f"{letter}{i}": form for i, form in enumerate(known)}
+        return [form.substitute(mapping) for form in forms]
+
+    def subscripts(self, op: Any, indices: Sequence[Any]) -> list[Affine]:
+        """The forms of an op's map."""
+        return self.over(indices, "d", parse_map(str(op.attributes["at"])).forms)
+
+    def read(self, op: Any) -> Read:
+        """A read with the strides of its indices."""
+        forms = self.subscripts(op, list(op.operands)[1:])
+        shape = [LARGE if n < 0 else n for n in _shape(op.operands[0].type)]
+        strides: dict[str, int | None] = {}
+        for name in sorted(frozenset().union(*(f.variables for f in forms)) & frozenset(self.ranges)):
+            total: int | None = 0
+            step = 1
+            for form, size in zip(reversed(forms), reversed(shape), strict=True):
+                k = form.coefficient(name)
+                if name in (form - Affine.var(name) * k).variables:
+                    total = IRREGULAR
+                    break
+                total += k * step
+                step *= size
+            strides[name] = total
+        return Read(strides)
+
+    def reduction(self, op: Any, loop: Loop) -> frozenset[str]:
+        """Take in a reduction; what its result depends on."""
+        block = op.regions[0].blocks[0]
+        binders = tuple(f"b{self.count + n}" for n in range(len(block.arguments)))
+        self.count += len(binders)
+        found = parse_set(str(op.attributes["domain"]))
+        mapping = {f"d{i}": Affine.var(name) for i, name in enumerate(binders)}
+        forms = [row.form.substitute(mapping) for row in found.constraints]
+        forms = self.over(op.operands, "s", forms)
+        rows = [Constraint(f, row.equality) for f, row in zip(forms, found.constraints, strict=True)]
+        self.ranges |= ranges_within(binders, rows, self.ranges, self.known)
+        for name, argument in zip(binders, block.arguments, strict=True):
+            self.forms[argument] = Affine.var(name)
+            self.deps[argument] = frozenset([name])
+        trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
+        bounds = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges) - set(binders)
+        made = owner(yielded(block))
+        fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
+        inner = Loop(op, binders, trips, bounds=bounds, fused=fused)
+        loop.inner.append(inner)
+        inner.result = (self.region(block, inner) | bounds) - set(binders)
+        return inner.result
+
+
+def _distance(name: str, rows: Sequence[Constraint]) -> int:
+    """The most values between a lower and an upper bound that move together."""
+    forms = [form for row in rows for form in row.inequalities]
+    lower = [form for form in forms if form.coefficient(name) == 1]
+    upper = [form for form in forms if form.coefficient(name) == -1]
+    together = [x + y for x in lower for y in upper]
+    return min([max(0, t.constant + 1) for t in together if t.is_constant], default=LARGE**3)
+
+
+def _name(op: Any) -> str:
+    """The name of an operation; that of the function for one of ours."""
+    return ir.StringAttr(op.attributes["fn"]).value if op.name == "tad.apply" else op.name
+
+
+def _shape(type: Any) -> list[int]:
+    """The extents of a tensor, below 0 where they are not known."""
+    return [type.get_dim_size(d) if not type.is_dynamic_dim(d) else -1 for d in range(type.rank)]
+
+
+def _bytes(type: Any) -> int:
+    """The bytes of a float type."""
+    return type.width // 8

@@ -1,0 +1,195 @@
+"""How the elements of a map are computed: which index makes vectors, and how large tiles are.
+
+Each way has a price for one element, in halves of a cycle of a processor that starts two vector
+operations a cycle: the pieces of the body, each as often as a tile needs it. Nothing but strides,
+trip counts and what depends on what goes in, so the derivatives of a contraction or a convolution
+are treated as what they are, and so is everything else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.lattice.affine import Affine
+from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.splits import Split
+from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_values import lanes_index
+
+VECTOR_BYTES = 64
+"""The bytes of a vector: a register of AVX-512, two of AVX2."""
+
+REGISTERS = 28
+"""The vectors that results and operands of an innermost loop may take."""
+
+LATENCY = 8
+"""The price of one step of a loop whose result waits for the step before."""
+
+MOST_WORK = 400
+"""The most operations that the code of a tile has."""
+
+PRICES: Mapping[str, float] = {
+    **dict.fromkeys(("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.select"), 1),
+    **dict.fromkeys(("arith.cmpf", "math.absf", "math.fma", "math.floor", "math.ceil"), 1),
+    **dict.fromkeys(("arith.maximumf", "arith.minimumf", "relu", "sign", "tad.guard", "math.fpowi"), 3),
+    **dict.fromkeys(("arith.divf", "math.sqrt", "mod"), 16),
+    "tad.value_of": 3,
+}
+FUNCTION = 25
+"""The price of any other function."""
+
+BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+VECTORS = (1, 2, 4)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A schedule in terms of names: `lane` is the index of the lanes, `over` its reduction if it has one."""
+
+    width: int
+    lane: str
+    over: Loop | None
+    blocks: Mapping[str, int]
+    parts: int = 1
+
+    @property
+    def elements(self) -> int:
+        """The elements of the map in a tile."""
+        return math.prod(self.blocks.values()) * (1 if self.over else self.width)
+
+
+def schedule_of(op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine]) -> Schedule | None:
+    """The cheapest schedule with vectors, or None where there is none worth having.
+
+    `found` are the splits of the indices; `outer` has the forms of values from above.
+    """
+    accesses = Accesses(op, sizes, [split.factor for split in found], outer)
+    copies = math.prod(split.factor * (3 if split.rows else 1) for split in found)
+    budget = MOST_WORK // copies
+    if accesses.body.size > budget:
+        return None
+    best = min(_ways(accesses, sizes, found, budget), key=lambda way: price(accesses.body, way, found), default=None)
+    if best is None:
+        return None
+    index = {name: number for number, name in enumerate(accesses.names)}
+    blocks = {index[name]: count for name, count in best.blocks.items() if count > 1}
+    order = tuple(range(len(sizes)))
+    if best.over is not None:
+        return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
+    return Schedule(best.width, order, index[best.lane], blocks)
+
+
+def _ways(accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], budget: int) -> Iterator[Way]:
+    """All ways that fit sizes and registers."""
+    width = VECTOR_BYTES // accesses.widest
+    extents = {
+        name: size.constant // split.factor if size.is_constant else None
+        for name, size, split in zip(accesses.names, sizes, found, strict=True)
+    }
+    most = budget // max(accesses.body.size, 1)
+    for lane, extent in extents.items():
+        fitting = _width(width, extent)
+        if fitting >= 2:
+            for vectors in VECTORS:
+                room = extent is None or extent >= vectors * fitting
+                if vectors == 1 or (room and accesses.body.inner):
+                    yield from _blocked(accesses, Way(fitting, lane, None, {lane: vectors}), extents, most)
+    for loop in accesses.body.below():
+        if loop.binders and not (loop.bounds and len(loop.binders) > 1):
+            fitting = _width(width, loop.trips[-1])
+            for parts in VECTORS:
+                if fitting >= 4 and fitting * parts <= loop.trips[-1]:
+                    way = Way(fitting, loop.binders[-1], loop, {}, parts)
+                    yield from _blocked(accesses, way, extents, most)
+
+
+def _width(width: int, extent: int | None) -> int:
+    """The width, or the greatest power of two that an extent holds."""
+    return width if extent is None or extent >= width else 1 << max(extent, 1).bit_length() - 1
+
+
+def _blocked(accesses: Accesses, way: Way, extents: Mapping[str, int | None], most: int) -> Iterator[Way]:
+    """A way with copies along one more index."""
+    own = math.prod(way.blocks.values()) * way.parts
+    if own <= max(most, 1) and _fits(accesses.body, way):
+        yield way
+    if not accesses.body.inner:
+        return
+    for name, extent in extents.items():
+        if name == way.lane:
+            continue
+        for block in BLOCKS[1:]:
+            made = Way(way.width, way.lane, way.over, {**way.blocks, name: block}, way.parts)
+            if own * block <= most and (extent is None or extent >= block) and _fits(accesses.body, made):
+                yield made
+
+
+def _copies(names: frozenset[str], way: Way) -> int:
+    """How many copies of a value a tile has, by what it depends on."""
+    count = math.prod(block for name, block in way.blocks.items() if name in names)
+    return count * (way.parts if way.over and way.lane in names else 1)
+
+
+def _fits(body: Loop, way: Way) -> bool:
+    """Whether the results that innermost loops carry and what they read fit in registers."""
+    for loop in body.below():
+        if not loop.binders or loop.inner:
+            continue
+        carried = _copies(loop.result | ({way.lane} if loop is way.over else frozenset()), way)
+        read = max((_copies(r.names, way) for r in loop.reads if way.lane in r.names), default=0)
+        if carried > 1 and carried + read + 1 > REGISTERS:
+            return False
+    return True
+
+
+def price(body: Loop, way: Way, found: Sequence[Split] = ()) -> float:
+    """The price of one element."""
+    stores = _store(body, way, found)
+    return (_loop(body, way, False) + stores) / way.elements
+
+
+def _store(body: Loop, way: Way, found: Sequence[Split]) -> float:
+    """The price of storing a tile."""
+    if way.over is not None:
+        return way.elements
+    last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
+    vectors = way.elements // way.width
+    consecutive = way.lane == f"b{last}"
+    if consecutive and (not found or found[last].factor in (1, 2, 4, 8)):
+        return vectors
+    return vectors * way.width * 1.5
+
+
+def _loop(loop: Loop, way: Way, inside: bool) -> float:
+    """The price of a loop for one tile."""
+    inside = inside or loop is way.over
+    once = sum(_read(read, way) for read in loop.reads)
+    once += sum(PRICES.get(o.name, FUNCTION) * _copies(o.names, way) for o in loop.operations)
+    once += sum(_loop(inner, way, inside) for inner in loop.inner)
+    if not loop.binders:
+        return once
+    results = _copies(loop.result | ({way.lane} if loop is way.over else frozenset()), way)
+    once += (0 if loop.fused else results) + 2
+    trips = math.prod(loop.trips)
+    ending = 0.0
+    if loop is way.over:
+        steps = math.ceil(loop.trips[-1] / (way.width * way.parts))
+        trips = math.prod(loop.trips[:-1]) * steps
+        ending = 3.0 * math.log2(way.width) * results
+    if way.lane in loop.bounds and way.over is None:
+        trips = trips + way.width / 2
+    return trips * max(once, LATENCY) + ending + 4
+
+
+def _read(read: Read, way: Way) -> float:
+    """The price of what a tile reads at one read."""
+    copies = _copies(read.names, way)
+    stride = read.strides.get(way.lane, 0)
+    if stride == 0:
+        return copies * 0.75
+    if stride == 1:
+        return copies * 1.0
+    return copies * (1.5 if stride == -1 else 1.2 * way.width)

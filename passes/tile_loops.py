@@ -1,0 +1,292 @@
+"""The loops over the tiles of a map.
+
+Where a tile does not fit at the end of a range, the last one is moved back and computes some
+elements again: an element depends on nothing but the inputs, so it gets the same value. Nothing is
+left for a slower loop, and no store is masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.dialect.locations import unnamed
+from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.passes.lanes import LANE, Lanes
+from tadc.passes.lower_body import BodyLowering, box_rows
+from tadc.passes.splits import PLAIN, Split
+from tadc.passes.tile_body import Context, TileBody
+from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, at
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the elements of a map are computed, by the number of each of its indices.
+
+    `lanes` is the index of the lanes, or None where `lanes_of` is: the index of a reduction that takes
+    `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
+    that of the lanes, else of elements. `order` is that of the loops, outermost first.
+    """
+
+    width: int
+    order: tuple[int, ...]
+    lanes: int | None = None
+    blocks: Mapping[int, int] = field(default_factory=dict[int, int])
+    lanes_of: Any = None
+    parts: int = 1
+
+    @property
+    def tile(self) -> Tile:
+        """The variables of a tile."""
+        copies = {variable(index): count for index, count in self.blocks.items() if count > 1}
+        if self.parts > 1:
+            copies[PARTS] = self.parts
+        return Tile(self.width, copies)
+
+    def extent(self, index: int) -> int:
+        """The elements of a tile along an index."""
+        return self.blocks.get(index, 1) * (self.width if index == self.lanes else 1)
+
+    def form(self, index: int, base: Affine) -> Affine:
+        """An index of the points of a tile, which starts at a base."""
+        scale = self.width if index == self.lanes else 1
+        form = base + Affine.var(LANE) if index == self.lanes else base
+        return form + Affine.var(variable(index)) * scale if self.blocks.get(index, 1) > 1 else form
+
+
+def variable(index: int) -> str:
+    """The variable of the copies along an index."""
+    return f"copy{index}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The indices from `start` up to `stop`, in groups of the split; tiles end at `limit` at most."""
+
+    start: Affine
+    stop: Affine
+    limit: Affine
+    split: Split = PLAIN
+
+
+class TileLoops:
+    """A map on its way to loops over tiles. Its sizes are no less than the extents of a tile."""
+
+    def __init__(
+        self,
+        op: Any,
+        sizes: Sequence[Affine],
+        lowering: BodyLowering,
+        schedule: Schedule,
+        found: Sequence[Split],
+        ends: tuple[Affine, Affine] | None = None,
+    ) -> None:
+        """`found` has the split of each index; `ends` are those of the outermost index, if not its size."""
+        self.op, self.sizes, self.low, self.schedule = op, sizes, lowering, schedule
+        self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
+        self.ends = ends
+        self.block = op.regions[0].blocks[0]
+
+    def fitting(self, index: int, split: Split) -> Split:
+        """The split, if tiles may fit its full part."""
+        size, tile = self.sizes[index], self.schedule.extent(index)
+        return PLAIN if size.is_constant and size.constant < split.factor * tile else split
+
+    def emit(self, point: Any) -> None:
+        """Make the loops."""
+        self.loops(self.schedule.order, {}, self.splits, {}, (), point)
+
+    def loops(
+        self,
+        rest: Sequence[int],
+        bases: Mapping[int, Affine],
+        found: Sequence[Split],
+        used: Mapping[int, Split],
+        known: Domain,
+        point: Any,
+    ) -> None:
+        """The loops over the indices that have no base yet."""
+        if not rest:
+            self.elements(bases, used, known, point)
+            return
+        index, inner = rest[0], rest[1:]
+        plain = [PLAIN] * len(found)
+        for part in self.parts(index, found[index], point):
+            if part.start == part.stop:
+                continue
+            below = plain if part.split is PLAIN and found[index] is not PLAIN else found
+            self.loop(part, index, inner, bases, below, used, known, point)
+
+    def parts(self, index: int, split: Split, point: Any) -> list[Part]:
+        """The full part, and those before and after it."""
+        size = self.sizes[index]
+        if split is PLAIN:
+            return [self.clipped(index, Part(ZERO, size, size), point)]
+        start, stop = self.full_part(index, split, size, point)
+        c = split.factor
+        found = [Part(ZERO, start * c, size), Part(start, stop, stop, split), Part(stop * c, size, size)]
+        return [self.clipped(index, part, point) for part in found]
+
+    def clipped(self, index: int, part: Part, point: Any) -> Part:
+        """What of a part is between the ends; a group belongs where it starts."""
+        if index or self.ends is None:
+            return part
+        c = part.split.factor
+        start, stop = (-((-end).floordiv(c)) for end in self.ends)
+        return Part(
+            self.extreme("affine.max", [part.start, start], point),
+            self.extreme("affine.min", [part.stop, stop], point),
+            part.limit,
+            part.split,
+        )
+
+    def full_part(self, index: int, split: Split, size: Affine, point: Any) -> tuple[Affine, Affine]:
+        """The first group of the full part, all of whose elements are in range and meet the rows, and its end.
+
+        Where no tile fits, it is empty and starts at 0.
+        """
+        c = split.factor
+        whole = size.floordiv(c)
+        lower, upper = [ZERO], [whole]
+        for row in split.rows:
+            k, rest = row.slope, row.rest
+            if k > 0:
+                lower.append(-rest.floordiv(k * c))
+            else:
+                upper.append((rest + k * (c - 1)).floordiv(-k * c) + 1)
+        start = self.extreme("affine.min", [whole, self.extreme("affine.max", lower, point)], point)
+        stop = self.extreme("affine.max", [start, self.extreme("affine.min", upper, point)], point)
+        return self.roomy(start, stop, self.schedule.extent(index), point)
+
+    def roomy(self, start: Affine, stop: Affine, tile: int, point: Any) -> tuple[Affine, Affine]:
+        """The ends where a tile fits between them, else 0 and 0."""
+        room = stop - start - tile
+        if tile == 1 or room.is_constant:
+            return (start, stop) if tile == 1 or room.constant >= 0 else (ZERO, ZERO)
+        fits = self.low.holds((Constraint(room),), point)
+        zero = self.low.constant(self.low.index_type, 0, point)
+
+        def chosen(form: Affine) -> Affine:
+            operands = [fits, self.low.affine([form], point), zero]
+            return self.low.variable(self.low.create("arith.select", [zero.type], operands, point).results[0])
+
+        return chosen(start), chosen(stop)
+
+    def extreme(self, operation: str, forms: Sequence[Affine], point: Any) -> Affine:
+        """The least or the greatest of forms."""
+        if all(form.is_constant for form in forms):
+            values = [form.constant for form in forms]
+            return Affine.const(min(values) if operation == "affine.min" else max(values))
+        return self.low.variable(self.low.affine(forms, point, operation))
+
+    def loop(
+        self,
+        part: Part,
+        index: int,
+        inner: Sequence[int],
+        bases: Mapping[int, Affine],
+        found: Sequence[Split],
+        used: Mapping[int, Split],
+        known: Domain,
+        point: Any,
+    ) -> None:
+        """The loop over the tiles of a part; what is inside, once for each residue."""
+        low, tile = self.low, self.schedule.extent(index)
+        start, stop = (low.affine([end], point) for end in (part.start, part.stop))
+        step = low.constant(low.index_type, tile, point)
+        made = low.create("scf.for", [], [start, stop, step], point, regions=1)
+        place = self.block.arguments[index].location
+        block = ir.Block.create_at_start(made.regions[0], [low.index_type], [place])
+        inside = ir.InsertionPoint(block)
+        base = low.variable(block.arguments[0])
+        rows: Domain = (Constraint(base - part.start), Constraint(part.stop - base - 1))
+        if tile > 1:
+            base, rows = self.moved_back(base, part, tile, inside)
+        split, kept = part.split, {**used, index: part.split}
+        if index == self.schedule.lanes:
+            self.loops(inner, {**bases, index: base}, found, kept, known + rows, inside)
+        else:
+            for residue in range(split.factor):
+                form = base * split.factor + residue
+                group = {**bases, index: form}
+                more = self.met(split, self.schedule.form(index, base) * split.factor + residue)
+                self.loops(inner, group, found, kept, known + rows + more, inside)
+        low.location = unnamed(self.op.location)
+        low.create("scf.yield", [], [], inside)
+
+    def moved_back(self, position: Affine, part: Part, tile: int, point: Any) -> tuple[Affine, Domain]:
+        """Where the tile at a position starts so that it ends at the limit at most."""
+        last = part.limit - tile
+        span = part.stop - part.start
+        if span.is_constant and span.constant % tile == 0 and (part.stop == part.limit):
+            base = position
+        else:
+            base = self.extreme("affine.min", [position, last], point)
+        rows = [Constraint(last - base), Constraint(base)]
+        if part.split is not PLAIN:
+            rows.append(Constraint(base - part.start))
+        return base, tuple(rows)
+
+    def met(self, split: Split, form: Affine) -> Domain:
+        """The rows of a split, which hold at all points of a tile in its full part."""
+        return tuple(Constraint(form * row.slope + row.rest) for row in split.rows)
+
+    # -- the elements of a tile ------------------------------------------------------------------
+
+    def elements(
+        self, bases: Mapping[int, Affine], used: Mapping[int, Split], known: Domain, point: Any
+    ) -> None:
+        """Evaluate the body at the points of a tile, for each residue of the lanes; store the values."""
+        lanes = self.schedule.lanes
+        split = PLAIN if lanes is None else used[lanes]
+        groups: list[list[tuple[Copy, Any]]] = []
+        all_forms: list[list[Affine]] = []
+        for residue in range(split.factor):
+            forms: list[Affine] = []
+            more: Domain = ()
+            for index in range(len(self.sizes)):
+                factor = used[index].factor if index == lanes else 1
+                if index == lanes:
+                    form = self.schedule.form(index, bases[index]) * factor + residue
+                    more = self.met(split, form)
+                else:
+                    # A residue is in the base already, and the copies step over groups.
+                    step = used[index].factor
+                    form = self.schedule.form(index, ZERO) * step + bases[index]
+                forms.append(form)
+            groups.append(self.values(forms, (*known, *more), point))
+            all_forms.append(forms)
+        self.store(groups, all_forms, point)
+
+    def values(self, forms: Sequence[Affine], known: Domain, point: Any) -> list[tuple[Copy, Any]]:
+        """The value in each copy where the indices have these forms."""
+        low, tile = self.low, self.schedule.tile
+        names = [form.variables & tile.ranges.keys() for form in forms]
+        arguments = dict(zip(self.block.arguments, names, strict=True))
+        depends = Dependence(self.block, arguments, self.schedule.lanes_of)
+        body = TileBody(low, tile, depends)
+        low.forms.update(zip(self.block.arguments, forms, strict=True))
+        facts = (*known, *box_rows(forms, self.sizes), *low.known)
+        value = body.region(self.block, Context(point, facts))
+        own = [name for name in tile.copies if name not in ACROSS]
+        return [(copy, body.value(value, copy)) for copy in tile.points(own)]
+
+    def store(
+        self, groups: Sequence[Sequence[tuple[Copy, Any]]], forms: Sequence[Sequence[Affine]], point: Any
+    ) -> None:
+        """Store the values of all residues."""
+        tensor = self.op.results[0]
+        lanes = Lanes(self.low, self.schedule.width)
+        for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
+            if len(groups) in (2, 4, 8) and self.schedule.lanes == len(self.sizes) - 1:
+                for same in zip(*groups, strict=True):
+                    at_first = [at(form, same[0][0]) for form in forms[0]]
+                    woven = lanes.woven([value for _, value in same], point)
+                    lanes.store_run(woven, buffer, at_first, point)
+                continue
+            for group, at_residue in zip(groups, forms, strict=True):
+                for copy, value in group:
+                    lanes.store(value, buffer, [at(form, copy) for form in at_residue], point)

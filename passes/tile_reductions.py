@@ -1,0 +1,376 @@
+"""Reductions at all points of a tile: one nest of loops that carries a result for each copy.
+
+Where the bounds of a loop move with the tile, it runs in three parts: the middle one holds what
+every point takes in, the others are masked. All points combine their elements in the order of the
+loops, so a result does not depend on the tile that it was computed in.
+
+A reduction over lanes takes a vector of consecutive elements in one step and combines the lanes
+at the end, by halves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tadc.dialect.index_maps import parse_set
+from tadc.dialect.locations import name_of, place_of, unnamed
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.index_sets import IndexSetLimit
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import Level, Unbounded
+from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.emptiness import tight
+from tadc.lattice.nest import loop_nest
+from tadc.passes.lanes import LANE, extreme, is_vector
+from tadc.passes.scalar_lowering import EXPANSIONS, LESS, Scalars
+from tadc.passes.tile_values import PARTS, Copy, at, lanes_index, owner, yielded
+
+if TYPE_CHECKING:
+    from tadc.passes.tile_body import Context, TileBody
+
+#: The result so far and what an element makes of the body's value, at a copy.
+Combine = Callable[["TileReduction", Scalars, Any, Copy], Any]
+
+
+def _sum(of: TileReduction, s: Scalars, result: Any, copy: Copy) -> Any:
+    """A product is added in one rounding."""
+    made = owner(of.element)
+    if made is not None and made.name == "arith.mulf" and of.is_own(made):
+        x, y = (of.body.lanes.spread_to(of.body.value(v, copy), s.type, s.point) for v in made.operands)
+        return s.op("math.fma", x, y, result)
+    return s.op("arith.addf", result, of.value(s, copy))
+
+
+_COMBINE: dict[str, Combine] = {
+    "sum": _sum,
+    "prod": lambda of, s, result, copy: s.op("arith.mulf", result, of.value(s, copy)),
+    "max": lambda of, s, result, copy: _extremum("arith.maximumf", s, result, of.value(s, copy)),
+    "min": lambda of, s, result, copy: _extremum("arith.minimumf", s, result, of.value(s, copy)),
+}
+
+_JOIN: dict[str, Callable[[Scalars, Any, Any], Any]] = {
+    "sum": lambda s, x, y: s.op("arith.addf", x, y),
+    "prod": lambda s, x, y: s.op("arith.mulf", x, y),
+    "max": lambda s, x, y: _extremum("arith.maximumf", s, x, y),
+    "min": lambda s, x, y: _extremum("arith.minimumf", s, x, y),
+}
+"""Two results of parts of a set to that of both."""
+
+
+def _extremum(name: str, s: Scalars, x: Any, y: Any) -> Any:
+    return EXPANSIONS[name](s.builder, s.point, x, y)
+
+
+def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
+    """Give the result of a `tad.sum` or `tad.reduce` its values.
+
+    Raises UnsupportedIR or IndexSetLimit for a domain without loops.
+    """
+    kind = "sum" if op.name == "tad.sum" else ir.StringAttr(op.attributes["kind"]).value
+    made = TileReduction(body, op, context)
+    if kind == "logsumexp":
+        results = _logsumexp(made, context)
+    else:
+        results = made.fold(_COMBINE[kind], _JOIN[kind], REDUCTIONS[kind], context)
+    body.values.put(op.results[0], made.kept, results)
+
+
+def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
+    """`m + log(sum{k} (exp(e - m)))` with m the maximum, 0 where that is not finite.
+
+    It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
+    """
+    copies = list(of.body.tile.points(of.kept))
+    greatest = of.fold(_COMBINE["max"], _JOIN["max"], REDUCTIONS["logsumexp"], context)
+    shifts: dict[tuple[int, ...], Any] = {}
+    for copy, most in zip(copies, greatest, strict=True):
+        s = Scalars(of.body.low, context.point, most.type)
+        finite = s.compare(LESS, s.op("math.absf", most), s.const(math.inf))
+        shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
+
+    def shift(copy: Copy) -> Any:
+        return shifts[tuple(copy[name] for name in of.kept)]
+
+    def add(of: TileReduction, s: Scalars, result: Any, copy: Copy) -> Any:
+        moved = s.op("arith.subf", of.value(s, copy), of.body.lanes.spread_to(shift(copy), s.type, s.point))
+        return s.op("arith.addf", result, s.op("math.exp", moved))
+
+    totals = of.fold(add, _JOIN["sum"], 0.0, context)
+    results: list[Any] = []
+    for copy, total in zip(copies, totals, strict=True):
+        s = Scalars(of.body.low, context.point, total.type)
+        results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))
+    return results
+
+
+@dataclass(frozen=True)
+class Span:
+    """The ends of a loop: below `start` and from `stop` on, no point takes an element in.
+
+    From `inner_start` to `inner_stop`, all do; None where these are the same.
+    """
+
+    start: Any
+    stop: Any
+    inner_start: Any = None
+    inner_stop: Any = None
+
+
+class TileReduction:
+    """The loops over the domain of a reduction, to be made any number of times."""
+
+    def __init__(self, body: TileBody, op: Any, context: Context) -> None:
+        self.body, self.op = body, op
+        self.location = op.location
+        self.block = op.regions[0].blocks[0]
+        self.element = yielded(self.block)
+        self.over_lanes = body.depends.lanes_of is not None and body.depends.lanes_of == lanes_index(op)
+        found = parse_set(str(op.attributes["domain"]))
+        self.names = [f"d{i}" for i in range(found.dims)]
+        self.places = dict(zip(self.names, (a.location for a in self.block.arguments), strict=True))
+        mapping = {f"s{i}": body.low.forms[v] for i, v in enumerate(op.operands)}
+        self.rows = [c.substitute(mapping) for c in found.constraints]
+        self.facts = (*context.facts, *body.tile.facts)
+        self.nest = self.nest_of()
+        self.moving = {name for name in body.tile.ranges if not (self.over_lanes and name in (LANE, PARTS))}
+        self.kept = body.names(op.results[0], context)
+        """The variables for which the reduction has a result of its own."""
+        parts = (PARTS,) if self.over_lanes and PARTS in body.tile.copies else ()
+        self.carried = body.tile.along({*self.kept, *parts})
+        """The variables for which the loops carry one."""
+        scalar = op.results[0].type
+        vector = self.over_lanes or LANE in body.depends(op.results[0])
+        self.type = body.lanes.type(scalar) if vector else scalar
+
+    def nest_of(self) -> Any:
+        """The loops over the domain, their bounds still with the variables of the tile."""
+        try:
+            return tight(loop_nest(self.names, self.rows, self.facts), self.facts)
+        except Unbounded:
+            raise UnsupportedIR(f"'{self.op.name}' over an unbounded domain", self.op.location) from None
+        except EliminationLimit:
+            places = [(n, name_of(a.location) or n) for n, a in zip(self.names, self.block.arguments, strict=True)]
+            mapping = {name: Affine.var(spoken) for name, spoken in places}
+            rows = [row.substitute(mapping) for row in self.rows]
+            raise IndexSetLimit([spoken for _, spoken in places], rows, place_of(self.op.location)) from None
+
+    # -- what an element gives -------------------------------------------------------------------
+
+    def is_own(self, made: Any) -> bool:
+        """Whether an operation stands in the body and only the result uses it."""
+        return made.block == self.block and len(list(made.results[0].uses)) == 1
+
+    def value(self, s: Scalars, copy: Copy) -> Any:
+        """The body's value in a copy, of the type that the loops carry."""
+        return self.body.lanes.spread_to(self.body.value(self.element, copy), s.type, s.point)
+
+    def moves(self, forms: Sequence[Affine]) -> bool:
+        """Whether forms hold a variable of the tile."""
+        return any(form.variables & self.moving for form in forms)
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def fold(self, combine: Combine, join: Any, start: float, context: Context) -> list[Any]:
+        """What is left of `start` after every element, for each copy along `kept`."""
+        low, point = self.body.low, context.point
+        low.location = self.location
+        self.combine = combine
+        copies = list(self.body.tile.points(self.carried))
+        first = [low.constant(self.type, start, point)] * len(copies)
+        still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
+        masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
+
+        def loops(inside: Any) -> list[Any]:
+            return self.loop(self.nest.levels, {}, first, masked, context.moved(inside))
+
+        results = self.where(still, loops, first, point)
+        return self.joined(results, copies, join, point) if self.over_lanes else results
+
+    def where(self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any) -> list[Any]:
+        """What `then` makes where all rows hold, else the values given."""
+        if not rows:
+            return then(point)
+        low = self.body.low
+        types = [self.type] * len(otherwise)
+        return low.choose(low.holds(rows, point), types, then, lambda at: otherwise, point)
+
+    def loop(
+        self, levels: Sequence[Level], bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+    ) -> list[Any]:
+        """Loops over levels, outermost first; what they carry at the end."""
+        if not levels:
+            return self.innermost(bound, carried, masked, context)
+        level, point = levels[0], context.point
+        if self.over_lanes and len(levels) == 1:
+            return self.lane_loops(level, bound, carried, masked, context)
+        span = self.span(level, bound, masked or context.in_part, point)
+        in_part = context.in_part or span.inner_start is not None
+
+        def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
+            def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
+                inner = {**bound, level.name: index}
+                there = replace(context, point=at, in_part=in_part)
+                return self.loop(levels[1:], inner, values, masked, there)
+
+            return self.one_loop(level.name, (start, stop, 1), values, inside, point)
+
+        if span.inner_start is None:
+            return run(span.start, span.stop, carried, masked or self.moves_at(level, bound))
+        carried = run(span.start, span.inner_start, carried, True)
+        carried = run(span.inner_start, span.inner_stop, carried, masked)
+        return run(span.inner_stop, span.stop, carried, True)
+
+    def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
+        """Whether the bounds of a level move with the tile."""
+        return self.moves([b.form.substitute(bound) for b in (*level.lower, *level.upper)])
+
+    def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: Any) -> Span:
+        """The ends of the loop over a level, of its middle part too if it may be taken apart."""
+        low, ranges = self.body.low, self.body.tile.ranges
+        lower = [b.ceil().substitute(bound) for b in level.lower]
+        upper = [b.floor().substitute(bound) + 1 for b in level.upper]
+        moving = self.moves([*lower, *upper])
+        if moving and self.over_lanes:
+            ranges = {name: size for name, size in ranges.items() if name in self.moving}
+
+        def ends(sign: int) -> tuple[Any, Any]:
+            """The hull of all points for -1, what they share for 1."""
+            return (
+                low.affine([extreme(form, ranges, sign) for form in lower], point, "affine.max"),
+                low.affine([extreme(form, ranges, -sign) for form in upper], point, "affine.min"),
+            )
+
+        start, stop = ends(-1) if moving else (
+            low.affine(lower, point, "affine.max"),
+            low.affine(upper, point, "affine.min"),
+        )  # fmt: skip
+        if not moving or whole:
+            return Span(start, stop)
+        inner_start, inner_stop = ends(1)
+        stop = self.choose_index("arith.maxsi", start, stop, point)
+        inner_start = self.choose_index("arith.minsi", inner_start, stop, point)
+        inner_start = self.choose_index("arith.maxsi", inner_start, start, point)
+        inner_stop = self.choose_index("arith.minsi", inner_stop, stop, point)
+        inner_stop = self.choose_index("arith.maxsi", inner_stop, inner_start, point)
+        return Span(start, stop, inner_start, inner_stop)
+
+    def choose_index(self, name: str, x: Any, y: Any, point: Any) -> Any:
+        """The lesser or the greater of two indices."""
+        return self.body.low.create(name, [x.type], [x, y], point).results[0]
+
+    def one_loop(
+        self,
+        name: str,
+        ends: tuple[Any, Any, int],
+        carried: list[Any],
+        fill: Callable[[Affine, list[Any], Any], list[Any]],
+        point: Any,
+    ) -> list[Any]:
+        """An `scf.for` from a start below a stop by a step, which carries values."""
+        low = self.body.low
+        start, stop, by = ends
+        step = low.constant(low.index_type, by, point)
+        types = [value.type for value in carried]
+        made = low.create("scf.for", types, [start, stop, step, *carried], point, regions=1)
+        locations = [self.places[name], *(unnamed(low.location) for _ in carried)]
+        block = ir.Block.create_at_start(made.regions[0], [low.index_type, *types], locations)
+        inside = ir.InsertionPoint(block)
+        index, *values = block.arguments
+        results = fill(low.variable(index), values, inside)
+        low.create("scf.yield", [], results, inside)
+        return list(made.results)
+
+    # -- the elements ----------------------------------------------------------------------------
+
+    def innermost(
+        self, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+    ) -> list[Any]:
+        """Take in one element at each point, under masks where not all points have it."""
+        forms = self.body.low.forms
+        for argument, name in zip(self.block.arguments, self.names, strict=True):
+            forms[argument] = bound[name]
+        rows = tuple(c.substitute(bound) for c in self.rows)
+        inside = context.moved(context.point, *rows)
+        guards = tuple(c.substitute(bound) for c in self.nest.inside)
+        still = tuple(row for row in guards if not self.moves([row.form]))
+        if masked:
+            tested = (*rows, *(c.substitute(bound) for c in (*self.nest.outside, *self.nest.inside)))
+            moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
+            return self.where(still, lambda at: self.under(moving, carried, inside.moved(at)), carried, context.point)
+        return self.where(still, lambda at: self.take(carried, inside.moved(at)), carried, context.point)
+
+    def take(self, carried: list[Any], context: Context) -> list[Any]:
+        """The results with one more element, in all copies."""
+        self.body.region(self.block, context)
+        s = Scalars(self.body.low, context.point, self.type)
+        copies = self.body.tile.points(self.carried)
+        return [self.combine(self, s, value, copy) for value, copy in zip(carried, copies, strict=True)]
+
+    def under(self, rows: Domain, carried: list[Any], context: Context) -> list[Any]:
+        """The same at points where rows hold; the results stay as they are at others."""
+        from tadc.passes.tile_body import at_copy
+
+        body, point = self.body, context.point
+        copies = list(body.tile.points(self.carried))
+        conditions = [body.lanes.holds(at_copy(rows, copy), point) for copy in copies]
+        inner = body.masked(conditions, self.carried, copies, context)
+        assert inner.masks is not None
+        masks = [inner.mask(copy) for copy in copies]
+
+        def then(at: Any) -> list[Any]:
+            found = self.take(carried, inner.moved(at))
+            return [body.lanes.select(m, x, y, at) for m, x, y in zip(masks, found, carried, strict=True)]
+
+        active = body.lanes.any(masks, point)
+        return body.low.choose(active, [self.type] * len(copies), then, lambda at: carried, point)
+
+    # -- reductions over lanes -------------------------------------------------------------------
+
+    def lane_loops(
+        self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+    ) -> list[Any]:
+        """Whole steps of all parts and lanes, then steps of one vector under a mask."""
+        low, point = self.body.low, context.point
+        span = self.span(level, bound, True, point)
+        width, parts = self.body.tile.width, self.body.tile.copies.get(PARTS, 1)
+        moving = masked or self.moves_at(level, bound)
+        step = width * parts
+        lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
+        stop = low.variable(span.stop)
+        end = low.affine([stop - (step - 1)], point)
+
+        def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
+            def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
+                inner = {**bound, level.name: index + lane}
+                return self.innermost(inner, values, masked, replace(context, point=at, in_part=True))
+
+            return self.one_loop(level.name, (start, stop, step), values, inside, point)
+
+        whole = run(span.start, end, carried, moving)
+        # The first step that is not whole: as many steps on from the start as fit before the end.
+        start = low.variable(span.start)
+        count = self.choose_index("arith.maxsi", low.affine([stop - start], point), self.zero(point), point)
+        rest = low.affine([start + low.variable(count).floordiv(step) * step], point)
+        self.moving |= {LANE, PARTS}
+        last = run(rest, span.stop, whole, True)
+        self.moving -= {LANE, PARTS}
+        return last
+
+    def zero(self, point: Any) -> Any:
+        """The index 0."""
+        return self.body.low.constant(self.body.low.index_type, 0, point)
+
+    def joined(self, results: list[Any], copies: Sequence[Copy], join: Any, point: Any) -> list[Any]:
+        """The results of all parts and lanes in one, for each copy along `kept`."""
+        found: dict[tuple[int, ...], Any] = {}
+        for copy, value in zip(copies, results, strict=True):
+            key = tuple(copy[name] for name in self.kept)
+            s = Scalars(self.body.low, point, value.type)
+            found[key] = join(s, found[key], value) if key in found else value
+        return [self.body.lanes.folded(value, join, point) for value in found.values()]

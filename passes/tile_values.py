@@ -1,0 +1,158 @@
+"""Values of a map's body at all points of a tile at once.
+
+A tile is a box of elements: lanes along one index, and copies along some. Forms of indices hold
+the variables of the tile; a value that does not depend on one is made once for all of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.lanes import LANE
+
+NOTHING: frozenset[str] = frozenset()
+
+PARTS = "part"
+"""The variable of the vectors that a reduction over lanes takes in one step."""
+
+Copy = Mapping[str, int]
+"""A value for each variable of a tile but the lane."""
+
+
+ACROSS = frozenset([LANE, PARTS])
+"""What the index of a reduction over lanes depends on."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`copies` has the number of values of each variable; `width` is that of LANE."""
+
+    width: int = 1
+    copies: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def ranges(self) -> dict[str, int]:
+        """The variables, each from 0 to its number less one."""
+        return {**self.copies, LANE: self.width}
+
+    @property
+    def facts(self) -> tuple[Constraint, ...]:
+        """The rows that hold of the variables."""
+        rows: list[Constraint] = []
+        for name, size in self.ranges.items():
+            rows += [Constraint(Affine.var(name)), Constraint(size - 1 - Affine.var(name))]
+        return tuple(rows)
+
+    def along(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names whose values are copies, in order."""
+        wanted = set(names)
+        return tuple(name for name in self.copies if name in wanted)
+
+    def points(self, names: Iterable[str]) -> Iterator[dict[str, int]]:
+        """All values of some variables."""
+        names = tuple(names)
+        for values in product(*(range(self.copies[name]) for name in names)):
+            yield dict(zip(names, values, strict=True))
+
+
+def at(form: Affine, copy: Copy) -> Affine:
+    """A form in one copy."""
+    names = [name for name in copy if name in form.variables]
+    return form.substitute({name: Affine.const(copy[name]) for name in names}) if names else form
+
+
+@dataclass
+class Values:
+    """SSA values by copy: each value of the body with the variables that it is kept for."""
+
+    tile: Tile
+    kept: dict[Any, tuple[str, ...]] = field(default_factory=dict[Any, tuple[str, ...]])
+    found: dict[Any, dict[tuple[int, ...], Any]] = field(default_factory=dict[Any, dict[tuple[int, ...], Any]])
+
+    def __contains__(self, value: Any) -> bool:
+        return value in self.kept
+
+    def get(self, value: Any, copy: Copy) -> Any:
+        """The value in a copy."""
+        return self.found[value][tuple(copy[name] for name in self.kept[value])]
+
+    def put(self, value: Any, names: tuple[str, ...], made: Iterable[Any]) -> None:
+        """Keep what was made for each of `tile.points(names)`, in that order."""
+        self.kept[value] = names
+        keys = product(*(range(self.tile.copies[name]) for name in names))
+        self.found[value] = dict(zip(keys, made, strict=True))
+
+
+class Dependence:
+    """On which variables of a tile the values of a body depend, known before code is made.
+
+    `lanes_of` is the index of a reduction whose values are the lanes, if there is one.
+    """
+
+    def __init__(self, block: Any, arguments: Mapping[Any, Iterable[str]], lanes_of: Any = None) -> None:
+        """`arguments` has the variables of the block's own indices."""
+        self.known: dict[Any, frozenset[str]] = {v: frozenset(names) for v, names in arguments.items()}
+        self.lanes_of = lanes_of
+        self._block(block)
+
+    def __call__(self, value: Any) -> frozenset[str]:
+        """The variables; none for a value from above."""
+        return self.known.get(value, NOTHING)
+
+    def union(self, values: Iterable[Any]) -> frozenset[str]:
+        """The variables that one of some values depends on."""
+        return NOTHING.union(*(self(value) for value in values))
+
+    def _block(self, block: Any) -> frozenset[str]:
+        """Take in a block; the variables of what it yields."""
+        operations = [op.operation for op in block.operations]
+        for op in operations[:-1]:
+            names = self.union(op.operands)
+            lanes_here = False
+            for region in op.regions:
+                inner = region.blocks[0]
+                for argument in inner.arguments:
+                    is_lanes = self.lanes_of is not None and argument == self.lanes_of
+                    lanes_here |= is_lanes
+                    self.known[argument] = ACROSS if is_lanes else NOTHING
+                names |= self._block(inner)
+            for result in op.results:
+                self.known[result] = names - ACROSS if lanes_here else names
+        return self.union(operations[-1].operands)
+
+
+def lanes_index(op: Any) -> Any:
+    """The innermost index of a reduction."""
+    return list(op.regions[0].blocks[0].arguments)[-1]
+
+
+def is_reduction(op: Any) -> bool:
+    """Whether an operation reduces over a set."""
+    return op.name in ("tad.sum", "tad.reduce")
+
+
+def region_operations(block: Any) -> Iterator[Any]:
+    """All operations in a block, those in regions after the one that holds them."""
+    for operation in block.operations:
+        op = operation.operation
+        yield op
+        for region in op.regions:
+            yield from region_operations(region.blocks[0])
+
+
+def yielded(block: Any) -> Any:
+    """What a region yields."""
+    return list(block.operations)[-1].operation.operands[0]
+
+
+def owner(value: Any) -> Any:
+    """The operation that makes a value, or None for a block's argument."""
+    made = value.owner
+    if isinstance(made, ir.Block):
+        return None
+    return getattr(made, "operation", made)
