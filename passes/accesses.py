@@ -19,9 +19,14 @@ IRREGULAR = None
 
 @dataclass(frozen=True)
 class Read:
-    """One element read; `strides` in elements, for indices that the address depends on."""
+    """One element read; `strides` in elements, for indices that the address depends on.
 
+    It is `direct` where no guard of the loop's body stands around it.
+    """
+
+    op: Any
     strides: Mapping[str, int | None]
+    direct: bool
 
     @property
     def names(self) -> frozenset[str]:
@@ -85,7 +90,12 @@ class Accesses:
             self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
         self.widest = _bytes(op.results[0].type.element_type)
         self.body = Loop(op)
+        self.guards = 0
         self.region(block, self.body)
+
+    def extent(self, name: str) -> int:
+        """About how many values an index takes."""
+        return extent(self.ranges[name])
 
     def region(self, block: Any, loop: Loop) -> frozenset[str]:
         """Take in a region; what its value depends on."""
@@ -110,8 +120,10 @@ class Accesses:
             names = self.reduction(op, loop)
         elif op.name == "tad.guard":
             loop.operations.append(Operation(op.name, names))
+            self.guards += 1
             for region in op.regions:
                 names |= self.region(region.blocks[0], loop)
+            self.guards -= 1
         elif op.name != "arith.constant":
             loop.operations.append(Operation(_name(op), names))
         self.deps[result] = names
@@ -142,7 +154,7 @@ class Accesses:
                 total += k * step
                 step *= size
             strides[name] = total
-        return Read(strides)
+        return Read(op, strides, not self.guards)
 
     def reduction(self, op: Any, loop: Loop) -> frozenset[str]:
         """Take in a reduction; what its result depends on."""

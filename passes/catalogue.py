@@ -17,6 +17,7 @@ from tadc.passes.cancel import cancel_program
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
+from tadc.passes.machine import Machine
 from tadc.passes.materialise import LIMIT, MODES, materialise_program
 from tadc.passes.registry import (
     REGISTRY,
@@ -145,12 +146,15 @@ class Simplify(Pass):
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
-    """Lowering for the CPU."""
+    """Lowering for the CPU. `vector_bytes` is the size of its vectors, 0 for none; `registers` their number."""
+
+    vector_bytes: int = 64
+    registers: int = 28
 
     def run(self, module: Any) -> None:
         """Lower every function."""
         for function in tad_functions(module):
-            lower_to_loops(module, function)
+            lower_to_loops(module, function, Machine(self.vector_bytes, self.registers))
 
 
 @register("tad-to-gpu", "one gpu kernel a tensor and one thread an element, no tad operation left")

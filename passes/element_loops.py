@@ -31,7 +31,7 @@ def element_loops(
 
         return emit
 
-    schedule = schedule_of(op, sizes, found, lowering.forms) or single
+    schedule = schedule_of(op, sizes, found, lowering.forms, lowering.machine) or single
     room = [size - schedule.extent(index) for index, size in enumerate(sizes)]
     unknown = tuple(Constraint(form) for form in room if not form.is_constant)
     if schedule is single or not unknown:

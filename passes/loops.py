@@ -15,9 +15,10 @@ from tadc.lattice.affine import Affine
 from tadc.passes.buffers import BufferViews, buffers_of, maps_of, memref_of, symbol_of
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.machine import Machine
 
 
-def lower_to_loops(module: Any, function: Any) -> None:
+def lower_to_loops(module: Any, function: Any, machine: Machine) -> None:
     """Replace a `tad` function by one over buffers, without results."""
     context = module.context
     buffers = buffers_of(function)
@@ -37,7 +38,7 @@ def lower_to_loops(module: Any, function: Any) -> None:
         places = [v.location for v in (*tensors, *sizes)]
         block = ir.Block.create_at_start(made.regions[0], types, places)
         given = list(block.arguments)
-        lowering = BodyLowering(context)
+        lowering = BodyLowering(context, machine=machine)
         point = ir.InsertionPoint(block)
         shapes = BufferViews(buffers, given[len(tensors) :], lowering)
         views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]

@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.machine import Machine
+from tadc.passes.packing_plan import GATHER, Packed, Way, packing
 from tadc.passes.splits import Split
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import lanes_index
-
-VECTOR_BYTES = 64
-"""The bytes of a vector: a register of AVX-512, two of AVX2."""
-
-REGISTERS = 28
-"""The vectors that results and operands of an innermost loop may take."""
 
 LATENCY = 8
 """The price of one step of a loop whose result waits for the step before."""
@@ -45,33 +40,22 @@ BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
 
-@dataclass(frozen=True)
-class Way:
-    """A schedule in terms of names: `lane` is the index of the lanes, `over` its reduction if it has one."""
-
-    width: int
-    lane: str
-    over: Loop | None
-    blocks: Mapping[str, int]
-    parts: int = 1
-
-    @property
-    def elements(self) -> int:
-        """The elements of the map in a tile."""
-        return math.prod(self.blocks.values()) * (1 if self.over else self.width)
-
-
-def schedule_of(op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine]) -> Schedule | None:
+def schedule_of(
+    op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
+) -> Schedule | None:
     """The cheapest schedule with vectors, or None where there is none worth having.
 
     `found` are the splits of the indices; `outer` has the forms of values from above.
     """
+    if not machine.vector_bytes:
+        return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
     copies = math.prod(split.factor * (3 if split.rows else 1) for split in found)
     budget = MOST_WORK // copies
     if accesses.body.size > budget:
         return None
-    best = min(_ways(accesses, sizes, found, budget), key=lambda way: price(accesses.body, way, found), default=None)
+    ways = _ways(accesses, sizes, found, budget, machine)
+    best = min(ways, key=lambda way: price(accesses, way, found), default=None)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
@@ -79,12 +63,19 @@ def schedule_of(op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer:
     order = tuple(range(len(sizes)))
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
-    return Schedule(best.width, order, index[best.lane], blocks)
+    packed = packing(accesses, best, found)
+    if packed is None:
+        return Schedule(best.width, order, index[best.lane], blocks)
+    outer_indices = tuple(sorted(index[name] for name in packed.names))
+    order = (*outer_indices, *(n for n in order if n not in outer_indices))
+    return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
 
 
-def _ways(accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], budget: int) -> Iterator[Way]:
+def _ways(
+    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], budget: int, machine: Machine
+) -> Iterator[Way]:
     """All ways that fit sizes and registers."""
-    width = VECTOR_BYTES // accesses.widest
+    width = machine.vector_bytes // accesses.widest
     extents = {
         name: size.constant // split.factor if size.is_constant else None
         for name, size, split in zip(accesses.names, sizes, found, strict=True)
@@ -96,14 +87,14 @@ def _ways(accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], b
             for vectors in VECTORS:
                 room = extent is None or extent >= vectors * fitting
                 if vectors == 1 or (room and accesses.body.inner):
-                    yield from _blocked(accesses, Way(fitting, lane, None, {lane: vectors}), extents, most)
+                    yield from _blocked(accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine)
     for loop in accesses.body.below():
         if loop.binders and not (loop.bounds and len(loop.binders) > 1):
             fitting = _width(width, loop.trips[-1])
             for parts in VECTORS:
                 if fitting >= 4 and fitting * parts <= loop.trips[-1]:
                     way = Way(fitting, loop.binders[-1], loop, {}, parts)
-                    yield from _blocked(accesses, way, extents, most)
+                    yield from _blocked(accesses, way, extents, most, machine)
 
 
 def _width(width: int, extent: int | None) -> int:
@@ -111,10 +102,12 @@ def _width(width: int, extent: int | None) -> int:
     return width if extent is None or extent >= width else 1 << max(extent, 1).bit_length() - 1
 
 
-def _blocked(accesses: Accesses, way: Way, extents: Mapping[str, int | None], most: int) -> Iterator[Way]:
+def _blocked(
+    accesses: Accesses, way: Way, extents: Mapping[str, int | None], most: int, machine: Machine
+) -> Iterator[Way]:
     """A way with copies along one more index."""
     own = math.prod(way.blocks.values()) * way.parts
-    if own <= max(most, 1) and _fits(accesses.body, way):
+    if own <= max(most, 1) and _fits(accesses.body, way, machine):
         yield way
     if not accesses.body.inner:
         return
@@ -123,32 +116,42 @@ def _blocked(accesses: Accesses, way: Way, extents: Mapping[str, int | None], mo
             continue
         for block in BLOCKS[1:]:
             made = Way(way.width, way.lane, way.over, {**way.blocks, name: block}, way.parts)
-            if own * block <= most and (extent is None or extent >= block) and _fits(accesses.body, made):
+            if own * block <= most and (extent is None or extent >= block) and _fits(accesses.body, made, machine):
                 yield made
 
 
-def _copies(names: frozenset[str], way: Way) -> int:
-    """How many copies of a value a tile has, by what it depends on."""
-    count = math.prod(block for name, block in way.blocks.items() if name in names)
-    return count * (way.parts if way.over and way.lane in names else 1)
-
-
-def _fits(body: Loop, way: Way) -> bool:
+def _fits(body: Loop, way: Way, machine: Machine) -> bool:
     """Whether the results that innermost loops carry and what they read fit in registers."""
     for loop in body.below():
         if not loop.binders or loop.inner:
             continue
-        carried = _copies(loop.result | ({way.lane} if loop is way.over else frozenset()), way)
-        read = max((_copies(r.names, way) for r in loop.reads if way.lane in r.names), default=0)
-        if carried > 1 and carried + read + 1 > REGISTERS:
+        carried = way.copies(loop.result | ({way.lane} if loop is way.over else frozenset()))
+        read = max((way.copies(r.names) for r in loop.reads if way.lane in r.names), default=0)
+        if carried > 1 and carried + read + 1 > machine.registers:
             return False
     return True
 
 
-def price(body: Loop, way: Way, found: Sequence[Split] = ()) -> float:
+def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     """The price of one element."""
-    stores = _store(body, way, found)
-    return (_loop(body, way, False) + stores) / way.elements
+    body = accesses.body
+    packed = packing(accesses, way, found) if way.over is None else None
+    cost = _loop(body, way, packed) + _store(body, way, found)
+    if packed is not None:
+        cost += packed.price
+    return cost / way.elements * _waste(accesses, way)
+
+
+def _waste(accesses: Accesses, way: Way) -> float:
+    """How many elements tiles compute for each element that there is."""
+    total = 1.0
+    for name in accesses.names:
+        found = accesses.ranges[name]
+        tile = way.blocks.get(name, 1) * (way.width if name == way.lane and way.over is None else 1)
+        if tile > 1 and found is not None and found.extent.is_constant:
+            extent = max(found.extent.constant, 1)
+            total *= math.ceil(extent / tile) * tile / extent
+    return total
 
 
 def _store(body: Loop, way: Way, found: Sequence[Split]) -> float:
@@ -163,15 +166,14 @@ def _store(body: Loop, way: Way, found: Sequence[Split]) -> float:
     return vectors * way.width * 1.5
 
 
-def _loop(loop: Loop, way: Way, inside: bool) -> float:
+def _loop(loop: Loop, way: Way, packed: Packed | None) -> float:
     """The price of a loop for one tile."""
-    inside = inside or loop is way.over
-    once = sum(_read(read, way) for read in loop.reads)
-    once += sum(PRICES.get(o.name, FUNCTION) * _copies(o.names, way) for o in loop.operations)
-    once += sum(_loop(inner, way, inside) for inner in loop.inner)
+    once = sum(_read(read, way, packed) for read in loop.reads)
+    once += sum(PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o in loop.operations)
+    once += sum(_loop(inner, way, packed) for inner in loop.inner)
     if not loop.binders:
         return once
-    results = _copies(loop.result | ({way.lane} if loop is way.over else frozenset()), way)
+    results = way.copies(loop.result | ({way.lane} if loop is way.over else frozenset()))
     once += (0 if loop.fused else results) + 2
     trips = math.prod(loop.trips)
     ending = 0.0
@@ -184,12 +186,12 @@ def _loop(loop: Loop, way: Way, inside: bool) -> float:
     return trips * max(once, LATENCY) + ending + 4
 
 
-def _read(read: Read, way: Way) -> float:
+def _read(read: Read, way: Way, packed: Packed | None) -> float:
     """The price of what a tile reads at one read."""
-    copies = _copies(read.names, way)
+    copies = way.copies(read.names)
     stride = read.strides.get(way.lane, 0)
     if stride == 0:
         return copies * 0.75
-    if stride == 1:
+    if stride == 1 or (packed is not None and read in packed.reads):
         return copies * 1.0
-    return copies * (1.5 if stride == -1 else 1.2 * way.width)
+    return copies * (1.5 if stride == -1 else GATHER * way.width)

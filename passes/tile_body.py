@@ -17,6 +17,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Constraint
 from tadc.passes.lanes import LANE, Lanes, is_vector
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.packing import Panels
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.tile_reductions import lower_tiled_reduction
 from tadc.passes.tile_values import Copy, Dependence, Tile, Values, at, is_reduction, owner, yielded
@@ -48,8 +49,17 @@ class Context:
 class TileBody:
     """One walk over a map's body; `low` makes scalar code and holds the forms of indices."""
 
-    def __init__(self, low: BodyLowering, tile: Tile, depends: Dependence) -> None:
+    def __init__(
+        self,
+        low: BodyLowering,
+        tile: Tile,
+        depends: Dependence,
+        panels: Panels,
+        stored: Callable[[Copy, Any], Any],
+    ) -> None:
+        """`stored` loads the map's value of a copy, as the last block of a reduction left it."""
         self.low, self.tile, self.depends = low, tile, depends
+        self.panels, self.stored = panels, stored
         self.lanes = Lanes(low, tile.width)
         self.values = Values(tile)
 
@@ -103,7 +113,11 @@ class TileBody:
         """What makes the result of an operation without regions in a copy."""
         name, point = op.name, context.point
         if name == "tad.read":
-            forms, buffer = self.low.subscripts(op, list(op.operands)[1:]), self.low.memrefs[op.operands[0]]
+            panel = self.panels.by_read.get(op)
+            if panel is None:
+                forms, buffer = self.low.subscripts(op, list(op.operands)[1:]), self.low.memrefs[op.operands[0]]
+            else:
+                forms, buffer = panel.subscripts(self.low.forms), panel.buffer
 
             def load(copy: Copy) -> Any:
                 return self.lanes.load(buffer, [at(form, copy) for form in forms], context.mask(copy), point)

@@ -7,8 +7,8 @@ left for a slower loop, and no store is masked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tadc.dialect.locations import unnamed
@@ -17,6 +17,8 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.lower_body import BodyLowering, box_rows
+from tadc.passes.packing import Packer, Panels
+from tadc.passes.packing_plan import Packed
 from tadc.passes.splits import PLAIN, Split
 from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, at
@@ -28,7 +30,8 @@ class Schedule:
 
     `lanes` is the index of the lanes, or None where `lanes_of` is: the index of a reduction that takes
     `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
-    that of the lanes, else of elements. `order` is that of the loops, outermost first.
+    that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
+    `packed`, it starts with the indices that panels depend on.
     """
 
     width: int
@@ -37,6 +40,7 @@ class Schedule:
     blocks: Mapping[int, int] = field(default_factory=dict[int, int])
     lanes_of: Any = None
     parts: int = 1
+    packed: Packed | None = None
 
     @property
     def tile(self) -> Tile:
@@ -89,6 +93,7 @@ class TileLoops:
         self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
         self.ends = ends
         self.block = op.regions[0].blocks[0]
+        self.panels = Panels()
 
     def fitting(self, index: int, split: Split) -> Split:
         """The split, if tiles may fit its full part."""
@@ -109,6 +114,10 @@ class TileLoops:
         point: Any,
     ) -> None:
         """The loops over the indices that have no base yet."""
+        packed = self.schedule.packed
+        if packed is not None and len(bases) == len(packed.names) and self.panels == Panels():
+            self.packing(packed, rest, bases, found, used, known, point)
+            return
         if not rest:
             self.elements(bases, used, known, point)
             return
@@ -119,6 +128,25 @@ class TileLoops:
                 continue
             below = plain if part.split is PLAIN and found[index] is not PLAIN else found
             self.loop(part, index, inner, bases, below, used, known, point)
+
+    def packing(
+        self,
+        packed: Packed,
+        rest: Sequence[int],
+        bases: Mapping[int, Affine],
+        found: Sequence[Split],
+        used: Mapping[int, Split],
+        known: Domain,
+        point: Any,
+    ) -> None:
+        """The panels, and the loops that read them."""
+
+        def then(panels: Panels, inside: Any) -> None:
+            self.panels = panels
+            self.loops(rest, bases, found, used, known, inside)
+            self.panels = Panels()
+
+        Packer(self.block, self.low, self.schedule, packed).emit(bases, (*known, *self.low.known), point, then)
 
     def parts(self, index: int, split: Split, point: Any) -> list[Part]:
         """The full part, and those before and after it."""
@@ -193,17 +221,49 @@ class TileLoops:
         known: Domain,
         point: Any,
     ) -> None:
-        """The loop over the tiles of a part; what is inside, once for each residue."""
+        """The loops over the tiles of a part."""
+        tile = self.schedule.extent(index)
+        stop = self.low.affine([part.stop], point)
+        if tile == 1 or self.panels.blocked is None:
+            self.one_loop(part, (part.start, stop), index, inner, bases, found, used, known, point)
+            return
+        # Results are taken up where the last block left them, so no element may be computed twice.
+        span = part.stop - part.start
+        count = span.floordiv(tile) * tile
+        middle = part.start + count
+        self.one_loop(part, (part.start, self.low.affine([middle], point)), index, inner, bases, found, used, known, point)
+        left = span - count
+        if left == ZERO:
+            return
+        whole = self.schedule
+        rest = left.constant if left.is_constant else 1
+        self.schedule = replace(whole, blocks={**whole.blocks, index: rest})
+        self.one_loop(part, (middle, stop), index, inner, bases, found, used, known, point)
+        self.schedule = whole
+
+    def one_loop(
+        self,
+        part: Part,
+        ends: tuple[Affine, Any],
+        index: int,
+        inner: Sequence[int],
+        bases: Mapping[int, Affine],
+        found: Sequence[Split],
+        used: Mapping[int, Split],
+        known: Domain,
+        point: Any,
+    ) -> None:
+        """The loop over the tiles between two ends of a part; what is inside, once for each residue."""
         low, tile = self.low, self.schedule.extent(index)
-        start, stop = (low.affine([end], point) for end in (part.start, part.stop))
+        start, stop = low.affine([ends[0]], point), ends[1]
         step = low.constant(low.index_type, tile, point)
         made = low.create("scf.for", [], [start, stop, step], point, regions=1)
         place = self.block.arguments[index].location
         block = ir.Block.create_at_start(made.regions[0], [low.index_type], [place])
         inside = ir.InsertionPoint(block)
         base = low.variable(block.arguments[0])
-        rows: Domain = (Constraint(base - part.start), Constraint(part.stop - base - 1))
-        if tile > 1:
+        rows: Domain = (Constraint(base - part.start), Constraint(part.stop - base - tile))
+        if tile > 1 and self.panels.blocked is None:
             base, rows = self.moved_back(base, part, tile, inside)
         split, kept = part.split, {**used, index: part.split}
         if index == self.schedule.lanes:
@@ -267,12 +327,24 @@ class TileLoops:
         names = [form.variables & tile.ranges.keys() for form in forms]
         arguments = dict(zip(self.block.arguments, names, strict=True))
         depends = Dependence(self.block, arguments, self.schedule.lanes_of)
-        body = TileBody(low, tile, depends)
+        body = TileBody(low, tile, depends, self.panels, self.stored(forms))
         low.forms.update(zip(self.block.arguments, forms, strict=True))
         facts = (*known, *box_rows(forms, self.sizes), *low.known)
         value = body.region(self.block, Context(point, facts))
         own = [name for name in tile.copies if name not in ACROSS]
         return [(copy, body.value(value, copy)) for copy in tile.points(own)]
+
+    def stored(self, forms: Sequence[Affine]) -> Callable[[Copy, Any], Any]:
+        """What loads the value of a copy back, between the blocks of a reduction."""
+        buffer = self.low.memrefs[self.op.results[0]]
+        lanes = Lanes(self.low, self.schedule.width)
+        names = [name for name in self.schedule.tile.copies if name not in ACROSS]
+
+        def load(copy: Copy, point: Any) -> Any:
+            whole = {name: copy.get(name, 0) for name in names}
+            return lanes.load(buffer, [at(form, whole) for form in forms], None, point)
+
+        return load
 
     def store(
         self, groups: Sequence[Sequence[tuple[Copy, Any]]], forms: Sequence[Sequence[Affine]], point: Any

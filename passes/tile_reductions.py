@@ -182,7 +182,7 @@ class TileReduction:
         low.location = self.location
         self.combine = combine
         copies = list(self.body.tile.points(self.carried))
-        first = [low.constant(self.type, start, point)] * len(copies)
+        first = self.first(copies, start, point)
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
 
@@ -191,6 +191,18 @@ class TileReduction:
 
         results = self.where(still, loops, first, point)
         return self.joined(results, copies, join, point) if self.over_lanes else results
+
+    def first(self, copies: Sequence[Copy], start: float, point: Any) -> list[Any]:
+        """What the loops start with: what the block before left, if there was one."""
+        low, panels = self.body.low, self.body.panels
+        fresh = [low.constant(self.type, start, point)] * len(copies)
+        if panels.blocked is None or panels.blocked != self.op:
+            return fresh
+
+        def left(inside: Any) -> list[Any]:
+            return [self.body.stored(copy, inside) for copy in copies]
+
+        return low.choose(panels.first, [self.type] * len(copies), lambda at: fresh, left, point)
 
     def where(self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any) -> list[Any]:
         """What `then` makes where all rows hold, else the values given."""
@@ -232,7 +244,9 @@ class TileReduction:
 
     def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: Any) -> Span:
         """The ends of the loop over a level, of its middle part too if it may be taken apart."""
-        low, ranges = self.body.low, self.body.tile.ranges
+        low, ranges, panels = self.body.low, self.body.tile.ranges, self.body.panels
+        if not bound and panels.ends is not None and panels.blocked == self.op:
+            return Span(*panels.ends)
         lower = [b.ceil().substitute(bound) for b in level.lower]
         upper = [b.floor().substitute(bound) + 1 for b in level.upper]
         moving = self.moves([*lower, *upper])
@@ -300,10 +314,19 @@ class TileReduction:
         guards = tuple(c.substitute(bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
         if masked:
-            tested = (*rows, *(c.substitute(bound) for c in (*self.nest.outside, *self.nest.inside)))
+            tested = (c.substitute(bound) for c in self.conditions())
             moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
             return self.where(still, lambda at: self.under(moving, carried, inside.moved(at)), carried, context.point)
         return self.where(still, lambda at: self.take(carried, inside.moved(at)), carried, context.point)
+
+    def conditions(self) -> Domain:
+        """What the nest tests of a point; each row of the domain may follow from bounds of several levels."""
+        bounds: list[Constraint] = []
+        for level in self.nest.levels:
+            index = Affine.var(level.name)
+            bounds += [Constraint(index * b.divisor - b.form) for b in level.lower]
+            bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
+        return (*bounds, *self.nest.outside, *self.nest.inside)
 
     def take(self, carried: list[Any], context: Context) -> list[Any]:
         """The results with one more element, in all copies."""
@@ -339,7 +362,8 @@ class TileReduction:
         low, point = self.body.low, context.point
         span = self.span(level, bound, True, point)
         width, parts = self.body.tile.width, self.body.tile.copies.get(PARTS, 1)
-        moving = masked or self.moves_at(level, bound)
+        guarded = any(level.name in row.form.variables for row in self.nest.inside)
+        moving = masked or guarded or self.moves_at(level, bound)
         step = width * parts
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
         stop = low.variable(span.stop)
@@ -352,12 +376,12 @@ class TileReduction:
 
             return self.one_loop(level.name, (start, stop, step), values, inside, point)
 
+        self.moving |= {LANE, PARTS}
         whole = run(span.start, end, carried, moving)
         # The first step that is not whole: as many steps on from the start as fit before the end.
         start = low.variable(span.start)
         count = self.choose_index("arith.maxsi", low.affine([stop - start], point), self.zero(point), point)
         rest = low.affine([start + low.variable(count).floordiv(step) * step], point)
-        self.moving |= {LANE, PARTS}
         last = run(rest, span.stop, whole, True)
         self.moving -= {LANE, PARTS}
         return last

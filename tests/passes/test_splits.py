@@ -50,7 +50,8 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("size", [0, 1, 2, 5, 12, 23])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_same_bits(program: Callable[[int], str], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values and gradients are those of plain loops."""
+    """Values and gradients are those of plain loops; vectors would take sums in another order."""
+    monkeypatch.setattr(element_loops, "schedule_of", lambda *_: None)
     derived = derive(tadc.function(program(size)).program, "value-and-vjp")
     random = np.random.default_rng(size)
     arrays = {a.name: random.uniform(-1, 1, shape_at(a.shape, {})) for a in derived.arguments}
@@ -85,7 +86,7 @@ def test_strided_gradients_are_vectors(text: str, products: int) -> None:
     assert "scf.if" not in loops
     assert "remsi" not in loops
     assert " mod " not in loops
-    assert len(re.findall(r"fmul <\d+ x double>", llvm)) >= products
+    assert len(re.findall(r"fmul <\d+ x double>|@llvm\.fma\.v\d+f64\(", llvm)) >= products
     assert re.search(r"store <\d+ x double>", llvm)
 
 

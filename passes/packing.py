@@ -1,0 +1,212 @@
+"""Panels: what the tiles of a map read, copied to where it is consecutive. `packing_plan` chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tadc.dialect.index_maps import parse_set
+from tadc.dialect.locations import unnamed
+from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.bounds import Level
+from tadc.lattice.nest import loop_nest
+from tadc.passes.lanes import LANE, Lanes
+from tadc.passes.lower_body import BodyLowering
+from tadc.passes.packing_plan import Packed
+
+if TYPE_CHECKING:
+    from tadc.passes.tile_loops import Schedule
+
+
+SCATTERED = 8
+"""The most lanes that are read at a time where they are not consecutive."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A buffer over some binders of a reduction, each from a start on, and the elements of a tile along its lanes."""
+
+    buffer: Any
+    binders: tuple[Any, ...]
+    starts: tuple[Affine, ...]
+    along: Affine
+    """The last subscript: a form of the variables of the tile."""
+
+    def subscripts(self, forms: Mapping[Any, Affine]) -> list[Affine]:
+        """Where a point of the reduction finds its element."""
+        inner = [forms[b] - start for b, start in zip(self.binders, self.starts, strict=True)]
+        return [*inner, self.along]
+
+
+@dataclass(frozen=True)
+class Panels:
+    """The panels by read; for a reduction in blocks, the ends of the block and whether it is the first."""
+
+    by_read: Mapping[Any, Panel] = field(default_factory=dict[Any, Panel])
+    blocked: Any = None
+    ends: tuple[Any, Any] | None = None
+    first: Any = None
+
+
+class Packer:
+    """Emits the copies, block by block, around the loops that read them."""
+
+    def __init__(self, block: Any, lowering: BodyLowering, schedule: Schedule, packed: Packed) -> None:
+        """`block` is the map's body."""
+        self.block, self.low, self.schedule, self.packed = block, lowering, schedule, packed
+        self.op = packed.loop.op
+        self.inner = self.op.regions[0].blocks[0]
+        self.binders = list(self.inner.arguments)
+        self.location = unnamed(self.op.location)
+
+    def emit(self, outer: Mapping[int, Affine], facts: Domain, point: Any, then: Callable[[Panels, Any], None]) -> None:
+        """Pack what tiles read whose outer indices have these forms; `then` makes the loops over these tiles."""
+        low = self.low
+        for number, argument in enumerate(self.block.arguments):
+            low.forms[argument] = outer.get(number, ZERO)
+        self.index_operations(self.block)
+        levels = self.levels(facts)
+        bounds = [self.ends(level, point) for level in levels]
+        if self.packed.block is None:
+            then(Panels(self.pack(bounds, point)), point)
+            return
+        low.location = self.location
+        (start, stop), rest = bounds[0], bounds[1:]
+        step = low.constant(low.index_type, self.packed.block, point)
+        values = [low.affine([form], point) for form in (start, stop)]
+        made = low.create("scf.for", [], [*values, step], point, regions=1)
+        block = ir.Block.create_at_start(made.regions[0], [low.index_type], [self.location])
+        inside = ir.InsertionPoint(block)
+        begin = low.variable(block.arguments[0])
+        end = low.variable(low.affine([begin + self.packed.block, stop], inside, "affine.min"))
+        predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), 0)}
+        truth = ir.IntegerType.get_signless(1, low.context)
+        first = low.create("arith.cmpi", [truth], [block.arguments[0], values[0]], inside, predicate).results[0]
+        panels = self.pack([(begin, end), *rest], inside)
+        ends = (low.affine([begin], inside), low.affine([end], inside))
+        then(Panels(panels, self.op, ends, first), inside)
+        low.location = self.location
+        low.create("scf.yield", [], [], inside)
+
+    def index_operations(self, block: Any) -> None:
+        """Forms for the indices that a block computes."""
+        for operation in block.operations:
+            op = operation.operation
+            if op.name == "tad.index" and all(v in self.low.forms for v in op.operands):
+                self.low.forms[op.results[0]] = self.low.subscripts(op, op.operands)[0]
+
+    def levels(self, facts: Domain) -> Sequence[Level]:
+        """The loops over the domain, which depends on sizes alone."""
+        found = parse_set(str(self.op.attributes["domain"]))
+        mapping = {f"s{i}": self.low.forms[v] for i, v in enumerate(self.op.operands)}
+        rows = [c.substitute(mapping) for c in found.constraints]
+        return loop_nest([f"d{i}" for i in range(found.dims)], rows, facts).levels
+
+    def ends(self, level: Level, point: Any) -> tuple[Affine, Affine]:
+        """The first value of an index, and the one after the last."""
+        lower, upper = [b.ceil() for b in level.lower], [b.floor() + 1 for b in level.upper]
+        found = (
+            forms[0] if len(forms) == 1 else self.low.variable(self.low.affine(forms, point, operation))
+            for forms, operation in ((lower, "affine.max"), (upper, "affine.min"))
+        )
+        start, stop = found
+        return start, stop
+
+    def pack(self, bounds: Sequence[tuple[Affine, Affine]], point: Any) -> dict[Any, Panel]:
+        """Make and fill the panels."""
+        return {read.op: self.panel(read, bounds, point) for read in self.packed.reads}
+
+    def panel(self, read: Any, bounds: Sequence[tuple[Affine, Affine]], point: Any) -> Panel:
+        """Make and fill one panel."""
+        schedule, low = self.schedule, self.low
+        lanes_index = schedule.lanes
+        assert lanes_index is not None
+        own = [n for n, name in enumerate(self.packed.loop.binders) if name in read.names]
+        shape = [self.extent(n) for n in own] + [schedule.extent(lanes_index)]
+        element = read.op.results[0].type
+        buffer = self.room(ir.MemRefType.get(shape, element), point)
+        consecutive = read.strides[self.packed.lane] == 1
+        # Lanes that are far apart may share one set of the cache, which holds few lines.
+        lanes = Lanes(low, schedule.width if consecutive else min(schedule.width, SCATTERED))
+        ways = range(0, schedule.extent(lanes_index), lanes.width)
+        for group in [ways] if consecutive else [[first] for first in ways]:
+            self.loops(own, bounds, {}, self.filler(read, own, bounds, buffer, lanes, group), point)
+        along = schedule.form(lanes_index, ZERO)
+        return Panel(buffer, tuple(self.binders[n] for n in own), tuple(bounds[n][0] for n in own), along)
+
+    def filler(
+        self,
+        read: Any,
+        own: Sequence[int],
+        bounds: Sequence[tuple[Affine, Affine]],
+        buffer: Any,
+        lanes: Lanes,
+        group: Sequence[int],
+    ) -> Callable[[Mapping[int, Affine], Any], None]:
+        """What copies vectors of a panel, which start at some of its last subscripts, at a point of the binders."""
+        low = self.low
+        argument = self.block.arguments[self.schedule.lanes]
+        base = low.forms[argument]
+
+        def fill(indices: Mapping[int, Affine], at: Any) -> None:
+            for n, binder in enumerate(self.binders):
+                low.forms[binder] = indices.get(n, bounds[n][0])
+            for first in group:
+                along = Affine.var(LANE) + first
+                low.forms[argument] = base + along
+                self.index_operations(self.block)
+                self.index_operations(self.inner)
+                forms = low.subscripts(read.op, list(read.op.operands)[1:])
+                value = lanes.load(low.memrefs[read.op.operands[0]], forms, None, at)
+                lanes.store_run(value, buffer, [*(indices[n] - bounds[n][0] for n in own), along], at)
+            low.forms[argument] = base
+
+        return fill
+
+    def extent(self, number: int) -> int:
+        """The most values of a binder in one block."""
+        if not number and self.packed.block is not None:
+            return self.packed.block
+        return self.packed.loop.trips[number]
+
+    def loops(
+        self,
+        own: Sequence[int],
+        bounds: Sequence[tuple[Affine, Affine]],
+        indices: Mapping[int, Affine],
+        fill: Callable[[Mapping[int, Affine], Any], None],
+        point: Any,
+    ) -> None:
+        """Loops over some binders."""
+        if not own:
+            fill(indices, point)
+            return
+        low = self.low
+        low.location = self.location
+        start, stop = (low.affine([end], point) for end in bounds[own[0]])
+        step = low.constant(low.index_type, 1, point)
+        made = low.create("scf.for", [], [start, stop, step], point, regions=1)
+        block = ir.Block.create_at_start(made.regions[0], [low.index_type], [self.location])
+        inside = ir.InsertionPoint(block)
+        self.loops(own[1:], bounds, {**indices, own[0]: low.variable(block.arguments[0])}, fill, inside)
+        low.create("scf.yield", [], [], inside)
+
+    def room(self, type: Any, point: Any) -> Any:
+        """A buffer on the stack of the lowered function, made where it starts: loops must not make more."""
+        start = function_start(point)
+        aligned = {
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
+            "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), 64),
+        }
+        return self.low.create("memref.alloca", [type], [], start, aligned).results[0]
+
+
+def function_start(point: Any) -> Any:
+    """Where the function that holds a point begins."""
+    op = point.block.owner
+    while op.name != "func.func":
+        op = op.operation.parent
+    return ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0])

@@ -1,0 +1,75 @@
+"""Every schedule computes the same: the bits of single elements, but where lanes share a sum."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.derive import derive
+from tadc.execute import compile_program, evaluate
+from tadc.frontend.extents import shape_at
+from tadc.passes import element_loops, schedule
+from tadc.passes.packing_plan import Way
+
+PROGRAMS = {
+    "contraction": "a: f64[19, 37]\nb: f64[37, 21]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
+    "contraction of f32": "a: f32[35, 40]\nb: f32[33, 40]\nf[i, j] = sum{k} (a[i, k] * b[j, k])",
+    "guarded": "x: f64[40]\nf[i: 40] = if {i >= 3 and i % 4 <= 2} then (x[i - 3]**2) else (exp(x[39 - i]))",
+    "triangle": "a: f64[20, 20]\nf[i] = sum{k}_0^i (a[i, k]**2 * a[k, i])",
+    "convolution": "x: f64[3, 30]\nw: f64[3, 5]\nf[t: 26] = sum{c, u} (x[c, t + u] * w[c, u])",
+    "padded": "x: f64[23]\nw: f64[5]\nf[i: 23] = sum{k}_(max [0; 2 - i])^(min [4; 24 - i]) (w[k] * x[i + k - 2])",
+    "strided": "x: f64[47]\nw: f64[5]\nf[i: 22] = sum{k} (w[k] * x[2*i + k])",
+    "nested": "a: f64[12, 9]\nb: f64[9, 10]\nf[i] = sum{k} (exp(-sum{j}_(max [0; k - 4])^9 (a[i, k] * b[k, j])))",
+    "kinds": "x: f64[18, 11]\nf[i] = max{k} (x[i, k]) + prod{k} (x[i, k]) * logsumexp{k}_0^(i // 2) (x[i, k])",
+    "scalar": "x: f64[50]\ny: f64[50]\nf = sum{i} (x[i] * y[49 - i] + min{k}_0^i (x[k]))",
+    "index values": "x: f64[33]\nf[i: 33] = x[i] * (i // 3) - (i % 5)",
+    "diagonal": "x: f64[13, 13]\nf[i, j] = sum{k} (x[i, i] * x[k, j] - x[j, j] * x[k, k])",
+    "sizes": "x: f64[N]\nw: f64[K]\nf[i: N - K + 1] = sum{k} (x[i + k] * w[k]**2)",
+}
+SIZES = {"N": 41, "K": 6}
+
+
+def compiled(text: str) -> Callable[[], dict[str, Any]]:
+    """What compiles a program anew and gives its value and all gradients."""
+    derived = derive(tadc.function(text).program, "value-and-vjp")
+    numbers = np.random.default_rng(7)
+    arrays = {
+        a.name: numbers.uniform(-1, 1, shape_at(a.shape, SIZES)).astype("f4" if str(a.type) == "f32" else "f8")
+        for a in derived.arguments
+    }
+    return lambda: evaluate(compile_program(derived), arrays)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any schedule that fits may be chosen."""
+    run = compiled(text)
+    with monkeypatch.context() as plain:
+        plain.setattr(element_loops, "schedule_of", lambda *_: None)
+        expected = run()
+    choice = random.Random(seed)
+    shared: list[bool] = []
+    choose = schedule.schedule_of
+
+    def chosen(*given: Any) -> Any:
+        found = choose(*given)
+        shared.append(found is not None and found.lanes_of is not None)
+        return found
+
+    def price(accesses: Any, way: Way, found: Sequence[Any] = ()) -> float:
+        return choice.random()
+
+    monkeypatch.setattr(schedule, "price", price)
+    monkeypatch.setattr(element_loops, "schedule_of", chosen)
+    for name, value in run().items():
+        if any(shared):
+            tolerance = 1e-5 if value.dtype == np.float32 else 1e-13
+            np.testing.assert_allclose(value, expected[name], rtol=tolerance, atol=tolerance * 10)
+        else:
+            np.testing.assert_array_equal(value, expected[name])
