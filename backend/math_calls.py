@@ -1,11 +1,13 @@
 """Functions of the `math` dialect on the CPU: calls of our own functions, or LLVM intrinsics.
 
-What neither table holds is left for upstream's convert-math-to-libm.
+On scalars and on vectors of any shape. What neither table holds is left for upstream's
+convert-math-to-libm, which takes vectors lane by lane.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import chain, product
 
 from tadc.backend.ir_text import Type
 from tadc.backend.scalar_functions import DEFINED, symbol
@@ -28,7 +30,7 @@ INTRINSICS = {
 def replace_math_ops(module: ir.Module) -> None:
     """Replace what either table holds, in place, by an intrinsic or a call of `tadc_exp_f64` and the like."""
     declared: set[str] = set()
-    for op in _math_ops(module):
+    for op in chain.from_iterable(map(_by_rows, _math_ops(module))):
         type, function = _type_of(op.result.type), op.name.removeprefix("math.")
         if op.name in INTRINSICS:
             with ir.InsertionPoint(op), op.location:
@@ -48,6 +50,30 @@ def _type_of(type: ir.Type) -> Type | None:
     """f32 or f64, or vectors of one dimension of these."""
     match = re.fullmatch(r"f(32|64)|vector<(\d+)xf(32|64)>", str(type))
     return Type(True, int(match[1] or match[3]), int(match[2] or 1)) if match else None
+
+
+def _by_rows(op: ir.Operation) -> list[ir.Operation]:
+    """The operation; on a shape that LLVM lacks, operations on its rows, or on scalars, in its place.
+
+    LLVM has vectors of one dimension; one lane is none here.
+    """
+    type = op.result.type
+    if not isinstance(type, ir.VectorType) or (type.rank == 1 and type.shape[0] > 1):
+        return [op]
+    *outer, lanes = type.shape or [1]
+    parts: list[ir.Operation] = []
+    with ir.InsertionPoint(op), op.location:
+        row = ir.VectorType.get([lanes], type.element_type) if lanes > 1 else type.element_type
+        # Every row of the first operand is replaced.
+        result = op.operands[0]
+        for place in product(*map(range, outer if lanes > 1 else type.shape)):
+            at = {"static_position": ir.DenseI64ArrayAttr.get(list(place))}
+            rows = [ir.Operation.create("vector.extract", [row], [o], at).result for o in op.operands]
+            parts.append(ir.Operation.create(op.name, [row], rows))
+            result = ir.Operation.create("vector.insert", [type], [parts[-1].result, result], at).result
+    op.result.replace_all_uses_with(result)
+    op.erase()
+    return parts
 
 
 def _math_ops(module: ir.Module) -> list[ir.Operation]:
