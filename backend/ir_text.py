@@ -172,6 +172,14 @@ class Function:
         """The absolute value."""
         return self.call(f"llvm.fabs.{a.type.suffix}", a.type, a)
 
+    def sqrt(self, a: Value) -> Value:
+        """The square root, rounded once."""
+        return self.call(f"llvm.sqrt.{a.type.suffix}", a.type, a)
+
+    def trunc(self, a: Value) -> Value:
+        """The integer next to it towards 0."""
+        return self.call(f"llvm.trunc.{a.type.suffix}", a.type, a)
+
     def copysign(self, a: Value, sign: Value) -> Value:
         """The magnitude of `a` with the sign of `sign`."""
         return self.call(f"llvm.copysign.{a.type.suffix}", a.type, a, sign)

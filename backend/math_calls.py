@@ -14,6 +14,9 @@ from tadc.backend.scalar_functions import DEFINED, symbol
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
 
+#: Functions of ours whose `math` ops have other names.
+NAMES = {"math.powf": "pow"}
+
 #: `math` ops that CPUs have instructions for, by the LLVM intrinsic's op.
 INTRINSICS = {
     "math.sqrt": "llvm.intr.sqrt",
@@ -31,7 +34,7 @@ def replace_math_ops(module: ir.Module) -> None:
     """Replace what either table holds, in place, by an intrinsic or a call of `tadc_exp_f64` and the like."""
     declared: set[str] = set()
     for op in chain.from_iterable(map(_by_rows, _math_ops(module))):
-        type, function = _type_of(op.result.type), op.name.removeprefix("math.")
+        type, function = _type_of(op.result.type), NAMES.get(op.name, op.name.removeprefix("math."))
         if op.name in INTRINSICS:
             with ir.InsertionPoint(op), op.location:
                 new = ir.Operation.create(INTRINSICS[op.name], [op.result.type], list(op.operands))

@@ -1,6 +1,6 @@
 """The scalar functions that the compiler defines itself, as LLVM IR text for f32 and f64.
 
-Each is internal, inlined, and free of branches, so that loops over it vectorise; `sin` and `cos`
+Each is internal, inlined, and free of branches, so that loops over it vectorise; `sin`, `cos` and `tan`
 alone branch, for huge arguments. Errors stay below 2.5 units in the last place; signed zeros,
 denormals, infinities and NaN come out as C17, Annex F, asks. A module gets only what it
 uses: `llvm_ir.complete`.
@@ -11,13 +11,49 @@ Names tell function and type: `tadc_exp_f64`, `tadc_exp_v8f64` on vectors of 8.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 
-from tadc.backend import exponential, trigonometry
-from tadc.backend.ir_text import F32, F64, Function, Type
+from tadc.backend import (
+    error_function,
+    exponential,
+    hyperbolic,
+    inverse_trigonometry,
+    logarithm,
+    power,
+    trigonometry,
+)
+from tadc.backend.ir_text import F32, F64, Function, Type, Value
 
-#: Names of the functions, which are also the names of their `math` ops.
-DEFINED = frozenset({*exponential.BUILDERS, *trigonometry.FUNCTIONS})
+#: What builds the body of a function of one argument, …
+UNARY: dict[str, Callable[[Function], Value]] = {
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "expm1": exponential.expm1,
+    "log": logarithm.log,
+    "log1p": logarithm.log1p,
+    "log2": logarithm.log2,
+    "log10": logarithm.log10,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
+    "tanh": hyperbolic.tanh,
+    "asinh": hyperbolic.asinh,
+    "acosh": hyperbolic.acosh,
+    "atanh": hyperbolic.atanh,
+    "asin": inverse_trigonometry.asin,
+    "acos": inverse_trigonometry.acos,
+    "atan": inverse_trigonometry.atan,
+    "cbrt": power.cbrt,
+    "erf": error_function.erf,
+}
+#: … and of two.
+BINARY: dict[str, Callable[[Function], Value]] = {
+    "pow": power.power,
+    "atan2": inverse_trigonometry.atan2,
+}
+
+#: Names of the functions.
+DEFINED = frozenset({*UNARY, *BINARY, *trigonometry.FUNCTIONS})
 
 #: Functions of libdevice that GPUs have instructions for: LLVM's intrinsic, operands.
 DEVICE_INTRINSICS = {
@@ -84,6 +120,5 @@ def _device_name(name: str) -> tuple[str, Type] | None:
 def _define(function: str, type: Type, name: str) -> str:
     if function in trigonometry.FUNCTIONS:
         return trigonometry.define(function, type, name)
-    f = Function(name, type)
-    constants = exponential.SINGLE if type.bits == 32 else exponential.DOUBLE
-    return f.define(exponential.BUILDERS[function](f, constants))
+    f = Function(name, type, 2 if function in BINARY else 1)
+    return f.define((BINARY if function in BINARY else UNARY)[function](f))
