@@ -30,8 +30,11 @@ INTRINSICS = {
 }
 
 
-def replace_math_ops(module: ir.Module) -> None:
-    """Replace what either table holds, in place, by an intrinsic or a call of `tadc_exp_f64` and the like."""
+def replace_math_ops(module: ir.Module, fast: bool = False) -> None:
+    """Replace what either table holds, in place, by an intrinsic or a call of `tadc_exp_f64` and the like.
+
+    With `fast` the cheaper forms of functions are called.
+    """
     declared: set[str] = set()
     for op in chain.from_iterable(map(_by_rows, _math_ops(module))):
         type, function = _type_of(op.result.type), NAMES.get(op.name, op.name.removeprefix("math."))
@@ -40,7 +43,7 @@ def replace_math_ops(module: ir.Module) -> None:
                 new = ir.Operation.create(INTRINSICS[op.name], [op.result.type], list(op.operands))
             _replace(op, new)
         elif type and function in DEFINED:
-            name = symbol(function, type)
+            name = symbol(function, type, fast)
             if name not in declared:
                 _declare(module, name, op.result.type, len(op.operands))
                 declared.add(name)

@@ -17,6 +17,7 @@ from functools import cache
 from tadc.backend import (
     error_function,
     exponential,
+    fast_functions,
     hyperbolic,
     inverse_trigonometry,
     logarithm,
@@ -52,6 +53,12 @@ BINARY: dict[str, Callable[[Function], Value]] = {
     "atan2": inverse_trigonometry.atan2,
 }
 
+#: Of the first, those that `--fast-math` computes otherwise, as `tadc_fast_exp_f64`.
+FAST: dict[str, Callable[[Function], Value]] = {
+    "exp": fast_functions.exp,
+    "tanh": fast_functions.tanh,
+}
+
 #: Names of the functions.
 DEFINED = frozenset({*UNARY, *BINARY, *trigonometry.FUNCTIONS})
 
@@ -67,25 +74,28 @@ DEVICE_INTRINSICS = {
     "fma": ("fma", 3),
 }
 
-_HOST_NAME = re.compile(r"tadc_([a-z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
+_HOST_NAME = re.compile(r"tadc_(fast_)?([a-z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
 _DEVICE_NAME = re.compile(r"__nv_([a-z0-9]+)")
 
 
-def symbol(function: str, type: Type) -> str:
-    """The name of a function in LLVM IR."""
-    return f"tadc_{function}_{type.suffix}"
+def symbol(function: str, type: Type, fast: bool = False) -> str:
+    """The name of a function in LLVM IR; of its cheaper form, where it has one."""
+    return f"tadc_{'fast_' if fast and function in FAST else ''}{function}_{type.suffix}"
 
 
 @cache
 def host_function(name: str) -> str | None:
     """The text that defines a function `tadc_*`; None for any other name."""
     match = _HOST_NAME.fullmatch(name)
-    if not match or match[1] not in DEFINED:
+    if not match or match[2] not in (FAST if match[1] else DEFINED):
         return None
-    type = Type(True, int(match[3]), int(match[2] or 1))
-    if match[4]:
-        return trigonometry.define_huge(match[1], type)
-    return _define(match[1], type, name)
+    function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
+    if match[1]:
+        f = Function(name, type)
+        return f.define(FAST[function](f))
+    if match[5]:
+        return trigonometry.define_huge(function, type)
+    return _define(function, type, name)
 
 
 @cache
