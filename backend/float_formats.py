@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tadc.backend.ir_text import Function, Value
+from tadc.backend.ir_text import Function, Type, Value
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,13 @@ def power_of_two(f: Function, k: Value) -> Value:
 
 
 def scale(f: Function, p: Value, k: Value) -> Value:
-    """`p * 2**k`, in two steps so that overflow and denormals come out rounded once."""
+    """`p * 2**k`, rounded once where it overflows or is denormal.
+
+    Where that is no instruction, two products do it: the first is exact.
+    """
+    if f.has_ldexp:
+        integer = Type(False, 32, p.type.lanes)
+        k = k if k.type == integer else k.convert("trunc", integer)
+        return f.call(f"llvm.ldexp.{p.type.suffix}.{integer.suffix}", p.type, p, k)
     half = k >> 1
     return p * power_of_two(f, half) * power_of_two(f, k - half)

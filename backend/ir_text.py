@@ -133,6 +133,8 @@ class Function:
     name: str
     type: Type
     arity: int = 1
+    #: Whether the target has an instruction for `x * 2**n`, n an integer.
+    has_ldexp: bool = False
     attributes: str = "alwaysinline nounwind willreturn memory(none)"
     lines: list[str] = field(default_factory=list[str])
     count: int = 0

@@ -25,6 +25,7 @@ from tadc.backend import (
     trigonometry,
 )
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
+from tadc.backend.target import host_features
 
 #: What builds the body of a function of one argument, …
 UNARY: dict[str, Callable[[Function], Value]] = {
@@ -84,18 +85,21 @@ def symbol(function: str, type: Type, fast: bool = False) -> str:
 
 
 @cache
+def has_ldexp() -> bool:
+    """Whether the host multiplies vectors by powers of two in one instruction: `vscalefps` of AVX-512."""
+    return all(host_features().get(name, False) for name in ("avx512f", "avx512vl", "avx512dq"))
+
+
+@cache
 def host_function(name: str) -> str | None:
     """The text that defines a function `tadc_*`; None for any other name."""
     match = _HOST_NAME.fullmatch(name)
     if not match or match[2] not in (FAST if match[1] else DEFINED):
         return None
     function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
-    if match[1]:
-        f = Function(name, type)
-        return f.define(FAST[function](f))
     if match[5]:
         return trigonometry.define_huge(function, type)
-    return _define(function, type, name)
+    return _define(function, type, name, has_ldexp(), fast=bool(match[1]))
 
 
 @cache
@@ -127,8 +131,9 @@ def _device_name(name: str) -> tuple[str, Type] | None:
     return (match[1], F64) if known else (match[1].removesuffix("f"), F32)
 
 
-def _define(function: str, type: Type, name: str) -> str:
+def _define(function: str, type: Type, name: str, has_ldexp: bool = False, fast: bool = False) -> str:
     if function in trigonometry.FUNCTIONS:
         return trigonometry.define(function, type, name)
-    f = Function(name, type, 2 if function in BINARY else 1)
-    return f.define((BINARY if function in BINARY else UNARY)[function](f))
+    f = Function(name, type, 2 if function in BINARY else 1, has_ldexp)
+    table = FAST if fast else BINARY if function in BINARY else UNARY
+    return f.define(table[function](f))

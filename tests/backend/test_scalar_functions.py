@@ -7,9 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 
+from tadc.backend import scalar_functions
 from tadc.backend.runtime.arrays import DTYPES
 from tadc.backend.scalar_functions import BINARY, DEFINED
-from tests.backend.kernels import Array, apply
+from tests.backend.kernels import Array, apply, function
 
 NAMES = sorted(DEFINED - set(BINARY))
 
@@ -194,3 +195,21 @@ def test_one_huge_lane_leaves_the_others_as_they_are(kind: str) -> None:
     keep = np.arange(4096) % 7 != 0
     np.testing.assert_array_equal(found[keep], alone[keep])
     np.testing.assert_allclose(found[~keep], float(mpmath.sin(mpmath.mpf(float(mixed[0])))), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("name", ["exp", "exp2", "sinh", "cosh"])
+def test_with_and_without_an_instruction_that_scales(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts with and without it give the same bits, denormals and overflow too."""
+    x = np.concatenate([points(name, kind), np.linspace(-1100, 1100, 4001).astype(DTYPES[kind])])
+    found: list[Array] = []
+    for answer in (True, False):
+        monkeypatch.setattr(scalar_functions, "has_ldexp", lambda answer=answer: answer)
+        function.cache_clear()
+        scalar_functions.host_function.cache_clear()
+        found.append(apply(name, kind, x))
+    function.cache_clear()
+    scalar_functions.host_function.cache_clear()
+    np.testing.assert_array_equal(*found)

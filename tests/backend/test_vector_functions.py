@@ -109,5 +109,6 @@ def test_no_lane_is_taken_apart(name: str) -> None:
     text = optimised(llvm_text(on_vectors(f"math.{name}", 1, "f32", 32)))
     assert "extractelement" not in text
     assert set(re.findall(r"call [^@\n]* @([\w.]+)\(", text)) <= {
-        f"llvm.{intrinsic}.v32f32" for intrinsic in ("fma", "fabs", "copysign")
+        *(f"llvm.{intrinsic}.v32f32" for intrinsic in ("fma", "fabs", "copysign")),
+        "llvm.ldexp.v32f32.v32i32",
     }
