@@ -84,8 +84,9 @@ def defer(text: str) -> str | None:
 
 def not_inlined(text: str) -> str:
     """The complete text with functions that branch left as calls."""
-    names = "|".join(map(re.escape, BRANCHING))
-    return re.sub(rf"^(define [^\n]*@(?:{names})\([^\n]*) alwaysinline", r"\1 noinline", text, flags=re.M)
+    functions = "|".join(FUNCTIONS)
+    head = rf"^(define [^\n]*@tadc_(?:{functions})_(?:v\d+)?f\d+\([^\n]*) alwaysinline"
+    return re.sub(head, r"\1 noinline", text, flags=re.M)
 
 
 def undefer(text: str) -> str:

@@ -39,7 +39,7 @@ REFERENCE: dict[str, Any] = {name: getattr(mpmath, name, None) for name in NAMES
 BOUNDS = {
     "exp": 1.1, "exp2": 0.9, "expm1": 1.7, "log": 0.9, "log1p": 0.9, "log2": 0.9, "log10": 0.8,
     "sin": 1.6, "cos": 1.6, "tan": 1.3, "asin": 1.3, "acos": 1.3, "atan": 1.9, "cbrt": 0.8, "erf": 1.8,
-    "sinh": 1.6, "cosh": 1.3, "tanh": 1.4, "asinh": 1.3, "acosh": 1.9, "atanh": 1.1,
+    "sinh": 1.8, "cosh": 1.3, "tanh": 1.4, "asinh": 1.3, "acosh": 1.9, "atanh": 1.1,
 }  # fmt: skip
 
 #: Where functions are real.
@@ -212,4 +212,4 @@ def test_with_and_without_an_instruction_that_scales(
         found.append(apply(name, kind, x))
     function.cache_clear()
     scalar_functions.host_function.cache_clear()
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(found[0], found[1])
