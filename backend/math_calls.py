@@ -1,4 +1,4 @@
-"""Functions of the `math` dialect on the CPU: calls of our own functions, or LLVM intrinsics.
+"""`math` operations and remainders on the CPU: calls of our own functions, or LLVM intrinsics.
 
 On scalars and on vectors of any shape. What neither table holds is left for upstream's
 convert-math-to-libm, which takes vectors lane by lane.
@@ -14,8 +14,8 @@ from tadc.backend.scalar_functions import DEFINED, symbol
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
 
-#: Functions of ours whose `math` ops have other names.
-NAMES = {"math.powf": "pow"}
+#: Functions of ours whose operations have other names.
+NAMES = {"math.powf": "pow", "arith.remf": "fmod"}
 
 #: `math` ops that CPUs have instructions for, by the LLVM intrinsic's op.
 INTRINSICS = {
@@ -86,7 +86,7 @@ def _math_ops(module: ir.Module) -> list[ir.Operation]:
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.startswith("math."):
+        if op.name.startswith("math.") or op.name in NAMES:
             found.append(op)
         return ir.WalkResult.ADVANCE
 

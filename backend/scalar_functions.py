@@ -1,6 +1,6 @@
 """The scalar functions that the compiler defines itself, as LLVM IR text for f32 and f64.
 
-Each is internal, inlined, and free of branches, so that loops over it vectorise; `sin`, `cos` and `tan`
+Each is internal, inlined, and free of branches, so that loops over it vectorise; those of `branches.py`
 alone branch, for huge arguments. Errors stay below 2.5 units in the last place; signed zeros,
 denormals, infinities and NaN come out as C17, Annex F, asks. A module gets only what it
 uses: `llvm_ir.complete`.
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import cache
 
 from tadc.backend import (
+    branches,
     error_function,
     exponential,
     fast_functions,
@@ -22,6 +23,7 @@ from tadc.backend import (
     inverse_trigonometry,
     logarithm,
     power,
+    remainder,
     trigonometry,
 )
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
@@ -60,8 +62,11 @@ FAST: dict[str, Callable[[Function], Value]] = {
     "tanh": fast_functions.tanh,
 }
 
+#: Those that branch, for huge arguments, by their numbers of arguments.
+BRANCHING = dict.fromkeys(trigonometry.FUNCTIONS, 1) | dict.fromkeys(remainder.FUNCTIONS, 2)
+
 #: Names of the functions.
-DEFINED = frozenset({*UNARY, *BINARY, *trigonometry.FUNCTIONS})
+DEFINED = frozenset({*UNARY, *BINARY, *BRANCHING})
 
 #: Functions of libdevice that GPUs have instructions for: LLVM's intrinsic, operands.
 DEVICE_INTRINSICS = {
@@ -98,7 +103,7 @@ def host_function(name: str) -> str | None:
         return None
     function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
     if match[5]:
-        return trigonometry.define_huge(function, type)
+        return _define_huge(function, type)
     return _define(function, type, name, has_ldexp(), fast=bool(match[1]))
 
 
@@ -132,8 +137,14 @@ def _device_name(name: str) -> tuple[str, Type] | None:
 
 
 def _define(function: str, type: Type, name: str, has_ldexp: bool = False, fast: bool = False) -> str:
-    if function in trigonometry.FUNCTIONS:
-        return trigonometry.define(function, type, name)
+    if function in BRANCHING:
+        return (remainder if function in remainder.FUNCTIONS else trigonometry).define(function, type, name)
     f = Function(name, type, 2 if function in BINARY else 1, has_ldexp)
     table = FAST if fast else BINARY if function in BINARY else UNARY
     return f.define(table[function](f))
+
+
+def _define_huge(function: str, type: Type) -> str:
+    if type.lanes > 1:
+        return branches.lane_by_lane(function, type, BRANCHING[function])
+    return (remainder if function in remainder.FUNCTIONS else trigonometry).define_huge(function, type)

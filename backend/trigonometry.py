@@ -1,8 +1,6 @@
 """Sine, cosine and tangent as LLVM IR text, for f32 and f64 and for vectors of them.
 
-Up to `fast_limit` the argument is reduced by three constants; beyond, a function of its own, out of
-line, reduces exactly (Payne and Hanek 1983). A branch to it would keep LLVM from vectorising loops, so
-there are vector variants as well, which branch once for all lanes.
+Up to `fast_limit` the argument is reduced by three constants; beyond, exactly (Payne and Hanek 1983).
 """
 
 from __future__ import annotations
@@ -10,10 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tadc.backend import branches
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
-
-#: Attributes of what a branch takes only for huge arguments.
-COLD = "noinline cold optsize nounwind willreturn memory(none)"
 
 I64, I128 = Type(False, 64), Type(False, 128)
 
@@ -86,12 +82,7 @@ def _table() -> list[int]:
     return [0, *((inverse >> (bits - 64 * (i + 1))) & (2**64 - 1) for i in range(20))]
 
 
-FUNCTIONS = ("sin", "cos", "tan")
-
-
-def symbol(function: str, type: Type, part: str = "") -> str:
-    """`tadc_sin_f64`, `tadc_sin_v8f64`, `tadc_sin_f64_huge`."""
-    return f"tadc_{function}_{type.suffix}{part}"
+FUNCTIONS: tuple[str, ...] = ("sin", "cos", "tan")
 
 
 def _at_quadrant(
@@ -148,63 +139,18 @@ def define(function: str, type: Type, name: str) -> str:
     c = SINGLE if type.bits == 32 else DOUBLE
     f = Function(name, type)
     result = _fast(f, c, function)
-    huge = f.fabs(f.x).compare("ogt", c.fast_limit)
-    if type.lanes > 1:
-        huge = f.call(f"llvm.vector.reduce.or.v{type.lanes}i1", Type(False, 1), huge)
-    operands = f"{type} %x" if type.lanes == 1 else f"{type} %x, {type} {result.name}"
-    f.lines += [
-        f"  br i1 {huge.name}, label %huge, label %done",
-        "huge:",
-        f"  %exact = call {type} @{symbol(function, type, '_huge')}({operands})",
-        "  br label %done",
-        "done:",
-        f"  %result = phi {type} [ {result.name}, %0 ], [ %exact, %huge ]",
-    ]
-    return f.define(Value(f, "%result", type))
+    return branches.define(f, function, result, f.fabs(f.x).compare("ogt", c.fast_limit))
 
 
 def define_huge(function: str, type: Type) -> str:
-    """The text of the function for arguments beyond `fast_limit`.
-
-    Over a vector the second argument holds the results of the lanes that are not beyond.
-    """
-    if type.lanes > 1:
-        return _lane_by_lane(function, type)
-    f = Function(symbol(function, type, "_huge"), type, attributes=COLD)
+    """The text of the function for arguments beyond `fast_limit`."""
+    f = Function(branches.symbol(function, type, "_huge"), type, attributes=branches.COLD)
     if type == F32:
-        wide = f.call(symbol(function, F64), F64, f.x.convert("fpext", F64))
+        wide = f.call(branches.symbol(function, F64), F64, f.x.convert("fpext", F64))
         return f.define(wide.convert("fptrunc", F32))
     table = ", ".join(f"i64 {word}" for word in _table())
     text = f.define(_payne_hanek(f, function))
     return f"@{f.name}.bits = private unnamed_addr constant [21 x i64] [{table}]\n{text}"
-
-
-def _lane_by_lane(function: str, type: Type) -> str:
-    c = SINGLE if type.bits == 32 else DOUBLE
-    scalar, callee = c.type, symbol(function, c.type, "_huge")
-    lines = [
-        f"define internal {type} @{symbol(function, type, '_huge')}({type} %x, {type} %y) {COLD} {{",
-        "  br label %lane",
-        "lane:",
-        "  %i = phi i32 [ 0, %0 ], [ %next, %lane ]",
-        f"  %result = phi {type} [ %y, %0 ], [ %filled, %lane ]",
-        f"  %xi = extractelement {type} %x, i32 %i",
-        f"  %yi = extractelement {type} %y, i32 %i",
-        f"  %a = call {scalar} @llvm.fabs.{c.type.suffix}({scalar} %xi)",
-        f"  %is_huge = fcmp ogt {scalar} %a, {scalar.constant(c.fast_limit)}",
-        f"  %argument = select i1 %is_huge, {scalar} %xi, {scalar} {scalar.constant(c.fast_limit)}",
-        f"  %exact = call {scalar} @{callee}({scalar} %argument)",
-        f"  %chosen = select i1 %is_huge, {scalar} %exact, {scalar} %yi",
-        f"  %filled = insertelement {type} %result, {scalar} %chosen, i32 %i",
-        "  %next = add i32 %i, 1",
-        f"  %more = icmp ult i32 %next, {type.lanes}",
-        "  br i1 %more, label %lane, label %done",
-        "done:",
-        f"  ret {type} %filled",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
 
 
 def _payne_hanek(f: Function, function: str) -> Value:

@@ -1,4 +1,4 @@
-"""Powers and angles, against mpmath and C's special values."""
+"""Powers, angles and remainders, against mpmath and C's special values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.backend.kernels import Array, compiled
 from tests.backend.test_scalar_functions import error_in_ulp
 
 SIZE = 1024
-OPERATIONS = {"pow": "math.powf", "atan2": "math.atan2"}
+OPERATIONS = {"pow": "math.powf", "atan2": "math.atan2", "fmod": "arith.remf"}
 REFERENCE: dict[str, Any] = {"pow": mpmath.power, "atan2": mpmath.atan2}
 BOUNDS = {"pow": 1.0, "atan2": 2.0}
 
@@ -55,7 +55,7 @@ def points(name: str, kind: str) -> tuple[Array, Array]:
     signs = draw.choice([-1.0, 1.0], (2, 600))
     any_size = 10.0 ** draw.uniform(low, high - 1e-3, (2, 600))
     close = draw.uniform(0, 2, (2, 600))
-    if name == "atan2":
+    if name != "pow":
         pairs = np.concatenate([signs * any_size, signs * close], axis=1)
     else:
         near_one = 1 + signs[0] * 10.0 ** draw.uniform(-6, -0.1, 600)
@@ -71,7 +71,7 @@ def points(name: str, kind: str) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", BOUNDS)
 def test_error_is_below_its_bound(name: str, kind: str) -> None:
     x, z = points(name, kind)
     second = iter(z.tolist())
@@ -84,12 +84,14 @@ def test_error_is_below_its_bound(name: str, kind: str) -> None:
 def c_library(name: str, x: float, z: float) -> float:
     """Python's function, with what it raises as C's value."""
     try:
-        return math.pow(x, z) if name == "pow" else math.atan2(x, z)
+        return getattr(math, name)(x, z)
     except OverflowError:
         return math.copysign(inf, x) if z % 2 == 1 else inf
     except ValueError:
         # A power of a negative number is no real number; of zero it is infinite.
-        return (math.copysign(inf, x) if abs(z) % 2 == 1 else inf) if x == 0 else nan
+        if name == "pow" and x == 0:
+            return math.copysign(inf, x) if abs(z) % 2 == 1 else inf
+        return nan
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
@@ -113,3 +115,17 @@ def test_special_values_are_those_of_c(name: str, kind: str) -> None:
 def test_a_square_is_a_product() -> None:
     x = np.random.default_rng(2).uniform(-9, 9, SIZE).astype(np.float32)
     np.testing.assert_array_max_ulp(apply("pow", "f32", x, np.full_like(x, 2)), x * x, 1)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_remainders_are_exact(kind: str) -> None:
+    """Those of quotients with hundreds of digits, too."""
+    x, z = points("fmod", kind)
+    # Quotients next to integers.
+    with np.errstate(over="ignore"):
+        whole = z * np.random.default_rng(1).integers(1, 1 << 20, len(z)).astype(z.dtype)
+    x, z = np.concatenate([x, np.nextafter(whole, z.dtype.type(0)), whole]), np.concatenate([z, z, z])
+    keep = np.isfinite(x) & (z != 0)
+    x, z = x[keep], z[keep]
+    expected = [math.fmod(*pair) for pair in zip(x.tolist(), z.tolist(), strict=True)]
+    np.testing.assert_array_equal(apply("fmod", kind, x, z), np.array(expected, x.dtype))

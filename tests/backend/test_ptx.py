@@ -6,10 +6,11 @@ import pytest
 
 from tadc.backend import ptx
 from tadc.backend.ptx import assemble, emit_ptx
-from tadc.backend.scalar_functions import BINARY, DEFINED
+from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
 from tadc.backend.target import CUDA_ARCHITECTURES, Target
 from tadc.frontend.diagnostics import CompileError
 from tests.backend.kernels import elementwise, llvm_text
+from tests.backend.test_binary_functions import OPERATIONS
 
 MULTIPLY_ADD = "%p = arith.mulf %x, %x : TYPE\n    %y = arith.addf %p, %x : TYPE"
 
@@ -54,8 +55,8 @@ def test_division_and_square_root_are_rounded_as_on_the_cpu(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", sorted(DEFINED))
 def test_functions_from_libdevice_or_our_own(name: str, kind: str, use_libdevice: bool) -> None:
-    operands = "%x, %x" if name in BINARY else "%x"
-    text = ptx_of(f"%y = math.{'powf' if name == 'pow' else name} {operands} : TYPE", kind, 90, use_libdevice)
+    operands = "%x, %x" if name in BINARY or BRANCHING.get(name) == 2 else "%x"
+    text = ptx_of(f"%y = {OPERATIONS.get(name, f'math.{name}')} {operands} : TYPE", kind, 90, use_libdevice)
     assert "extern" not in text
     assert "__nv_" not in text
     assemble(text, 90)
