@@ -133,6 +133,8 @@ class Function:
     name: str
     type: Type
     arity: int = 1
+    #: Whether the target has an instruction for `x * 2**n`, n an integer.
+    has_ldexp: bool = False
     attributes: str = "alwaysinline nounwind willreturn memory(none)"
     lines: list[str] = field(default_factory=list[str])
     count: int = 0
@@ -171,6 +173,14 @@ class Function:
     def fabs(self, a: Value) -> Value:
         """The absolute value."""
         return self.call(f"llvm.fabs.{a.type.suffix}", a.type, a)
+
+    def sqrt(self, a: Value) -> Value:
+        """The square root, rounded once."""
+        return self.call(f"llvm.sqrt.{a.type.suffix}", a.type, a)
+
+    def trunc(self, a: Value) -> Value:
+        """The integer next to it towards 0."""
+        return self.call(f"llvm.trunc.{a.type.suffix}", a.type, a)
 
     def copysign(self, a: Value, sign: Value) -> Value:
         """The magnitude of `a` with the sign of `sign`."""

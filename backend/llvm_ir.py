@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from tadc.backend import scalar_functions
 from tadc.backend.ir_text import F32, F64, Type, declarations
 from tadc.backend.scalar_functions import host_function, symbol
-from tadc.backend.trigonometry import FUNCTIONS
 
 #: What finds the text of a function by its name, or None.
 Find = Callable[[str], str | None]
@@ -20,8 +20,12 @@ Find = Callable[[str], str | None]
 #: Lanes of the vector variants that functions with a branch have.
 LANES = (2, 4, 8, 16)
 
-#: Functions with a branch, by symbol.
-BRANCHING = {symbol(function, type): (function, type) for function in FUNCTIONS for type in (F32, F64)}
+#: Functions with a branch, by symbol: name, type, number of arguments.
+BRANCHING = {
+    symbol(function, type): (function, type, arity)
+    for function, arity in scalar_functions.BRANCHING.items()
+    for type in (F32, F64)
+}
 
 _DECLARED = re.compile(r"^declare [^\n]*?@([\w.]+)\([^\n]*\n?", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.]+)\(", re.M)
@@ -69,12 +73,15 @@ def defer(text: str) -> str | None:
     lines: list[str] = []
     variants: list[str] = []
     for name in found:
-        function, type = BRANCHING[name]
+        function, type, arity = BRANCHING[name]
         vectors = [Type(True, type.bits, lanes) for lanes in LANES]
-        mapping = ",".join(f"_ZGV_LLVM_N{v.lanes}v_{name}({symbol(function, v)})" for v in vectors)
-        lines.append(f'declare {type} @{name}({type}) #9000 "vector-function-abi-variant"="{mapping}"')
-        lines += [f"declare {v} @{symbol(function, v)}({v}) #9000" for v in vectors]
-        variants += [symbol(function, v) for v in vectors]
+        named = [(v, symbol(function, v)) for v in (type, *vectors)]
+        mapping = ",".join(
+            f"_ZGV_LLVM_N{v.lanes}{'v' * arity}_{name}({symbol(function, v)})" for v in vectors
+        )
+        scalar, *wide = (f"declare {t} @{n}({', '.join([str(t)] * arity)}) #9000" for t, n in named)
+        lines += [f'{scalar} "vector-function-abi-variant"="{mapping}"', *wide]
+        variants += [variant for _, variant in named[1:]]
     # Nothing may call the variants yet: this keeps the optimiser from dropping their declarations.
     array = f"[{len(variants)} x ptr] [{', '.join(f'ptr @{variant}' for variant in variants)}]"
     lines.append(f'@llvm.compiler.used = appending global {array}, section "llvm.metadata"')
@@ -84,8 +91,9 @@ def defer(text: str) -> str | None:
 
 def not_inlined(text: str) -> str:
     """The complete text with functions that branch left as calls."""
-    names = "|".join(map(re.escape, BRANCHING))
-    return re.sub(rf"^(define [^\n]*@(?:{names})\([^\n]*) alwaysinline", r"\1 noinline", text, flags=re.M)
+    functions = "|".join(scalar_functions.BRANCHING)
+    head = rf"^(define [^\n]*@tadc_(?:{functions})_(?:v\d+)?f\d+\([^\n]*) alwaysinline"
+    return re.sub(head, r"\1 noinline", text, flags=re.M)
 
 
 def undefer(text: str) -> str:

@@ -1,16 +1,21 @@
-"""Functions of the `math` dialect on the CPU: calls of our own functions, or LLVM intrinsics.
+"""`math` operations and remainders on the CPU: calls of our own functions, or LLVM intrinsics.
 
-What neither table holds is left for upstream's convert-math-to-libm.
+On scalars and on vectors of any shape. What neither table holds is left for upstream's
+convert-math-to-libm, which takes vectors lane by lane.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import chain, product
 
 from tadc.backend.ir_text import Type
 from tadc.backend.scalar_functions import DEFINED, symbol
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
+
+#: Functions of ours whose operations have other names.
+NAMES = {"math.powf": "pow", "arith.remf": "fmod"}
 
 #: `math` ops that CPUs have instructions for, by the LLVM intrinsic's op.
 INTRINSICS = {
@@ -25,17 +30,20 @@ INTRINSICS = {
 }
 
 
-def replace_math_ops(module: ir.Module) -> None:
-    """Replace what either table holds, in place, by an intrinsic or a call of `tadc_exp_f64` and the like."""
+def replace_math_ops(module: ir.Module, fast: bool = False) -> None:
+    """Replace what either table holds, in place, by an intrinsic or a call of `tadc_exp_f64` and the like.
+
+    With `fast` the cheaper forms of functions are called.
+    """
     declared: set[str] = set()
-    for op in _math_ops(module):
-        type, function = _type_of(op.result.type), op.name.removeprefix("math.")
+    for op in chain.from_iterable(map(_by_rows, _math_ops(module))):
+        type, function = _type_of(op.result.type), NAMES.get(op.name, op.name.removeprefix("math."))
         if op.name in INTRINSICS:
             with ir.InsertionPoint(op), op.location:
                 new = ir.Operation.create(INTRINSICS[op.name], [op.result.type], list(op.operands))
             _replace(op, new)
         elif type and function in DEFINED:
-            name = symbol(function, type)
+            name = symbol(function, type, fast)
             if name not in declared:
                 _declare(module, name, op.result.type, len(op.operands))
                 declared.add(name)
@@ -50,11 +58,35 @@ def _type_of(type: ir.Type) -> Type | None:
     return Type(True, int(match[1] or match[3]), int(match[2] or 1)) if match else None
 
 
+def _by_rows(op: ir.Operation) -> list[ir.Operation]:
+    """The operation; on a shape that LLVM lacks, operations on its rows, or on scalars, in its place.
+
+    LLVM has vectors of one dimension; one lane is none here.
+    """
+    type = op.result.type
+    if not isinstance(type, ir.VectorType) or (type.rank == 1 and type.shape[0] > 1):
+        return [op]
+    *outer, lanes = type.shape or [1]
+    parts: list[ir.Operation] = []
+    with ir.InsertionPoint(op), op.location:
+        row = ir.VectorType.get([lanes], type.element_type) if lanes > 1 else type.element_type
+        # Every row of the first operand is replaced.
+        result = op.operands[0]
+        for place in product(*map(range, outer if lanes > 1 else type.shape)):
+            at = {"static_position": ir.DenseI64ArrayAttr.get(list(place))}
+            rows = [ir.Operation.create("vector.extract", [row], [o], at).result for o in op.operands]
+            parts.append(ir.Operation.create(op.name, [row], rows))
+            result = ir.Operation.create("vector.insert", [type], [parts[-1].result, result], at).result
+    op.result.replace_all_uses_with(result)
+    op.erase()
+    return parts
+
+
 def _math_ops(module: ir.Module) -> list[ir.Operation]:
     found: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name.startswith("math."):
+        if op.name.startswith("math.") or op.name in NAMES:
             found.append(op)
         return ir.WalkResult.ADVANCE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tadc.backend.errors import backend_error
+from tadc.backend.fast_math import relax
 from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.math_calls import replace_math_ops
 from tadc.backend.target import Target
@@ -32,20 +33,23 @@ GPU_PIPELINE = (
 )
 
 
-def lower_to_llvm_dialect(module: ir.Module, target: Target) -> None:
+def lower_to_llvm_dialect(module: ir.Module, target: Target, fast_math: bool = False) -> None:
     """Lower a module in place to the llvm dialect; for CUDA its gpu modules, to llvm and nvvm.
 
-    No floating-point operation is reassociated, contracted or approximated.
+    No floating-point operation is reassociated, contracted or approximated, unless `fast_math` allows
+    what `fast_math.py` says.
 
     Raises:
         ir.MLIRError: a pass fails; the module is then left half lowered.
     """
+    if fast_math:
+        relax(module)
     if target.is_cuda:
         _run(GPU_PIPELINE, module)
         _drop_repeated_marks(module)
         return
     _run(CLEAN_UP, module)
-    replace_math_ops(module)
+    replace_math_ops(module, fast_math)
     _run(CPU_PIPELINE, module)
 
 

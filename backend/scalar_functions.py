@@ -1,6 +1,6 @@
 """The scalar functions that the compiler defines itself, as LLVM IR text for f32 and f64.
 
-Each is internal, inlined, and free of branches, so that loops over it vectorise; `sin` and `cos`
+Each is internal, inlined, and free of branches, so that loops over it vectorise; those of `branches.py`
 alone branch, for huge arguments. Errors stay below 2.5 units in the last place; signed zeros,
 denormals, infinities and NaN come out as C17, Annex F, asks. A module gets only what it
 uses: `llvm_ir.complete`.
@@ -11,13 +11,62 @@ Names tell function and type: `tadc_exp_f64`, `tadc_exp_v8f64` on vectors of 8.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 
-from tadc.backend import exponential, trigonometry
-from tadc.backend.ir_text import F32, F64, Function, Type
+from tadc.backend import (
+    branches,
+    error_function,
+    exponential,
+    fast_functions,
+    hyperbolic,
+    inverse_trigonometry,
+    logarithm,
+    power,
+    remainder,
+    trigonometry,
+)
+from tadc.backend.ir_text import F32, F64, Function, Type, Value
+from tadc.backend.target import host_features
 
-#: Names of the functions, which are also the names of their `math` ops.
-DEFINED = frozenset({*exponential.BUILDERS, *trigonometry.FUNCTIONS})
+#: What builds the body of a function of one argument, …
+UNARY: dict[str, Callable[[Function], Value]] = {
+    "exp": exponential.exp,
+    "exp2": exponential.exp2,
+    "expm1": exponential.expm1,
+    "log": logarithm.log,
+    "log1p": logarithm.log1p,
+    "log2": logarithm.log2,
+    "log10": logarithm.log10,
+    "sinh": hyperbolic.sinh,
+    "cosh": hyperbolic.cosh,
+    "tanh": hyperbolic.tanh,
+    "asinh": hyperbolic.asinh,
+    "acosh": hyperbolic.acosh,
+    "atanh": hyperbolic.atanh,
+    "asin": inverse_trigonometry.asin,
+    "acos": inverse_trigonometry.acos,
+    "atan": inverse_trigonometry.atan,
+    "cbrt": power.cbrt,
+    "erf": error_function.erf,
+}
+#: … and of two.
+BINARY: dict[str, Callable[[Function], Value]] = {
+    "pow": power.power,
+    "atan2": inverse_trigonometry.atan2,
+}
+
+#: Of the first, those that `--fast-math` computes otherwise, as `tadc_fast_exp_f64`.
+FAST: dict[str, Callable[[Function], Value]] = {
+    "exp": fast_functions.exp,
+    "tanh": fast_functions.tanh,
+}
+
+#: Those that branch, for huge arguments, by their numbers of arguments.
+BRANCHING = dict.fromkeys(trigonometry.FUNCTIONS, 1) | dict.fromkeys(remainder.FUNCTIONS, 2)
+
+#: Names of the functions.
+DEFINED = frozenset({*UNARY, *BINARY, *BRANCHING})
 
 #: Functions of libdevice that GPUs have instructions for: LLVM's intrinsic, operands.
 DEVICE_INTRINSICS = {
@@ -31,25 +80,31 @@ DEVICE_INTRINSICS = {
     "fma": ("fma", 3),
 }
 
-_HOST_NAME = re.compile(r"tadc_([a-z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
+_HOST_NAME = re.compile(r"tadc_(fast_)?([a-z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
 _DEVICE_NAME = re.compile(r"__nv_([a-z0-9]+)")
 
 
-def symbol(function: str, type: Type) -> str:
-    """The name of a function in LLVM IR."""
-    return f"tadc_{function}_{type.suffix}"
+def symbol(function: str, type: Type, fast: bool = False) -> str:
+    """The name of a function in LLVM IR; of its cheaper form, where it has one."""
+    return f"tadc_{'fast_' if fast and function in FAST else ''}{function}_{type.suffix}"
+
+
+@cache
+def has_ldexp() -> bool:
+    """Whether the host multiplies vectors by powers of two in one instruction: `vscalefps` of AVX-512."""
+    return all(host_features().get(name, False) for name in ("avx512f", "avx512vl", "avx512dq"))
 
 
 @cache
 def host_function(name: str) -> str | None:
     """The text that defines a function `tadc_*`; None for any other name."""
     match = _HOST_NAME.fullmatch(name)
-    if not match or match[1] not in DEFINED:
+    if not match or match[2] not in (FAST if match[1] else DEFINED):
         return None
-    type = Type(True, int(match[3]), int(match[2] or 1))
-    if match[4]:
-        return trigonometry.define_huge(match[1], type)
-    return _define(match[1], type, name)
+    function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
+    if match[5]:
+        return _define_huge(function, type)
+    return _define(function, type, name, has_ldexp(), fast=bool(match[1]))
 
 
 @cache
@@ -81,9 +136,15 @@ def _device_name(name: str) -> tuple[str, Type] | None:
     return (match[1], F64) if known else (match[1].removesuffix("f"), F32)
 
 
-def _define(function: str, type: Type, name: str) -> str:
-    if function in trigonometry.FUNCTIONS:
-        return trigonometry.define(function, type, name)
-    f = Function(name, type)
-    constants = exponential.SINGLE if type.bits == 32 else exponential.DOUBLE
-    return f.define(exponential.BUILDERS[function](f, constants))
+def _define(function: str, type: Type, name: str, has_ldexp: bool = False, fast: bool = False) -> str:
+    if function in BRANCHING:
+        return (remainder if function in remainder.FUNCTIONS else trigonometry).define(function, type, name)
+    f = Function(name, type, 2 if function in BINARY else 1, has_ldexp)
+    table = FAST if fast else BINARY if function in BINARY else UNARY
+    return f.define(table[function](f))
+
+
+def _define_huge(function: str, type: Type) -> str:
+    if type.lanes > 1:
+        return branches.lane_by_lane(function, type, BRANCHING[function])
+    return (remainder if function in remainder.FUNCTIONS else trigonometry).define_huge(function, type)

@@ -1,8 +1,6 @@
-"""Sine and cosine as LLVM IR text, for f32 and f64 and for vectors of them.
+"""Sine, cosine and tangent as LLVM IR text, for f32 and f64 and for vectors of them.
 
-Up to `fast_limit` the argument is reduced by three constants; beyond, a function of its own, out of
-line, reduces exactly (Payne and Hanek 1983). A branch to it would keep LLVM from vectorising loops, so
-there are vector variants as well, which branch once for all lanes.
+Up to `fast_limit` the argument is reduced by three constants; beyond, exactly (Payne and Hanek 1983).
 """
 
 from __future__ import annotations
@@ -10,17 +8,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tadc.backend import branches
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
-
-#: Attributes of what a branch takes only for huge arguments.
-COLD = "noinline cold optsize nounwind willreturn memory(none)"
 
 I64, I128 = Type(False, 64), Type(False, 128)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """What sine and cosine need for one format."""
+    """What the functions need for one format."""
 
     type: Type
     shifter: float
@@ -86,26 +82,39 @@ def _table() -> list[int]:
     return [0, *((inverse >> (bits - 64 * (i + 1))) & (2**64 - 1) for i in range(20))]
 
 
-FUNCTIONS = ("sin", "cos")
+FUNCTIONS: tuple[str, ...] = ("sin", "cos", "tan")
 
 
-def symbol(function: str, type: Type, part: str = "") -> str:
-    """`tadc_sin_f64`, `tadc_sin_v8f64`, `tadc_sin_f64_huge`."""
-    return f"tadc_{function}_{type.suffix}{part}"
-
-
-def _at_quadrant(f: Function, c: Constants, function: str, r: Value, quadrant: Value) -> Value:
-    """`sin` or `cos` of `|x| = quadrant pi/2 + r`, with the sign of x restored."""
+def _at_quadrant(
+    f: Function, c: Constants, function: str, angle: tuple[Value, Value], quadrant: Value
+) -> Value:
+    """The function of `|x| = quadrant pi/2 + r + low`, with the sign of x restored; tan alone reads `low`."""
+    r, low = angle
     z = r * r
     sine = f.fma(r * z, f.horner(z, c.sin), r)
     cosine = f.fma(z, f.horner(z, c.cos), 1.0)
     if function == "cos":
         quadrant = quadrant + 1
     odd = quadrant.convert("trunc", Type(False, 1, r.type.lanes))
+    signs = f.x.bits & (1 << (r.type.bits - 1))
+    if function == "tan":
+        sine_low = f.fma(r * z, f.horner(z, c.sin), r - sine) + low
+        cosine_low = f.fma(z, f.horner(z, c.cos), f.constant(r.type, 1.0) - cosine)
+        above = f.select(odd, cosine, sine), f.select(odd, cosine_low, sine_low)
+        below = f.select(odd, -sine, cosine), f.select(odd, -sine_low, cosine_low)
+        return (_quotient(f, above, below).bits ^ signs).as_float
     sign = (quadrant & 2) << (r.type.bits - 2)
     if function == "sin":
-        sign = sign ^ (f.x.bits & (1 << (r.type.bits - 1)))
+        sign = sign ^ signs
     return (f.select(odd, cosine, sine).bits ^ sign).as_float
+
+
+def _quotient(f: Function, above: tuple[Value, Value], below: tuple[Value, Value]) -> Value:
+    """The quotient of numbers in two parts."""
+    inverse = f.constant(below[0].type, 1.0) / below[0]
+    quotient = above[0] * inverse
+    rest = f.fma(-quotient, below[0], above[0]) + f.fma(-quotient, below[1], above[1])
+    return f.fma(rest, inverse, quotient)
 
 
 def _fast(f: Function, c: Constants, function: str) -> Value:
@@ -113,74 +122,35 @@ def _fast(f: Function, c: Constants, function: str) -> Value:
     a = f.fabs(f.x)
     shifted = f.fma(a, 2 / math.pi, c.shifter)
     n = shifted - c.shifter
-    r = a
-    for part in c.half_pi:
-        r = f.fma(n, -part, r)
-    return _at_quadrant(f, c, function, r, shifted.bits)
+    c1, c2, c3 = c.half_pi
+    exact = f.fma(n, -c1, a)
+    if function != "tan":
+        r = f.fma(n, -c3, f.fma(n, -c2, exact))
+        return _at_quadrant(f, c, function, (r, f.constant(r.type, 0.0)), shifted.bits)
+    product = n * c2
+    r = exact - product
+    rest = exact - r - product + f.fma(n, -c3, f.fma(n, -c2, product))
+    total = r + rest
+    return _at_quadrant(f, c, function, (total, r - total + rest), shifted.bits)
 
 
 def define(function: str, type: Type, name: str) -> str:
-    """The text of `sin` or `cos` of a float or of a vector."""
+    """The text of a function of a float or of a vector."""
     c = SINGLE if type.bits == 32 else DOUBLE
     f = Function(name, type)
     result = _fast(f, c, function)
-    huge = f.fabs(f.x).compare("ogt", c.fast_limit)
-    if type.lanes > 1:
-        huge = f.call(f"llvm.vector.reduce.or.v{type.lanes}i1", Type(False, 1), huge)
-    operands = f"{type} %x" if type.lanes == 1 else f"{type} %x, {type} {result.name}"
-    f.lines += [
-        f"  br i1 {huge.name}, label %huge, label %done",
-        "huge:",
-        f"  %exact = call {type} @{symbol(function, type, '_huge')}({operands})",
-        "  br label %done",
-        "done:",
-        f"  %result = phi {type} [ {result.name}, %0 ], [ %exact, %huge ]",
-    ]
-    return f.define(Value(f, "%result", type))
+    return branches.define(f, function, result, f.fabs(f.x).compare("ogt", c.fast_limit))
 
 
 def define_huge(function: str, type: Type) -> str:
-    """The text of the function for arguments beyond `fast_limit`.
-
-    Over a vector the second argument holds the results of the lanes that are not beyond.
-    """
-    if type.lanes > 1:
-        return _lane_by_lane(function, type)
-    f = Function(symbol(function, type, "_huge"), type, attributes=COLD)
+    """The text of the function for arguments beyond `fast_limit`."""
+    f = Function(branches.symbol(function, type, "_huge"), type, attributes=branches.COLD)
     if type == F32:
-        wide = f.call(symbol(function, F64), F64, f.x.convert("fpext", F64))
+        wide = f.call(branches.symbol(function, F64), F64, f.x.convert("fpext", F64))
         return f.define(wide.convert("fptrunc", F32))
     table = ", ".join(f"i64 {word}" for word in _table())
     text = f.define(_payne_hanek(f, function))
     return f"@{f.name}.bits = private unnamed_addr constant [21 x i64] [{table}]\n{text}"
-
-
-def _lane_by_lane(function: str, type: Type) -> str:
-    c = SINGLE if type.bits == 32 else DOUBLE
-    scalar, callee = c.type, symbol(function, c.type, "_huge")
-    lines = [
-        f"define internal {type} @{symbol(function, type, '_huge')}({type} %x, {type} %y) {COLD} {{",
-        "  br label %lane",
-        "lane:",
-        "  %i = phi i32 [ 0, %0 ], [ %next, %lane ]",
-        f"  %result = phi {type} [ %y, %0 ], [ %filled, %lane ]",
-        f"  %xi = extractelement {type} %x, i32 %i",
-        f"  %yi = extractelement {type} %y, i32 %i",
-        f"  %a = call {scalar} @llvm.fabs.{c.type.suffix}({scalar} %xi)",
-        f"  %is_huge = fcmp ogt {scalar} %a, {scalar.constant(c.fast_limit)}",
-        f"  %argument = select i1 %is_huge, {scalar} %xi, {scalar} {scalar.constant(c.fast_limit)}",
-        f"  %exact = call {scalar} @{callee}({scalar} %argument)",
-        f"  %chosen = select i1 %is_huge, {scalar} %exact, {scalar} %yi",
-        f"  %filled = insertelement {type} %result, {scalar} %chosen, i32 %i",
-        "  %next = add i32 %i, 1",
-        f"  %more = icmp ult i32 %next, {type.lanes}",
-        "  br i1 %more, label %lane, label %done",
-        "done:",
-        f"  ret {type} %filled",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
 
 
 def _payne_hanek(f: Function, function: str) -> Value:
@@ -202,9 +172,12 @@ def _payne_hanek(f: Function, function: str) -> Value:
     h = (high & -2048).convert("uitofp", F64) * 2.0**-64
     rest = low.convert("uitofp", F64) * 2.0**-117
     c1, c2, _ = DOUBLE.half_pi
-    r = f.fma(h, c1, f.fma(h, c2, rest * c1))
-    r = r * ((f.constant(I64, 1023) - zeros.convert("trunc", I64)) << 52).as_float
-    result = _at_quadrant(f, DOUBLE, function, f.select(negative, -r, r), quadrant)
+    rest = f.fma(h, c2, rest * c1)
+    r = f.fma(h, c1, rest)
+    rest = f.fma(h, c1, -r) + rest
+    unit = ((f.constant(I64, 1023) - zeros.convert("trunc", I64)) << 52).as_float
+    unit = f.select(negative, -unit, unit)
+    result = _at_quadrant(f, DOUBLE, function, (r * unit, rest * unit), quadrant)
     return f.select(a.compare("oeq", math.inf), math.nan, result)
 
 

@@ -2,6 +2,7 @@
 
 `python -m bench compile`: how long compiling takes.
 `python -m bench empty`: inner loops without an iteration.
+`python -m bench functions`: the speed of scalar functions.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
 """
@@ -19,12 +20,14 @@ def main(words: list[str]) -> None:
         from bench.specialised import main as run
     elif words == ["operations"]:
         from bench.operations import main as run
+    elif words == ["functions"]:
+        from bench.functions import main as run
     elif words == ["empty"]:
         from bench.empty_iterations import main as run
     elif not words:
         from bench.run_time import main as run
     else:
-        sys.exit("usage: python -m bench [compile | empty | operations | sizes]")
+        sys.exit("usage: python -m bench [compile | empty | functions | operations | sizes]")
     run()
 
 

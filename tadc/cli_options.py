@@ -67,6 +67,7 @@ class Arguments:
     time: bool
     opt_level: int
     materialize: str
+    fast_math: bool
     list: str | None
     explain: str | None
     allow: list[str]
@@ -150,6 +151,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
     add("--materialize", choices=MATERIALIZE, default="auto", metavar="MODE",
         help="tensors for sums that would be computed again: auto (default), always, never")  # fmt: skip
+    add("--fast-math", action="store_true",
+        help="let sums be reordered, products and sums fused, exp and tanh err by 5 ulp")  # fmt: skip
     add(
         "--list",
         choices=("stages", "passes", "functions"),

@@ -113,7 +113,15 @@ def options_of(arguments: Arguments) -> Options:
         mode = "value-and-vjp" if arguments.values else "vjp"
     target = parse_target(arguments.target)
     level, sizes = arguments.opt_level, arguments.sizes
-    return Options(mode, None, target, level, sizes, materialize=arguments.materialize)
+    return Options(
+        mode,
+        None,
+        target,
+        level,
+        sizes,
+        materialize=arguments.materialize,
+        fast_math=arguments.fast_math,
+    )
 
 
 def checked(source: Source, arguments: Arguments) -> Compilation:

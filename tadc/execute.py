@@ -45,7 +45,11 @@ class Compiled:
 
 
 def compile_program(
-    program: Program, target: Target | None = None, level: int = 3, materialize: str = "auto"
+    program: Program,
+    target: Target | None = None,
+    level: int = 3,
+    materialize: str = "auto",
+    fast_math: bool = False,
 ) -> Compiled:
     """Compile for this machine, value and derivatives alike.
 
@@ -64,7 +68,9 @@ def compile_program(
     if not program.outputs:
         raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=program.source)])
     state = Compilation(
-        Options(target=target, level=level, materialize=materialize), program.source, program=program
+        Options(target=target, level=level, materialize=materialize, fast_math=fast_math),
+        program.source,
+        program=program,
     )
     compile_until(state, "llvm", first="tad")
     return Compiled(load_kernel(state, program), tuple(d.name for d in program.outputs))

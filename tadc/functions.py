@@ -165,14 +165,16 @@ class Function:
                     self._compiled = compile_program(self.program, materialize=mode)
         return self._compiled
 
-    def lower(self, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Lowered:
+    def lower(
+        self, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
+    ) -> Lowered:
         """The program on its way to a target, every stage to look at."""
         from tadc.lowered import Derivation, Lowered
 
         made = self.at(sizes or {})
         origin = made.origin
         derivation = origin and Derivation(origin.base.program, origin.mode, origin.wrt, origin.materialize)
-        return Lowered(made.program, target, derivation)
+        return Lowered(made.program, target, derivation, fast_math)
 
 
 def vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
@@ -218,9 +220,16 @@ def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certific
     return certify(f.program, wrt, per_value=f.per_value.symbols if f.per_value else ())
 
 
-def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Compiled:
-    """Compile ahead of the first call; the result is called like `f`."""
-    return f.lower(target, sizes).compile()
+def compile(
+    f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
+) -> Compiled:
+    """Compile ahead of the first call; the result is called like `f`.
+
+    With `fast_math` arithmetic may round otherwise than it is written, and `exp` and `tanh` err by up to
+    5 units in the last place: results may differ in their last digits between machines and between
+    numbers of threads.
+    """
+    return f.lower(target, sizes, fast_math).compile()
 
 
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:

@@ -42,7 +42,8 @@ class Row:
 def check_gradient(state: Compilation, wrt: Sequence[str] | None, given: Mapping[str, Any]) -> int:
     """Print a table of errors; exit code 1 if one is too large. Inputs that are not given are random."""
     assert state.program is not None
-    rows = gradient_errors(state.program, wrt, given=given, materialize=state.options.materialize)
+    o = state.options
+    rows = gradient_errors(state.program, wrt, given=given, materialize=o.materialize, fast_math=o.fast_math)
     print(table(rows))
     return 0 if all(row.passed for row in rows) else 1
 
@@ -53,6 +54,7 @@ def gradient_errors(
     seed: int = 0,
     given: Mapping[str, Any] | None = None,
     materialize: str = "auto",
+    fast_math: bool = False,
 ) -> list[Row]:
     """Compare the gradient of `sum(df * f)` at random inputs, element by element.
 
@@ -64,7 +66,7 @@ def gradient_errors(
         program = specialised(program, _tried_sizes(program, given or {}))
     value = compile_program(program)
     derived = derive(program, "vjp", wrt, materialize)
-    gradient = compile_program(derived, materialize=materialize)
+    gradient = compile_program(derived, materialize=materialize, fast_math=fast_math)
     random = np.random.default_rng(seed)
     arrays = _random_inputs(program, value, random, given or {})
     types = {a.name: a.type for a in program.arguments}

@@ -32,7 +32,9 @@ class Lowered:
     derivative also `diff` and `cancel`, which made it.
     """
 
-    def __init__(self, program: Program, target: str = "cpu", origin: Derivation | None = None) -> None:
+    def __init__(
+        self, program: Program, target: str = "cpu", origin: Derivation | None = None, fast_math: bool = False
+    ) -> None:
         from tadc.backend.target import parse_target
 
         if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -40,7 +42,9 @@ class Lowered:
         self.program = program
         self.origin = origin
         self.options = Options(
-            target=parse_target(target), materialize=origin.materialize if origin else "auto"
+            target=parse_target(target),
+            materialize=origin.materialize if origin else "auto",
+            fast_math=fast_math,
         )
         self._state = Compilation(self.options, program.source, program=program)
         compile_until(self._state, "opt", first="tad")
@@ -74,4 +78,5 @@ class Lowered:
         """The kernel; raises CompileError for a target that this version cannot run."""
         from tadc.execute import compile_program
 
-        return compile_program(self.program, self.options.target, materialize=self.options.materialize)
+        o = self.options
+        return compile_program(self.program, o.target, materialize=o.materialize, fast_math=o.fast_math)

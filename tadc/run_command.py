@@ -38,7 +38,8 @@ def run(arguments: Arguments, state: Compilation) -> int:
         _writable(arguments.output, len(program.outputs))
     arrays = read_arrays(arguments.run or [])
     begin = time.perf_counter()
-    compiled = compile_program(program, state.options.target, arguments.opt_level, state.options.materialize)
+    o = state.options
+    compiled = compile_program(program, o.target, o.level, o.materialize, o.fast_math)
     ready = time.perf_counter()
     with interruptible():
         results = evaluate(compiled, arrays)

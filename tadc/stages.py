@@ -34,6 +34,7 @@ class Options:
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
     `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
     which reductions become tensors: those that are worth it (`auto`), all that can (`always`), or `never`.
+    `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says.
     """
 
     mode: str = "value"
@@ -43,6 +44,7 @@ class Options:
     sizes: tuple[tuple[str, int], ...] = ()
     separate: bool = False
     materialize: str = "auto"
+    fast_math: bool = False
 
     @property
     def differentiates(self) -> bool:
@@ -193,7 +195,7 @@ def lower_to_llvm_dialect(state: Compilation) -> None:
     from tadc.backend.pipelines import lower_to_llvm_dialect as lower
     from tadc.backend.target import CPU
 
-    lower(state.module, state.options.target or CPU)
+    lower(state.module, state.options.target or CPU, state.options.fast_math)
 
 
 def translate(state: Compilation) -> None:

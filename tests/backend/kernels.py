@@ -54,11 +54,11 @@ def elementwise(compute: str, kind: str = "f64", size: int = 100, gpu: bool = Fa
     return text.replace("SIZE", str(size)).replace("TYPE", kind)
 
 
-def llvm_text(text: str, target: Target = CPU) -> str:
+def llvm_text(text: str, target: Target = CPU, fast_math: bool = False) -> str:
     """LLVM IR as upstream translates it."""
     with ir.Context():
         module = ir.Module.parse(text)
-        lower_to_llvm_dialect(module, target)
+        lower_to_llvm_dialect(module, target, fast_math)
         return translate(module)
 
 
@@ -68,25 +68,27 @@ def compiled(
     outputs: Sequence[Parameter],
     temporaries: Sequence[Parameter] = (),
     level: int = 3,
+    fast_math: bool = False,
 ) -> Kernel:
     """A running kernel of a module whose function is `@k`."""
-    library = load(object_code(complete(llvm_text(text)), level), ["k"])
+    library = load(object_code(complete(llvm_text(text, fast_math=fast_math)), level), ["k"])
     return Kernel(library["k"], "k", inputs, outputs, temporaries, library)
 
 
 @cache
-def function(name: str, kind: str, size: int = 4096) -> Kernel:
+def function(name: str, kind: str, size: int = 4096, fast_math: bool = False) -> Kernel:
     """A `math` op over a vector."""
     text = elementwise(f"%y = math.{name} %x : TYPE", kind, size)
-    return compiled(text, [Parameter("x", kind, (size,))], [Parameter("y", kind, (size,))])
+    inputs, outputs = [Parameter("x", kind, (size,))], [Parameter("y", kind, (size,))]
+    return compiled(text, inputs, outputs, fast_math=fast_math)
 
 
-def apply(name: str, kind: str, x: Array) -> Array:
+def apply(name: str, kind: str, x: Array, fast_math: bool = False) -> Array:
     """A `math` op at these points, the last of which fills up the vector."""
     size = 4096
     parts: list[Array] = []
     for start in range(0, len(x), size):
         part = x[start : start + size]
         padded = np.resize(part, size).astype(DTYPES[kind])
-        parts.append(function(name, kind)([padded])[0][: len(part)])
+        parts.append(function(name, kind, fast_math=fast_math)([padded])[0][: len(part)])
     return np.concatenate(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -91,23 +92,17 @@ def test_binary_functions(name: str, kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["erf", "cbrt", "atanh", "tan"])
-def test_functions_that_libm_has(name: str) -> None:
-    import mpmath
-
+def test_a_function_that_only_libm_has() -> None:
     kernel = compiled(
-        elementwise(f"%y = math.{name} %x : TYPE", "f64", 20),
+        elementwise("%y = math.erfc %x : TYPE", "f64", 20),
         [Parameter("x", "f64", (20,))],
         [Parameter("y", "f64", (20,))],
     )
     x = np.linspace(-0.95, 0.95, 20)
-    expected = [
-        float(mpmath.sign(v) * mpmath.cbrt(abs(v)) if name == "cbrt" else getattr(mpmath, name)(v)) for v in x
-    ]
-    np.testing.assert_allclose(kernel([x])[0], expected, rtol=1e-15)
+    np.testing.assert_allclose(kernel([x])[0], [math.erfc(v) for v in x], rtol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "sin", "cos"])
+@pytest.mark.parametrize("name", ["exp", "log1p", "tanh", "sin", "cos", "tan", "atan", "cosh", "cbrt"])
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 def test_loops_over_functions_vectorise(name: str, kind: str) -> None:
     text = optimised(llvm_text(elementwise(f"%y = math.{name} %x : TYPE", kind, 4096)))

@@ -6,10 +6,11 @@ import pytest
 
 from tadc.backend import ptx
 from tadc.backend.ptx import assemble, emit_ptx
-from tadc.backend.scalar_functions import DEFINED
+from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
 from tadc.backend.target import CUDA_ARCHITECTURES, Target
 from tadc.frontend.diagnostics import CompileError
 from tests.backend.kernels import elementwise, llvm_text
+from tests.backend.test_binary_functions import OPERATIONS
 
 MULTIPLY_ADD = "%p = arith.mulf %x, %x : TYPE\n    %y = arith.addf %p, %x : TYPE"
 
@@ -54,7 +55,8 @@ def test_division_and_square_root_are_rounded_as_on_the_cpu(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("name", sorted(DEFINED))
 def test_functions_from_libdevice_or_our_own(name: str, kind: str, use_libdevice: bool) -> None:
-    text = ptx_of(f"%y = math.{name} %x : TYPE", kind, 90, use_libdevice)
+    operands = "%x, %x" if name in BINARY or BRANCHING.get(name) == 2 else "%x"
+    text = ptx_of(f"%y = {OPERATIONS.get(name, f'math.{name}')} {operands} : TYPE", kind, 90, use_libdevice)
     assert "extern" not in text
     assert "__nv_" not in text
     assemble(text, 90)
@@ -92,10 +94,10 @@ def test_all_functions_of_the_language_assemble(kind: str) -> None:
 
 def test_a_function_that_nothing_defines_names_the_package() -> None:
     with pytest.raises(CompileError) as found:
-        ptx_of("%y = math.erf %x : TYPE", "f32", use_libdevice=False)
+        ptx_of("%y = math.erfc %x : TYPE", "f32", use_libdevice=False)
     (problem,) = found.value.diagnostics
     assert problem.code == "TAD0702"
-    assert "`erff`" in problem.message
+    assert "`erfcf`" in problem.message
     assert problem.helps == ["install it: pip install nvidia-cuda-nvcc-cu12"]
 
 

@@ -1,0 +1,32 @@
+"""What `--fast-math` allows: arithmetic that rounds otherwise than it is written.
+
+Sums and products may be taken in another order, a product and a sum rounded once, a division made
+a multiplication by a reciprocal, and zeros lose their signs. `exp` and `tanh` are cheaper
+(`fast_functions.py`). Infinities and NaN keep their meaning.
+
+What LLVM makes of it differs between machines, and between an element inside a vector and one at the end
+of a loop: so results may differ in their last bits between machines and between numbers of threads.
+"""
+
+from __future__ import annotations
+
+from tadc.dialect.mlir import ir
+
+#: LLVM's flags; never `nnan` and `ninf`.
+FLAGS = "#arith.fastmath<reassoc,nsz,arcp,contract>"
+
+OPERATIONS = frozenset(
+    {"arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "vector.reduction"}
+)
+
+
+def relax(module: ir.Module) -> None:
+    """Set the flags on all arithmetic of a module, in place."""
+    flags = ir.Attribute.parse(FLAGS, module.context)
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in OPERATIONS:
+            op.attributes["fastmath"] = flags
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
