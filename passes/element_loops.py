@@ -6,7 +6,7 @@ index is c*q + r and the body stands once for each r, and a plain loop before an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,20 @@ from tadc.passes.lower_body import BodyLowering, box_rows
 from tadc.passes.splits import PLAIN, Split, splits
 
 
-def element_loops(op: Any, sizes: Sequence[Affine], lowering: BodyLowering, point: Any) -> None:
-    """Lower a map of these sizes: nested loops over its box, a store in each innermost one."""
-    _Elements(op, sizes, lowering).loops(splits(op, sizes, lowering.forms), (), (), point)
+#: The first value of an index, by its position, and the one after its last.
+Ends = Mapping[int, tuple[Affine, Affine]]
+
+
+def element_loops(
+    op: Any, sizes: Sequence[Affine], lowering: BodyLowering, point: Any, ends: Ends | None = None
+) -> None:
+    """Lower a map of these sizes: nested loops over its box, a store in each innermost one.
+
+    An index without `ends` takes all of its values.
+    """
+    whole = {n: (ZERO, size) for n, size in enumerate(sizes)}
+    elements = _Elements(op, sizes, {**whole, **(ends or {})}, lowering)
+    elements.loops(splits(op, sizes, lowering.forms), (), (), point)
 
 
 def store_element(
@@ -48,6 +59,7 @@ class _Elements:
 
     op: Any
     sizes: Sequence[Affine]
+    ends: Ends
     lowering: BodyLowering
 
     def loops(self, rest: Sequence[Split], forms: tuple[Affine, ...], known: Domain, point: Any) -> None:
@@ -57,28 +69,31 @@ class _Elements:
             store_element(self.op, self.sizes, forms, indices, self.lowering, point, known)
             return
         split, inner = rest[0], rest[1:]
-        size = self.sizes[len(forms)]
+        begin, end = self.ends[len(forms)]
         if split is PLAIN:
-            self.loop((ZERO, size), split, inner, forms, known, point)
+            self.loop((begin, end), split, inner, forms, known, point)
             return
-        start, stop = self.full_part(split, size, point)
+        start, stop = self.full_part(split, begin, end, point)
         plain = [PLAIN] * len(inner)
-        self.loop((ZERO, start * split.factor), PLAIN, plain, forms, known, point)
+        # Between the ends there may be no multiple of the factor.
+        before = start * split.factor if begin == ZERO else self.extreme("affine.min", [start * split.factor, end], point)
+        self.loop((begin, before), PLAIN, plain, forms, known, point)
         self.loop((start, stop), split, inner, forms, known, point)
-        self.loop((stop * split.factor, size), PLAIN, plain, forms, known, point)
+        self.loop((stop * split.factor, end), PLAIN, plain, forms, known, point)
 
-    def full_part(self, split: Split, size: Affine, point: Any) -> tuple[Affine, Affine]:
+    def full_part(self, split: Split, begin: Affine, end: Affine, point: Any) -> tuple[Affine, Affine]:
         """The first q of the full part, all of whose elements are in range and meet the rows, and its end."""
         c = split.factor
-        whole = size.floordiv(c)
-        lower, upper = [ZERO], [whole]
+        first, whole = -(-begin).floordiv(c), end.floordiv(c)
+        lower, upper = [first], [whole]
         for row in split.rows:
             k, rest = row.slope, row.rest
             if k > 0:
                 lower.append(-rest.floordiv(k * c))
             else:
                 upper.append((rest + k * (c - 1)).floordiv(-k * c) + 1)
-        start = self.extreme("affine.min", [whole, self.extreme("affine.max", lower, point)], point)
+        last = whole if begin == ZERO else self.extreme("affine.max", [first, whole], point)
+        start = self.extreme("affine.min", [last, self.extreme("affine.max", lower, point)], point)
         stop = self.extreme("affine.max", [start, self.extreme("affine.min", upper, point)], point)
         return start, stop
 
