@@ -17,7 +17,6 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.lower_body import BodyLowering, box_rows
 from tadc.passes.splits import PLAIN, Split, splits
 
-
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
 
@@ -76,7 +75,11 @@ class _Elements:
         start, stop = self.full_part(split, begin, end, point)
         plain = [PLAIN] * len(inner)
         # Between the ends there may be no multiple of the factor.
-        before = start * split.factor if begin == ZERO else self.extreme("affine.min", [start * split.factor, end], point)
+        before = (
+            start * split.factor
+            if begin == ZERO
+            else self.extreme("affine.min", [start * split.factor, end], point)
+        )
         self.loop((begin, before), PLAIN, plain, forms, known, point)
         self.loop((start, stop), split, inner, forms, known, point)
         self.loop((stop * split.factor, end), PLAIN, plain, forms, known, point)

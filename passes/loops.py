@@ -110,9 +110,7 @@ class _Loops:
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-            "arg_attrs": ir.ArrayAttr.get(
-                [unique] * len(tensors) + [plain] * (len(sizes) + len(more))
-            ),
+            "arg_attrs": ir.ArrayAttr.get([unique] * len(tensors) + [plain] * (len(sizes) + len(more))),
         }
         if name != self.name:
             attributes |= {
