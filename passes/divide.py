@@ -21,7 +21,7 @@ MANY = 1024
 """An index after one of unknown extent may be divided, if it has so many values, or unknown many."""
 
 MULTIPLE = 64
-"""Ranges of the innermost index begin at its multiples: vectors are whole, cache lines mostly of one thread."""
+"""Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
 
 
 def dividable(shape: Sequence[Affine]) -> tuple[int, ...]:

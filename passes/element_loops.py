@@ -75,11 +75,9 @@ class _Elements:
         start, stop = self.full_part(split, begin, end, point)
         plain = [PLAIN] * len(inner)
         # Between the ends there may be no multiple of the factor.
-        before = (
-            start * split.factor
-            if begin == ZERO
-            else self.extreme("affine.min", [start * split.factor, end], point)
-        )
+        before = start * split.factor
+        if begin != ZERO:
+            before = self.extreme("affine.min", [before, end], point)
         self.loop((begin, before), PLAIN, plain, forms, known, point)
         self.loop((start, stop), split, inner, forms, known, point)
         self.loop((stop * split.factor, end), PLAIN, plain, forms, known, point)

@@ -32,12 +32,11 @@ def get_num_threads() -> int:
         text = os.environ.get(VARIABLE, "").strip()
         if not text:
             _count = min(_processors(), MOST)
-        elif text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST:
+        elif text.isascii() and text.isdecimal() and len(text) < 9 and 1 <= int(text) <= MOST:
             _count = int(text)
         else:
-            raise _wrong(
-                f"`{VARIABLE}={text}`", f"write `{VARIABLE}=2`, or leave it unset for all processors"
-            )
+            help = f"write `{VARIABLE}=2`, or leave it unset for all processors"
+            raise _wrong(f"`{VARIABLE}={text}`", help)
     return _count
 
 
