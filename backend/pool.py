@@ -23,22 +23,30 @@ if TYPE_CHECKING:
 
 _RESIZE, _FORGET = "tadc_pool_resize", "tadc_pool_forget"
 
+#: For systems that `pool.ll` is not written for.
+_ALONE = f"""
+define void @{PARALLEL}(ptr %body, ptr %args, i64 %elements, i64 %multiple, i64 %operations) {{
+  call void %body(ptr %args, i64 0, i64 %elements)
+  ret void
+}}
+"""
+
 _lock = threading.Lock()
 _pool: Library | None = None
+#: Helpers run this code until the process ends.
+_started: list[Library] = []
 
 
 def address_of_pool() -> int:
-    """The address of `tadc_parallel` in this process; 0 on a system that it is not written for.
+    """The address of `tadc_parallel` in this process.
 
     Raises:
         ArgumentError: TAD0509, the environment gives no number of threads.
     """
     global _pool
-    if not is_supported():
-        return 0
     with _lock:
         if _pool is None:
-            _pool = _start()
+            _pool = start(pool_text()) if is_supported() else _load(_ALONE, [PARALLEL])
         return _pool[PARALLEL]
 
 
@@ -47,12 +55,22 @@ def is_supported() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
-def _start() -> Library:
-    from tadc.backend.jit import load
+def pool_text() -> str:
+    """The pool in LLVM IR."""
+    return Path(__file__).with_name("pool.ll").read_text()
 
-    text = Path(__file__).with_name("pool.ll").read_text()
-    # Nothing in it is worth optimising, and without that it takes a few milliseconds.
-    library = load(object_code(text, 0), [PARALLEL, _RESIZE, _FORGET])
+
+def start(text: str) -> Library:
+    """A pool of this process, of text like that of `pool_text`."""
+    library = _load(text, [PARALLEL, _RESIZE, _FORGET])
+    _started.append(library)
     tell(ctypes.CFUNCTYPE(None, ctypes.c_int64)(library[_RESIZE]))
     os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(library[_FORGET]))
     return library
+
+
+def _load(text: str, symbols: list[str]) -> Library:
+    from tadc.backend.jit import load
+
+    # Nothing in it is worth optimising, and without that it takes a few milliseconds.
+    return load(object_code(text, 0), symbols)
