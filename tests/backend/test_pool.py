@@ -36,9 +36,9 @@ def threads_as_before() -> Iterator[None]:
 
 def parallel(body: Body, elements: int, multiple: int = 1, operations: int = LARGE) -> None:
     """`tadc_parallel` of this process; raises what a body raises."""
-    function = ctypes.CFUNCTYPE(
-        None, BODY, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
-    )(pool.address_of_pool())
+    function = ctypes.CFUNCTYPE(None, BODY, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(
+        pool.address_of_pool()
+    )
     raised: list[BaseException] = []
 
     def call(_: object, begin: int, end: int) -> None:
@@ -201,7 +201,9 @@ def test_helpers_compute_as_the_caller_does() -> None:
         words: dict[int, int] = {}
         barrier = threading.Barrier(2)
 
-        def body(begin: int, end: int, words: dict[int, int] = words, barrier: threading.Barrier = barrier) -> None:
+        def body(
+            begin: int, end: int, words: dict[int, int] = words, barrier: threading.Barrier = barrier
+        ) -> None:
             if threading.get_ident() not in words:
                 words[threading.get_ident()] = get() & flush
                 barrier.wait(PATIENCE)
