@@ -77,7 +77,8 @@ def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
         return Diagnostic(
             "TAD0505", message, notes=[note], helps=["pass an array that can be written, or a copy"]
         )
-    if any(not stride and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
+    repeated = any(not stride and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+    if repeated and array.size:
         message = f"`out` for `{name}` holds several elements in one place"
         return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
     return None

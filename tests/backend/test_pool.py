@@ -99,7 +99,7 @@ def meeting(threads: int) -> set[int]:
     return came
 
 
-@pytest.mark.parametrize("threads", [2, 3, 5, 2])
+@pytest.mark.parametrize("threads", [2, 3, 5])
 def test_threads_work_at_the_same_time(threads: int) -> None:
     tadc.set_num_threads(threads)
     for _ in range(5):
@@ -199,14 +199,12 @@ def test_helpers_compute_as_the_caller_does() -> None:
     flush = 0x8040
     for word in (before | flush, before):
         words: dict[int, int] = {}
-        barrier = threading.Barrier(2)
+        meet = threading.Barrier(2)
 
-        def body(
-            begin: int, end: int, words: dict[int, int] = words, barrier: threading.Barrier = barrier
-        ) -> None:
+        def body(begin: int, end: int, words: dict[int, int] = words, meet: threading.Barrier = meet) -> None:
             if threading.get_ident() not in words:
                 words[threading.get_ident()] = get() & flush
-                barrier.wait(PATIENCE)
+                meet.wait(PATIENCE)
 
         put(word)
         try:

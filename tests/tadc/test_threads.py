@@ -199,7 +199,7 @@ assert np.array_equal(g(v), expected)
 
 
 def test_end_of_the_process() -> None:
-    """While helpers look for work, while they sleep, and while a thread that nobody waits for is in a call."""
+    """While helpers look for work, or sleep, and while a thread that nobody waits for is in a call."""
     ok(HEAD + "check()")
     ok(HEAD + "check()\ntime.sleep(0.2)")
     ok(
@@ -242,8 +242,8 @@ def test_emitted_code_stands_alone(tmp_path: Path, pool_too: bool) -> None:
 #include <stdint.h>
 int parts;
 #ifdef POOL
-void tadc_parallel(void (*body)(void *, int64_t, int64_t), void *arguments, int64_t elements, int64_t multiple,
-                   int64_t operations) {
+void tadc_parallel(void (*body)(void *, int64_t, int64_t), void *arguments, int64_t elements,
+                   int64_t multiple, int64_t operations) {
   for (int64_t i = 0; i < elements; i += 10 * multiple, parts++)
     body(arguments, i, i + 10 * multiple < elements ? i + 10 * multiple : elements);
 }
