@@ -75,9 +75,10 @@ def ends_of(
     for number, axis in enumerate(axes):
         extent = lowering.affine([shape[axis]], point)
         pairs = [(begin, zero), (end, extent)]
-        values = [_select(second, *(pair if number else reversed(pair)), lowering, point) for pair in pairs]
-        first, last = (lowering.variable(value) for value in values)
-        ends[axis] = (first, last)
+        # Of the first index the other way round.
+        ordered = pairs if number else [(b, a) for a, b in pairs]
+        first, last = (_select(second, a, b, lowering, point) for a, b in ordered)
+        ends[axis] = (lowering.variable(first), lowering.variable(last))
     return ends
 
 

@@ -86,10 +86,8 @@ def test_environment() -> None:
 @pytest.mark.parametrize("value", ["0", "two", "1.5", "-1", "99999999999999999999"])
 def test_wrong_environment(value: str) -> None:
     """The command says so, without a traceback, whatever the program."""
-    program = (
-        "import sys; from tadc.cli import main; sys.exit(main(['-e', 'x: f64; f = x**2', '--run', 'x=3']))"
-    )
-    done = run(program, TADC_NUM_THREADS=value)
+    argv = ["-e", "x: f64; f = x**2", "--run", "x=3"]
+    done = run(f"import sys; from tadc.cli import main; sys.exit(main({argv}))", TADC_NUM_THREADS=value)
     assert done.returncode == 1
     assert f"error[TAD0509]: `TADC_NUM_THREADS={value}` is no number of threads" in done.stderr
     assert "Traceback" not in done.stderr
