@@ -43,7 +43,8 @@ declare void @llvm.x86.sse.stmxcsr(ptr)
 declare void @llvm.x86.sse.ldmxcsr(ptr)
 
 ; Calls `body(args, begin, end)` on ranges that make up [0, elements), each once, several at a time where that
-; pays; all begin at a multiple of `multiple`. `operations` are those of all elements, about.
+; pays. All begin at a multiple of `multiple`, if there are so many elements. `operations` are those of all
+; elements, about.
 define void @tadc_parallel(ptr %body, ptr %args, i64 %elements, i64 %multiple, i64 %operations) {
 entry:
   %threads = load atomic i64, ptr @threads monotonic, align 8
@@ -75,10 +76,12 @@ divide:
   %up = add i64 %elements, %parts
   %up_less = sub i64 %up, 1
   %even = sdiv i64 %up_less, %parts
-  %more = add i64 %even, %multiple
+  %too_few = icmp slt i64 %elements, %multiple
+  %step = select i1 %too_few, i64 1, i64 %multiple
+  %more = add i64 %even, %step
   %more_less = sub i64 %more, 1
-  %count = sdiv i64 %more_less, %multiple
-  %chunk = mul i64 %count, %multiple
+  %count = sdiv i64 %more_less, %step
+  %chunk = mul i64 %count, %step
   %divides = icmp slt i64 %chunk, %elements
   br i1 %divides, label %try, label %alone
 

@@ -67,9 +67,10 @@ def test_ranges_make_up_the_whole(threads: int, multiple: int, elements: int) ->
     found = ranges(elements, multiple)
     assert [begin for begin, _ in found] == [0, *(end for _, end in found[:-1])]
     assert found[-1][1] == elements
-    assert all(begin % multiple == 0 and begin < end for begin, end in found)
-    if threads > 1 and elements >= 2 * multiple:
-        assert len(found) > 1
+    assert all(begin < end for begin, end in found)
+    if elements >= multiple:
+        assert all(begin % multiple == 0 for begin, _ in found)
+    assert (len(found) > 1) == (threads > 1 and elements > 1 and elements != multiple)
 
 
 @pytest.mark.parametrize("elements", [0, -3])

@@ -168,6 +168,24 @@ caller.join()
     ok(program)
 
 
+@needs_pool
+def test_helpers_take_no_signals() -> None:
+    """But for faults of their own, which `faulthandler` reports."""
+    program = (
+        HEAD
+        + """
+for task in os.listdir("/proc/self/task"):
+    if int(task) != os.getpid():
+        lines = open(f"/proc/self/task/{task}/status").read().splitlines()
+        blocked = int(next(line.split()[1] for line in lines if line.startswith("SigBlk")), 16)
+        print({name for name in ("SIGINT", "SIGALRM", "SIGSEGV") if blocked >> getattr(signal, name) - 1 & 1})
+"""
+    )
+    # OpenBLAS has threads of its own.
+    printed = ok(program, OPENBLAS_NUM_THREADS="1").splitlines()
+    assert [set(eval(line)) for line in printed] == [{"SIGINT", "SIGALRM"}] * 2
+
+
 def test_interrupt() -> None:
     """Ctrl-C during a kernel is raised when the kernel is done; everything works after that."""
     program = (
