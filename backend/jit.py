@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any
 
 from tadc.backend.object_code import LLVM_LOCK, object_code
+from tadc.backend.pool import address_of_pool
+from tadc.backend.splitting import PARALLEL
 from tadc.backend.target import binding, host_machine
 
 _numbers = itertools.count()
@@ -29,15 +31,21 @@ class Library:
 def load(code: bytes, symbols: Sequence[str]) -> Library:
     """Link an object file into this process; each call has a namespace of its own.
 
+    Code that splits work calls the pool of threads.
+
     Raises:
         LinkError: the code or the process lacks a symbol.
+        ArgumentError: TAD0509, the environment gives no number of threads.
     """
     global _jit
     llvm = binding()
+    pool = address_of_pool() if PARALLEL.encode() in code and PARALLEL not in symbols else None
     with LLVM_LOCK:
         if _jit is None:
             _jit = llvm.create_lljit_compiler(host_machine(2))
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        if pool is not None:
+            builder.import_symbol(PARALLEL, pool)
         for symbol in symbols:
             builder.export_symbol(symbol)
         try:

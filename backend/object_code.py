@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from tadc.backend.llvm_ir import complete, defer, not_inlined, undefer
+from tadc.backend.splitting import size_of_loops
 from tadc.backend.target import binding, host_features, host_machine
 
 #: llvmlite keeps one LLVM context for the process, which only one thread may use at a time.
@@ -44,7 +45,7 @@ def object_code(text: str, level: int = 3) -> bytes:
 
 
 def _optimise(text: str, machine: Any, level: int) -> Any:
-    if len(text) > HUGE:
+    if size_of_loops(text) > HUGE:
         return _run(not_inlined(complete(text)), machine, min(level, 2))
     deferred = defer(text) if level >= 2 else None
     if deferred is None:
@@ -59,7 +60,7 @@ def _run(text: str, machine: Any, level: int) -> Any:
     module = llvm.parse_assembly(_with_host_attributes(text))
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
-    run_pipeline(module, machine, level, unroll=len(text) <= LARGE)
+    run_pipeline(module, machine, level, unroll=size_of_loops(text) <= LARGE)
     return module
 
 

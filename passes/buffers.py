@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -59,6 +60,12 @@ class Buffers:
         """All, in the order of the lowered function's arguments."""
         return [*self.arguments, *self.results, *self.temporaries]
 
+    @cached_property
+    def known(self) -> Domain:
+        """What holds of the sizes of every call."""
+        rows = [Constraint(Affine.var(f"s{n}")) for n in range(len(self.sizes))]
+        return (*rows, *allowed(self.excluded, {size for shape in self.shapes.values() for size in shape}))
+
     def by_tensor(
         self, tensors: Sequence[Any], values: Sequence[Any]
     ) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
@@ -105,9 +112,7 @@ class BufferViews:
         forms = [lowering.variable(value) for value in values]
         lowering.forms.update(zip(buffers.sizes, forms, strict=True))
         self.names = {f"s{n}": form for n, form in enumerate(forms)}
-        known = [Constraint(Affine.var(name)) for name in self.names]
-        known += allowed(buffers.excluded, {size for shape in buffers.shapes.values() for size in shape})
-        lowering.known = tuple(row.substitute(self.names) for row in known)
+        lowering.known = tuple(row.substitute(self.names) for row in buffers.known)
 
     def of(self, tensor: Any) -> tuple[Affine, ...]:
         """The extents of a tensor as forms of index values."""

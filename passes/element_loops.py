@@ -8,9 +8,8 @@ from typing import Any
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering, box_rows
-from tadc.passes.schedule import schedule_of
 from tadc.passes.splits import splits
-from tadc.passes.tile_loops import Schedule, TileLoops
+from tadc.passes.tile_loops import Ends, Schedule, TileLoops
 
 
 def element_loops(
@@ -18,9 +17,13 @@ def element_loops(
     sizes: Sequence[Affine],
     lowering: BodyLowering,
     point: Any,
-    ends: tuple[Affine, Affine] | None = None,
+    ends: Ends | None = None,
+    schedule: Schedule | None = None,
 ) -> None:
-    """Lower a map of these sizes to loops over tiles; over single elements where a tile does not fit."""
+    """Lower a map of these sizes to loops over tiles; over single elements where a tile does not fit.
+
+    An index without `ends` takes all of its values.
+    """
     found = splits(op, sizes, lowering.forms)
     single = Schedule(1, tuple(range(len(sizes))))
 
@@ -31,7 +34,7 @@ def element_loops(
 
         return emit
 
-    schedule = schedule_of(op, sizes, found, lowering.forms, lowering.machine) or single
+    schedule = schedule or single
     room = [size - schedule.extent(index) for index, size in enumerate(sizes)]
     unknown = tuple(Constraint(form) for form in room if not form.is_constant)
     if schedule is single or not unknown:

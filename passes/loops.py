@@ -2,6 +2,10 @@
 
 Every tensor becomes a buffer that the caller owns: the arguments, then the results, then the
 tensors in between, in the order of the text, then the sizes; no buffers overlap.
+
+The loops of each map are a function of their own, `tad_f.0`, `tad_f.1`, …, over the buffers that it uses;
+the entry `tad_f` calls them one after the other. A map that may be worth several threads is lowered over a
+range of an index, and called through `tad_f.0.split`, which `backend/splitting.py` defines.
 """
 
 from __future__ import annotations
@@ -11,42 +15,22 @@ from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
 from tadc.passes.buffers import BufferViews, buffers_of, maps_of, memref_of, symbol_of
+from tadc.passes.divide import dividable, ends_of, range_arguments, range_names
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
+from tadc.passes.schedule import schedule_of
+from tadc.passes.splits import splits
+from tadc.passes.tile_loops import Schedule
+from tadc.passes.work import LEAST, operations_of
 
 
 def lower_to_loops(module: Any, function: Any, machine: Machine) -> None:
-    """Replace a `tad` function by one over buffers, without results."""
+    """Replace a `tad` function by one over buffers, without results, and one for each of its maps."""
     context = module.context
-    buffers = buffers_of(function)
     with context, ir.Location.unknown(context):
-        tensors, sizes = buffers.tensors, buffers.sizes
-        types = [*(memref_of(v.type) for v in tensors), *(v.type for v in sizes)]
-        unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
-        attributes = {
-            "sym_name": ir.StringAttr.get(symbol_of(function)),
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-            "arg_attrs": ir.ArrayAttr.get([unique] * len(tensors) + [ir.DictAttr.get({})] * len(sizes)),
-        }
-        made = ir.Operation.create(
-            "func.func", attributes=attributes, regions=1, loc=function.location,
-            ip=ir.InsertionPoint(function),
-        )  # fmt: skip
-        places = [v.location for v in (*tensors, *sizes)]
-        block = ir.Block.create_at_start(made.regions[0], types, places)
-        given = list(block.arguments)
-        lowering = BodyLowering(context, machine=machine)
-        point = ir.InsertionPoint(block)
-        shapes = BufferViews(buffers, given[len(tensors) :], lowering)
-        views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
-        lowering.memrefs, lowering.copies = buffers.by_tensor(tensors, views)
-        scalars_above(function, lowering, point)
-        for op in maps_of(function):
-            _lower_map(op, shapes.of(op.results[0]), lowering, point)
-        lowering.create("func.return", [], [], point)
+        _Loops(function, machine).lower()
     function.erase()
 
 
@@ -58,7 +42,131 @@ def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
             lowering.copy(op.operation, point)
 
 
-def _lower_map(op: Any, shape: Sequence[Affine], lowering: BodyLowering, point: Any) -> None:
-    """Nested loops over the box of a map, stores in the innermost."""
-    lowering.location = unnamed(op.location)
-    element_loops(op, shape, lowering, point)
+class _Loops:
+    """A function on its way to loops."""
+
+    def __init__(self, function: Any, machine: Machine) -> None:
+        self.function, self.machine = function, machine
+        self.buffers = buffers_of(function)
+        self.name = symbol_of(function)
+        self.places: dict[Any, list[int]] = {}
+        for n, tensor in enumerate(self.buffers.tensors):
+            self.places.setdefault(tensor, []).append(n)
+
+    def lower(self) -> None:
+        """Define the entry, and what it calls after it."""
+        tensors = self.buffers.tensors
+        block = self.define(self.name, tensors, ())
+        entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
+        given = list(block.arguments)
+        shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
+        for number, op in enumerate(maps_of(self.function)):
+            entry.location = unnamed(op.location)
+            used = _values_used(op)
+            result = op.results[0]
+            places = sorted({self.places[v][0] for v in used if v in self.places} | {*self.places[result]})
+            operands = [*(given[n] for n in places), *given[len(tensors) :]]
+            shape, name = shapes.of(result), f"{self.name}.{number}"
+            schedule = schedule_of(op, shape, splits(op, shape, entry.forms), entry.forms, self.machine)
+            axes = dividable(shape, schedule)
+            count = operations_of(op, shape, entry, point) if axes else 0
+            if isinstance(count, int) and count < LEAST:
+                axes = ()
+            self.outline(op, name, [tensors[n] for n in places], used, axes, schedule)
+            if axes:
+                operands += range_arguments(axes, shape, entry, point)
+                known = isinstance(count, int)
+                operands.append(entry.constant(entry.index_type, count, point) if known else count)
+                name = self.declare(f"{name}.split", [v.type for v in operands])
+            callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
+            entry.create("func.call", [], operands, point, callee)
+        entry.create("func.return", [], [], point)
+
+    def outline(
+        self,
+        op: Any,
+        name: str,
+        tensors: Sequence[Any],
+        used: Sequence[Any],
+        axes: Sequence[int],
+        schedule: Schedule | None,
+    ) -> None:
+        """Define a function over these tensors that computes a map, or a range of one of these indices."""
+        block = self.define(name, tensors, range_names(axes))
+        given, sizes = list(block.arguments), self.buffers.sizes
+        lowering, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
+        last = len(tensors) + len(sizes)
+        shapes = BufferViews(self.buffers, given[len(tensors) : last], lowering)
+        views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
+        lowering.memrefs, lowering.copies = self.buffers.by_tensor(tensors, views)
+        for value in used:
+            scalar = _constant_above(value)
+            if scalar is not None:
+                lowering.location = unnamed(scalar.location)
+                lowering.copy(scalar, point)
+        lowering.location = unnamed(op.location)
+        shape = shapes.of(op.results[0])
+        ends = ends_of(axes, shape, given[last:], lowering, point)
+        element_loops(op, shape, lowering, point, ends, schedule)
+        lowering.create("func.return", [], [], point)
+
+    def define(self, name: str, tensors: Sequence[Any], more: Sequence[str]) -> Any:
+        """A function over buffers of tensors, the sizes, and further index values; its block.
+
+        It is the entry, or one that nothing else calls.
+        """
+        sizes = self.buffers.sizes
+        index = ir.IndexType.get()
+        types = [*(memref_of(v.type) for v in tensors), *(v.type for v in sizes), *[index] * len(more)]
+        unique, plain = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "arg_attrs": ir.ArrayAttr.get([unique] * len(tensors) + [plain] * (len(sizes) + len(more))),
+        }
+        if name != self.name:
+            attributes |= {
+                "sym_visibility": ir.StringAttr.get("private"),
+                "llvm.linkage": ir.Attribute.parse("#llvm.linkage<internal>"),
+                # LLVM would make of all maps one function, whose buffers it can tell apart less well.
+                "llvm.no_inline": ir.UnitAttr.get(),
+            }
+        made = ir.Operation.create(
+            "func.func", attributes=attributes, regions=1, loc=self.function.location,
+            ip=ir.InsertionPoint(self.function),
+        )  # fmt: skip
+        places = [v.location for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
+        return ir.Block.create_at_start(made.regions[0], types, places)
+
+    def declare(self, name: str, types: Sequence[Any]) -> str:
+        """Declare a function over values of these types."""
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(types), [])),
+            "sym_visibility": ir.StringAttr.get("private"),
+        }
+        ir.Operation.create(
+            "func.func", attributes=attributes, regions=1, loc=self.function.location,
+            ip=ir.InsertionPoint(self.function),
+        )  # fmt: skip
+        return name
+
+
+def _values_used(op: Any) -> list[Any]:
+    """The operands of all operations in a map, each once."""
+    found: dict[Any, None] = {}
+
+    def visit(inner: Any) -> Any:
+        found.update(dict.fromkeys(inner.operands))
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return list(found)
+
+
+def _constant_above(value: Any) -> Any:
+    """The constant of the function that a value is; None where it is another value."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or owner.parent.name != "func.func":
+        return None
+    return owner

@@ -18,7 +18,6 @@ from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_reductions import lower_reduction
-from tadc.passes.machine import Machine
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 
 
@@ -36,7 +35,6 @@ class BodyLowering:
     forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     variables: dict[str, Any] = field(default_factory=dict[str, Any])
     known: Domain = ()
-    machine: Machine = field(default_factory=Machine)
 
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)

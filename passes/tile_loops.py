@@ -1,8 +1,8 @@
 """The loops over the tiles of a map.
 
 Where a tile does not fit at the end of a range, the last one is moved back and computes some
-elements again: an element depends on nothing but the inputs, so it gets the same value. Nothing is
-left for a slower loop, and no store is masked.
+elements again: an element depends on nothing but the inputs, so it gets the same value, also where
+another thread computes it. Nothing is left for a slower loop, and no store is masked.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from tadc.passes.packing_plan import Packed
 from tadc.passes.splits import PLAIN, Split
 from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, at
+
+
+#: The first value of an index, by its position, and the one after its last.
+Ends = Mapping[int, tuple[Affine, Affine]]
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,9 @@ class TileLoops:
         lowering: BodyLowering,
         schedule: Schedule,
         found: Sequence[Split],
-        ends: tuple[Affine, Affine] | None = None,
+        ends: Ends | None = None,
     ) -> None:
-        """`found` has the split of each index; `ends` are those of the outermost index, if not its size."""
+        """`found` has the split of each index; one without `ends` takes all of its values."""
         self.op, self.sizes, self.low, self.schedule = op, sizes, lowering, schedule
         self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
         self.ends = ends
@@ -160,10 +164,10 @@ class TileLoops:
 
     def clipped(self, index: int, part: Part, point: Any) -> Part:
         """What of a part is between the ends; a group belongs where it starts."""
-        if index or self.ends is None:
+        if self.ends is None or index not in self.ends:
             return part
         c = part.split.factor
-        start, stop = (-((-end).floordiv(c)) for end in self.ends)
+        start, stop = (-((-end).floordiv(c)) for end in self.ends[index])
         return Part(
             self.extreme("affine.max", [part.start, start], point),
             self.extreme("affine.min", [part.stop, stop], point),

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tadc.backend.runtime.threads import get_num_threads, set_num_threads
     from tadc.embed import build, load_dialect, run_passes
     from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
     from tadc.functions import (
@@ -41,9 +42,11 @@ _HOME = {
     "certificate": "tadc.functions",
     "compile": "tadc.functions",
     "function": "tadc.functions",
+    "get_num_threads": "tadc.backend.runtime.threads",
     "grad": "tadc.functions",
     "load_dialect": "tadc.embed",
     "run_passes": "tadc.embed",
+    "set_num_threads": "tadc.backend.runtime.threads",
     "value_and_grad": "tadc.functions",
     "value_and_vjp": "tadc.functions",
     "vjp": "tadc.functions",
@@ -60,9 +63,11 @@ __all__ = [
     "certificate",
     "compile",
     "function",
+    "get_num_threads",
     "grad",
     "load_dialect",
     "run_passes",
+    "set_num_threads",
     "value_and_grad",
     "value_and_vjp",
     "vjp",

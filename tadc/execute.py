@@ -83,7 +83,10 @@ def load_kernel(state: Compilation, program: Program) -> Kernel:
     from tadc.backend.runtime.arrays import Parameter
     from tadc.backend.runtime.kernel import Kernel
     from tadc.backend.runtime.sizes import SizeSymbols
+    from tadc.backend.runtime.threads import get_num_threads
 
+    # What is wrong with the environment is said of every program, not of those alone that are worth threads.
+    get_num_threads()
     library = load(object_code(state.llvm_ir, state.options.level), [state.symbol])
     inputs = [Parameter(a.name, a.type, a.shape) for a in program.arguments]
     outputs = [Parameter(d.name, d.type, d.shape) for d in program.outputs]

@@ -119,7 +119,7 @@ class Function:
             shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
             sizes = self.per_value.values(shapes, kwargs)
             return self.at(sizes)(*args, out=out, **kwargs)
-        return self.compiled()(*args, out=out, **kwargs)
+        return (self._compiled or self.compiled())(*args, out=out, **kwargs)
 
     def at(self, sizes: Mapping[str, int]) -> Function:
         """The function for values of size symbols.

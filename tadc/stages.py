@@ -202,9 +202,10 @@ def translate(state: Compilation) -> None:
     """The llvm dialect to LLVM IR, the scalar functions that it calls included."""
     from tadc.backend import pipelines
     from tadc.backend.llvm_ir import complete
+    from tadc.backend.splitting import define_splits
 
     text = pipelines.translate(state.module)
-    state.llvm_ir = text if state.options.is_cuda else complete(text)
+    state.llvm_ir = text if state.options.is_cuda else complete(define_splits(text))
 
 
 def emit_ptx(state: Compilation) -> None:

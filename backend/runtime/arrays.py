@@ -29,6 +29,10 @@ Array = NDArray[Any]
 DTYPES: dict[str, np.dtype[Any]] = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
 
 
+#: NumPy's flags C_CONTIGUOUS and ALIGNED.
+_AS_IT_IS = 0x0101
+
+
 @dataclass(frozen=True)
 class Parameter:
     """A tensor of a kernel: `type` is `f32` or `f64`, shape () a scalar, extents may be forms of sizes."""
@@ -38,18 +42,20 @@ class Parameter:
     shape: Shape
     dtype: np.dtype[Any] = field(init=False, repr=False, compare=False)
     is_static: bool = field(init=False, repr=False, compare=False)
+    #: The extents that are numbers, with their positions.
+    numbers: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dtype", DTYPES[self.type])
         object.__setattr__(self, "is_static", is_static(self.shape))
+        numbers = tuple((n, size) for n, size in enumerate(self.shape) if isinstance(size, int))
+        object.__setattr__(self, "numbers", numbers)
 
     def fits(self, shape: tuple[int, ...]) -> bool:
         """Whether a shape has the right rank and the extents that do not depend on sizes."""
         if self.is_static:
             return shape == self.shape
-        return len(shape) == len(self.shape) and all(
-            not isinstance(size, int) or size == found for size, found in zip(self.shape, shape, strict=True)
-        )
+        return len(shape) == len(self.shape) and not any([shape[n] != size for n, size in self.numbers])
 
     def at(self, sizes: Mapping[str, int]) -> Parameter:
         """The tensor where the sizes have these values."""
@@ -85,11 +91,14 @@ def bind(
     arrays: list[Array] = []
     problems: list[Diagnostic] = []
     for parameter, value in zip(parameters, args, strict=True):
-        if type(value) is np.ndarray and value.dtype is parameter.dtype and parameter.fits(value.shape):
-            flags = value.flags
-            if flags.c_contiguous and flags.aligned:
-                arrays.append(value)
-                continue
+        if (
+            type(value) is np.ndarray
+            and value.dtype is parameter.dtype
+            and (value.shape == parameter.shape if parameter.is_static else parameter.fits(value.shape))
+            and value.flags.num & _AS_IT_IS == _AS_IT_IS
+        ):
+            arrays.append(value)
+            continue
         found = _convert(parameter, value)
         if isinstance(found, Diagnostic):
             problems.append(found)
@@ -105,6 +114,11 @@ def _arrange(
 ) -> list[Any]:
     """The values in the order of the parameters. What is given is also checked before this raises."""
     names = [p.name for p in parameters]
+    if not args and len(kwargs) == len(names):
+        try:
+            return [kwargs[name] for name in names]
+        except KeyError:
+            pass  # which ones are missing, and what else is wrong, is said below
     values: dict[str, Any] = dict(zip(names, args, strict=False))
     problems: list[Diagnostic] = []
     if len(args) > len(names):

@@ -6,11 +6,12 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from numpy import empty
 
+from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
-from tadc.backend.runtime.outputs import given_outputs, share_memory
+from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
@@ -85,6 +86,8 @@ class Kernel:
         self._function = _few(address, pointers, count) if few else _many(address, pointers + count)
         self._static = None if self.sizes else _Plan(self.outputs, self.temporaries, ())
         self._plans: dict[Any, _Plan] = {}
+        self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
+        self._size_names = frozenset(self._known)
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -103,27 +106,20 @@ class Kernel:
         if plan.bytes > _SMALL:
             check_memory(plan.outputs, plan.temporaries)
         if given is None:
-            made = [np.empty(shape, dtype) for shape, dtype in plan.new]
-            self._function(*[a.ctypes.data for a in inputs], *[a.ctypes.data for a in made], *plan.sizes)
+            made = [empty(shape, dtype) for shape, dtype in plan.new]
+            self._function(*addresses(inputs), *addresses(made), *plan.sizes)
             return made[: len(self.outputs)]
         return self._run_into(plan, inputs, given)
 
     def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:
         """The inputs, and the plan for the sizes that they tell."""
         assert self.sizes is not None
-        known = (*self.sizes.names, *self.sizes.fixed)
-        given = {name: value for name, value in kwargs.items() if name in known}
-        arrays = {name: value for name, value in kwargs.items() if name not in given}
-        wrong: list[Diagnostic] = []
-        sizes = size_values(given, wrong)
-        wrong += self.sizes.missing(given)
-        try:
-            inputs = bind(self.inputs, args, arrays, known)
-        except ArgumentError as error:
-            raise ArgumentError([*error.diagnostics, *wrong]) from None
-        if wrong:
-            raise ArgumentError(wrong)
-        shapes = tuple(a.shape for a in inputs)
+        sizes: dict[str, int] = {}
+        if self.sizes.untold or not self._size_names.isdisjoint(kwargs):
+            inputs, sizes = self._given_sizes(self.sizes, args, kwargs)
+        else:
+            inputs = bind(self.inputs, args, kwargs, self._known)
+        shapes = tuple([a.shape for a in inputs])
         key = (shapes, *sizes.items())
         plan = self._plans.get(key)
         if plan is None:
@@ -135,19 +131,42 @@ class Kernel:
             self._plans[key] = plan
         return inputs, plan
 
+    def _given_sizes(
+        self, symbols: SizeSymbols, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Array], dict[str, int]]:
+        """The inputs, and the sizes that are given by name."""
+        given = {name: value for name, value in kwargs.items() if name in self._size_names}
+        arrays = {name: value for name, value in kwargs.items() if name not in given}
+        wrong: list[Diagnostic] = []
+        sizes = size_values(given, wrong)
+        wrong += symbols.missing(given)
+        try:
+            inputs = bind(self.inputs, args, arrays, self._known)
+        except ArgumentError as error:
+            raise ArgumentError([*error.diagnostics, *wrong]) from None
+        if wrong:
+            raise ArgumentError(wrong)
+        return inputs, sizes
+
     def _run_into(self, plan: _Plan, inputs: list[Array], given: list[Array | None]) -> list[Array]:
+        read = addresses(inputs)
+        taken = [(at or 0, (at or 0) + a.nbytes) for at, a in zip(read, inputs, strict=True)]
         written: list[Array] = []
         for (shape, dtype), array in zip(plan.new, [*given, *[None] * len(self.temporaries)], strict=True):
-            direct = (
-                array is not None
-                and array.flags.carray
-                and not any(share_memory(array, other) for other in inputs)
-            )
-            written.append(array if direct else np.empty(shape, dtype))  # type: ignore[arg-type]
-        self._function(*[a.ctypes.data for a in inputs], *[a.ctypes.data for a in written], *plan.sizes)
+            if array is None or not array.flags.carray or _overlaps(array, taken):
+                array = empty(shape, dtype)
+            written.append(array)
+        self._function(*read, *addresses(written), *plan.sizes)
         results: list[Array] = []
         for array, result in zip(given, written, strict=False):
             if array is not None and array is not result:
                 array[...] = result
             results.append(result if array is None else array)
         return results
+
+
+def _overlaps(array: Array, taken: Sequence[tuple[int, int]]) -> bool:
+    """Whether a contiguous array has a byte in one of these ranges."""
+    begin = addresses((array,))[0] or 0
+    end = begin + array.nbytes
+    return any([first < end and begin < last for first, last in taken])

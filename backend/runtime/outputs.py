@@ -37,7 +37,7 @@ def given_outputs(outputs: Sequence[Parameter], out: Any) -> list[Array | None]:
 
 def _by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) -> dict[str, Any]:
     names = [p.name for p in outputs]
-    if isinstance(out, Mapping):
+    if not isinstance(out, np.ndarray | tuple | list) and isinstance(out, Mapping):
         given: dict[str, Any] = dict(out)  # pyright: ignore[reportUnknownArgumentType]
         for name in given:
             if name not in names:
@@ -61,6 +61,13 @@ def _by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic])
 def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
     if value is None:
         return None
+    if (
+        type(value) is np.ndarray  # pyright: ignore[reportUnknownMemberType]
+        and value.dtype is parameter.dtype
+        and value.shape == parameter.shape
+        and value.flags.carray
+    ):
+        return None
     name, note = parameter.name, declared(parameter)
     if not isinstance(value, np.ndarray):
         message = f"`out` for `{name}` is of type {type(value).__name__}, not a NumPy array"
@@ -77,7 +84,8 @@ def _check(parameter: Parameter, value: Any) -> Diagnostic | None:
         return Diagnostic(
             "TAD0505", message, notes=[note], helps=["pass an array that can be written, or a copy"]
         )
-    if any(not stride and size > 1 for stride, size in zip(array.strides, array.shape, strict=True)):
+    repeated = any(not stride and size > 1 for stride, size in zip(array.strides, array.shape, strict=True))
+    if repeated and array.size:
         message = f"`out` for `{name}` holds several elements in one place"
         return Diagnostic("TAD0505", message, notes=[note], helps=[_fresh(parameter)])
     return None

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tadc.backend.runtime import memory
+from tadc.backend.runtime.addresses import _direct, addresses
 from tadc.backend.runtime.arrays import Parameter, bind
 from tadc.backend.runtime.kernel import Kernel
 from tadc.backend.runtime.memory import available_memory, format_bytes
@@ -357,3 +358,22 @@ def test_more_tensors_than_ctypes_takes() -> None:
     text = f"func.func @k({arguments}) {{\n{body}\nreturn\n}}"
     kernel = compiled(text, parameters[:1], parameters[-1:], parameters[1:-1], level=1)
     assert kernel([2.5])[0] == -2.5
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros(3),
+        np.zeros((2, 3), np.float32)[1:, 1:],
+        np.zeros(5)[::-1],
+        np.zeros(()),
+        np.zeros((0, 3)),
+        np.broadcast_to(np.zeros(1), (4,)),
+        np.frombuffer(b"01234567"),
+        np.zeros(3).view(np.recarray),
+    ],
+)
+def test_addresses(array: Any) -> None:
+    """NumPy says the same."""
+    assert addresses([array]) == [array.ctypes.data or None]
+    assert _direct([array]) == addresses([array])

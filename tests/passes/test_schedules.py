@@ -13,7 +13,7 @@ import tadc
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes import element_loops, schedule
+from tadc.passes import loops, schedule
 from tadc.passes.packing_plan import Way
 
 PROGRAMS = {
@@ -51,7 +51,7 @@ def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     """Any schedule that fits may be chosen."""
     run = compiled(text)
     with monkeypatch.context() as plain:
-        plain.setattr(element_loops, "schedule_of", lambda *_: None)
+        plain.setattr(loops, "schedule_of", lambda *_: None)
         expected = run()
     choice = random.Random(seed)
     shared: list[bool] = []
@@ -66,7 +66,7 @@ def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         return choice.random()
 
     monkeypatch.setattr(schedule, "price", price)
-    monkeypatch.setattr(element_loops, "schedule_of", chosen)
+    monkeypatch.setattr(loops, "schedule_of", chosen)
     for name, value in run().items():
         if any(shared):
             tolerance = 1e-5 if value.dtype == np.float32 else 1e-13

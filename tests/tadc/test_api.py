@@ -183,6 +183,12 @@ def test_masked_and_broadcast_arrays():
         f(X, out=np.lib.stride_tricks.as_strided(np.zeros(1), (3,), (0,)))
 
 
+def test_out_without_elements() -> None:
+    """NumPy gives an array without elements no strides."""
+    out = np.full_like(np.empty((0, 3)), np.nan)
+    assert tadc.function("x: f64[4]; f[i: 0, j: 3] = x[i + j]")(np.ones(4), out=out) is out
+
+
 def test_pickle_and_copy():
     """A function travels as its text; what a derivative's names stand for goes with it."""
     import copy

@@ -12,7 +12,7 @@ func.func @f(%df: tensor<3x4xf64> {tad.name = "df"}) -> (tensor<8xf64> {tad.name
   return %dx : tensor<8xf64>
 }
 
-// CHECK:        func.func @tad_f(%df: memref<3x4xf64> {llvm.noalias}, %dx: memref<8xf64> {llvm.noalias}) {
+// CHECK:        func.func private @tad_f.0(%df: memref<3x4xf64> {llvm.noalias}, %dx: memref<8xf64> {llvm.noalias}) attributes {{.*}} {
 // CHECK-NEXT:     %c0 = arith.constant 0 : index
 // CHECK-NEXT:     %c1 = arith.constant 1 : index
 // CHECK-NEXT:     %c8 = arith.constant 8 : index

@@ -11,7 +11,7 @@ func.func @f(%x: tensor<3xf64> {tad.name = "x"}, %w: tensor<9xf64> {tad.name = "
   return %y : tensor<9xf64>
 }
 
-// CHECK:        func.func @tad_f(%x: memref<3xf64> {llvm.noalias}, %w: memref<9xf64> {llvm.noalias}, %y: memref<9xf64> {llvm.noalias}) {
+// CHECK:        func.func private @tad_f.0(%x: memref<3xf64> {llvm.noalias}, %w: memref<9xf64> {llvm.noalias}, %y: memref<9xf64> {llvm.noalias}) attributes {{.*}} {
 // CHECK-NEXT:     %c0 = arith.constant 0 : index
 // CHECK-NEXT:     %c1 = arith.constant 1 : index
 // CHECK-NEXT:     %c9 = arith.constant 9 : index

@@ -15,7 +15,7 @@ func.func @f(%df: tensor<4xf64> {tad.name = "df"}) -> (tensor<9xf64> {tad.name =
   return %dx : tensor<9xf64>
 }
 
-// CHECK:        func.func @tad_f(%df: memref<4xf64> {llvm.noalias}, %dx: memref<9xf64> {llvm.noalias}) {
+// CHECK:        func.func private @tad_f.0(%df: memref<4xf64> {llvm.noalias}, %dx: memref<9xf64> {llvm.noalias}) attributes {{.*}} {
 // CHECK-NEXT:     %c0 = arith.constant 0 : index
 // CHECK-NEXT:     %c1 = arith.constant 1 : index
 // CHECK-NEXT:     %c9 = arith.constant 9 : index

@@ -9,7 +9,7 @@ func.func @f(%x: tensor<3x4xf64> {tad.name = "x"}) -> (tensor<6x8xf64> {tad.name
   return %y : tensor<6x8xf64>
 }
 
-// CHECK:        func.func @tad_f(%x: memref<3x4xf64> {llvm.noalias}, %y: memref<6x8xf64> {llvm.noalias}) {
+// CHECK:        func.func private @tad_f.0(%x: memref<3x4xf64> {llvm.noalias}, %y: memref<6x8xf64> {llvm.noalias}) attributes {{.*}} {
 // CHECK-NEXT:     %c4 = arith.constant 4 : index
 // CHECK-NEXT:     %c0 = arith.constant 0 : index
 // CHECK-NEXT:     %c1 = arith.constant 1 : index

@@ -15,7 +15,7 @@ func.func @f(%df: tensor<5xf64> {tad.name = "df"}) -> (tensor<9xf64> {tad.name =
   return %dx : tensor<9xf64>
 }
 
-// CHECK:        func.func @tad_f(%df: memref<5xf64> {llvm.noalias}, %dx: memref<9xf64> {llvm.noalias}) {
+// CHECK:        func.func private @tad_f.0(%df: memref<5xf64> {llvm.noalias}, %dx: memref<9xf64> {llvm.noalias}) attributes {{.*}} {
 // CHECK-NEXT:     %c8 = arith.constant 8 : index
 // CHECK-NEXT:     %c4 = arith.constant 4 : index
 // CHECK-NEXT:     %cst = arith.constant 0.000000e+00 : f64

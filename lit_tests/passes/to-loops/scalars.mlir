@@ -15,7 +15,7 @@ func.func @f(%x: tensor<5xf64> {tad.name = "x"}) -> (tensor<5xf64> {tad.name = "
   return %f : tensor<5xf64>
 }
 
-// CHECK:        func.func @tad_f(%x: memref<5xf64> {llvm.noalias}, %f: memref<5xf64> {llvm.noalias}) {
+// CHECK:        func.func private @tad_f.0(%x: memref<5xf64> {llvm.noalias}, %f: memref<5xf64> {llvm.noalias}) attributes {{.*}} {
 // CHECK-NEXT:     %c0 = arith.constant 0 : index
 // CHECK-NEXT:     %c1 = arith.constant 1 : index
 // CHECK-NEXT:     %c5 = arith.constant 5 : index

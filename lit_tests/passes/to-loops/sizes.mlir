@@ -6,7 +6,7 @@ func.func @f(%x: tensor<?x?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, 
              %N: index {tad.name = "N"}, %M: index {tad.name = "M"}) -> (tensor<?xf64> {tad.name = "f"}) {
   // CHECK-DAG: %[[ROW:.*]] = affine.apply {{.*}}()[%M]
   // CHECK-DAG: %[[X:.*]] = memref.reinterpret_cast %x to offset: [0], sizes: [%N, %[[ROW]]], strides: [%[[ROW]], 1] : memref<1xf64> to memref<?x?xf64, strided<[?, 1]>>
-  // CHECK: scf.for %i = %c0 to %N step %c1
+  // CHECK: scf.for %i = %begin to %end step %c1
   %f = tad.map (%i) in {0 <= %i < %N} -> tensor<?xf64> {
     // CHECK: memref.load %[[X]][%i, %M]
     %0 = tad.index %M : index

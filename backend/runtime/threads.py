@@ -1,0 +1,76 @@
+"""How many threads a call of a kernel may use.
+
+Results do not depend on it: an element is computed whole by one thread, in an order of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+
+VARIABLE = "TADC_NUM_THREADS"
+MOST = 1024
+
+#: What is told of a new number: the pool, once there is one.
+_listeners: list[Callable[[int], None]] = []
+_count: int | None = None
+
+
+def get_num_threads() -> int:
+    """How many threads a call may use, the caller's one of them.
+
+    At first what the environment variable TADC_NUM_THREADS says, or as many as there are processors that
+    this process may run on.
+
+    Raises:
+        ArgumentError: TAD0509, the variable is no such number.
+    """
+    global _count
+    if _count is None:
+        text = os.environ.get(VARIABLE, "").strip()
+        if not text:
+            _count = min(_processors(), MOST)
+        elif text.isascii() and text.isdecimal() and len(text) < 9 and 1 <= int(text) <= MOST:
+            _count = int(text)
+        else:
+            help = f"write `{VARIABLE}=2`, or leave it unset for all processors"
+            raise _wrong(f"`{VARIABLE}={text}`", help)
+    return _count
+
+
+def set_num_threads(count: int) -> None:
+    """Let further calls use so many threads, in all Python threads; 1 is the caller's alone.
+
+    Raises:
+        ArgumentError: TAD0509, no integer from 1 to 1024.
+    """
+    global _count
+    if isinstance(count, bool) or not hasattr(count, "__index__"):
+        raise _wrong(f"`{count!r}`, of type {type(count).__name__},", "pass an integer")
+    number = count.__index__()
+    if not 1 <= number <= MOST:
+        raise _wrong(f"`{number}`", "`tadc.set_num_threads(1)` uses the caller's thread alone")
+    _count = number
+    for listener in _listeners:
+        listener(number)
+
+
+def tell(listener: Callable[[int], None]) -> None:
+    """Call this with the number of threads, now and when it changes."""
+    _listeners.append(listener)
+    listener(get_num_threads())
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        return os.cpu_count() or 1
+
+
+def _wrong(what: str, help: str) -> ArgumentError:
+    message = f"{what} is no number of threads"
+    note = f"it is an integer from 1 to {MOST}"
+    return ArgumentError([Diagnostic("TAD0509", message, notes=[note], helps=[help])])

@@ -1,0 +1,107 @@
+"""Which index of a map is divided among threads.
+
+Elements are independent, so any index is; but one of few values gives too few parts, and the loop over
+the one that is divided has no constant bounds. Where sizes are symbols the choice is made at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Affine
+from tadc.passes.tile_loops import Ends, Schedule
+from tadc.passes.lower_body import BodyLowering
+
+FEW = 32
+"""An index of fewer values is divided only if there is no better one."""
+
+MANY = 1024
+"""An index after one of unknown extent may be divided, if it has so many values, or unknown many."""
+
+MULTIPLE = 64
+"""Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
+
+
+def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, ...]:
+    """The position of the index to divide; of two where it is known at run time alone which is better.
+
+    Where a reduction runs in blocks, results are in memory between them: no two threads may compute one
+    element, so no index is divided whose last tile is moved back.
+    """
+    if schedule is not None and schedule.packed is not None and schedule.packed.block is not None:
+        inner = schedule.order[len(schedule.packed.names) :]
+        largest = max(inner, key=lambda n: shape[n].constant if shape[n].is_constant else MANY)
+        return (largest,) if not shape[largest].is_constant or shape[largest].constant > 1 else ()
+    unknown = next((n for n, extent in enumerate(shape) if not extent.is_constant), len(shape))
+    known = [extent.constant for extent in shape[:unknown]]
+    if unknown < len(shape) and all(extent < FEW for extent in known):
+        inner = range(unknown + 1, len(shape))
+        return (unknown, *[n for n in inner if not shape[n].is_constant or shape[n].constant >= MANY][:1])
+    large = [n for n, extent in enumerate(known) if extent >= FEW]
+    if large:
+        return (large[0],)
+    most = max(known, default=0)
+    return (known.index(most),) if most > 1 else ()
+
+
+def range_names(axes: Sequence[int]) -> tuple[str, ...]:
+    """The arguments of a function over a range of one of these indices."""
+    return ((), ("begin", "end"), ("second", "begin", "end"))[len(axes)]
+
+
+def range_arguments(
+    axes: Sequence[int], shape: Sequence[Affine], lowering: BodyLowering, point: Any
+) -> list[Any]:
+    """What the arguments are for the whole map: `second`, then how many values the range may have at most,
+    and what its ends are multiples of."""
+    extents = [lowering.affine([shape[axis]], point) for axis in axes]
+    multiples = [_index(MULTIPLE if axis == len(shape) - 1 else 1, lowering, point) for axis in axes]
+    if len(axes) == 1:
+        return [*extents, *multiples]
+    few = _compare("slt", extents[0], _index(FEW, lowering, point), lowering, point)
+    fewer = _compare("slt", extents[0], extents[1], lowering, point)
+    truth = few.type
+    second = lowering.create("arith.andi", [truth], [few, fewer], point).results[0]
+    number = lowering.create("arith.index_castui", [lowering.index_type], [second], point).results[0]
+    return [number, *(_select(second, pair[1], pair[0], lowering, point) for pair in (extents, multiples))]
+
+
+def ends_of(
+    axes: Sequence[int], shape: Sequence[Affine], given: Sequence[Any], lowering: BodyLowering, point: Any
+) -> Ends:
+    """The ends of the indices that such arguments stand for."""
+    if not axes:
+        return {}
+    begin, end = given[-2:]
+    if len(axes) == 1:
+        return {axes[0]: (lowering.variable(begin), lowering.variable(end))}
+    zero = _index(0, lowering, point)
+    second = _compare("ne", given[0], zero, lowering, point)
+    ends: dict[int, tuple[Affine, Affine]] = {}
+    for number, axis in enumerate(axes):
+        extent = lowering.affine([shape[axis]], point)
+        pairs = [(begin, zero), (end, extent)]
+        # Of the first index the other way round.
+        ordered = pairs if number else [(b, a) for a, b in pairs]
+        first, last = (_select(second, a, b, lowering, point) for a, b in ordered)
+        ends[axis] = (lowering.variable(first), lowering.variable(last))
+    return ends
+
+
+def _index(value: int, lowering: BodyLowering, point: Any) -> Any:
+    return lowering.constant(lowering.index_type, value, point)
+
+
+_PREDICATES = {"ne": 1, "slt": 2}
+
+
+def _compare(predicate: str, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
+    truth = ir.IntegerType.get_signless(1, lowering.context)
+    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, lowering.context), _PREDICATES[predicate])
+    return lowering.create("arith.cmpi", [truth], [a, b], point, {"predicate": number}).results[0]
+
+
+def _select(condition: Any, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
+    return lowering.create("arith.select", [a.type], [condition, a, b], point).results[0]

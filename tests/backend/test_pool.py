@@ -1,0 +1,226 @@
+"""The pool of threads: ranges, helpers, callers at the same moment, forks."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.backend import pool
+from tadc.backend.jit import load
+from tadc.backend.object_code import object_code
+
+pytestmark = pytest.mark.skipif(not pool.is_supported(), reason="one thread on this system")
+
+Body = Callable[[int, int], None]
+BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+LARGE = 1 << 40
+"""Operations of a map that is worth any number of threads."""
+
+PATIENCE = 30.0
+"""Seconds until a thread that does not come is given up."""
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    """Other tests see the number of threads that they would see without these."""
+    before = tadc.get_num_threads()
+    yield
+    tadc.set_num_threads(before)
+
+
+def parallel(body: Body, elements: int, multiple: int = 1, operations: int = LARGE) -> None:
+    """`tadc_parallel` of this process; raises what a body raises."""
+    function = ctypes.CFUNCTYPE(None, BODY, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(
+        pool.address_of_pool()
+    )
+    raised: list[BaseException] = []
+
+    def call(_: object, begin: int, end: int) -> None:
+        try:
+            body(begin, end)
+        except BaseException as error:
+            raised.append(error)
+
+    function(BODY(call), None, elements, multiple, operations)
+    if raised:
+        raise raised[0]
+
+
+def ranges(elements: int, multiple: int = 1, operations: int = LARGE) -> list[tuple[int, int]]:
+    """The ranges that a body is called with, in order."""
+    found: list[tuple[int, int]] = []
+    parallel(lambda begin, end: found.append((begin, end)), elements, multiple, operations)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("multiple", [1, 8, 64])
+@pytest.mark.parametrize("elements", [1, 2, 63, 64, 65, 100, 1000, 4097])
+def test_ranges_make_up_the_whole(threads: int, multiple: int, elements: int) -> None:
+    tadc.set_num_threads(threads)
+    found = ranges(elements, multiple)
+    assert [begin for begin, _ in found] == [0, *(end for _, end in found[:-1])]
+    assert found[-1][1] == elements
+    assert all(begin < end for begin, end in found)
+    if elements >= multiple:
+        assert all(begin % multiple == 0 for begin, _ in found)
+    assert (len(found) > 1) == (threads > 1 and elements > 1 and elements != multiple)
+
+
+@pytest.mark.parametrize("elements", [0, -3])
+def test_no_elements(elements: int) -> None:
+    """A loop over an empty range is the caller's business."""
+    tadc.set_num_threads(2)
+    assert ranges(elements) == [(0, elements)]
+
+
+@pytest.mark.parametrize("operations", [-LARGE, 0, 1000, 30_000])
+def test_few_operations_stay_whole(operations: int) -> None:
+    tadc.set_num_threads(2)
+    assert ranges(1000, operations=operations) == [(0, 1000)]
+
+
+def meeting(threads: int) -> set[int]:
+    """Call the pool with bodies that wait for each other; the threads that came."""
+    barrier = threading.Barrier(threads)
+    came: set[int] = set()
+
+    def body(begin: int, end: int) -> None:
+        if threading.get_ident() not in came:
+            came.add(threading.get_ident())
+            barrier.wait(PATIENCE)
+
+    parallel(body, 4 * threads)
+    return came
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+def test_threads_work_at_the_same_time(threads: int) -> None:
+    tadc.set_num_threads(threads)
+    for _ in range(5):
+        came = meeting(threads)
+        assert len(came) == threads
+        assert threading.get_ident() in came
+
+
+def test_no_more_threads_than_asked_for() -> None:
+    """Helpers that were started for an earlier call stay away."""
+    tadc.set_num_threads(4)
+    meeting(4)
+    tadc.set_num_threads(2)
+    came: set[int] = set()
+    gate = threading.Event()
+
+    def body(begin: int, end: int) -> None:
+        came.add(threading.get_ident())
+        gate.wait(0.05)
+
+    parallel(body, 1000)
+    assert len(came) <= 2
+    tadc.set_num_threads(1)
+    assert ranges(1000) == [(0, 1000)]
+
+
+def test_a_second_caller_does_not_wait() -> None:
+    """It runs alone, on its own thread, while the first one is still at work."""
+    tadc.set_num_threads(2)
+    inside, leave = threading.Event(), threading.Event()
+
+    def first(begin: int, end: int) -> None:
+        inside.set()
+        assert leave.wait(PATIENCE)
+
+    caller = threading.Thread(target=parallel, args=(first, 100))
+    caller.start()
+    try:
+        assert inside.wait(PATIENCE)
+        came: list[tuple[int, int, int]] = []
+        parallel(lambda begin, end: came.append((begin, end, threading.get_ident())), 100)
+        assert came == [(0, 100, threading.get_ident())]
+    finally:
+        leave.set()
+        caller.join()
+    assert len(meeting(2)) == 2
+
+
+def test_a_call_within_a_body_runs_alone() -> None:
+    tadc.set_num_threads(2)
+    found: list[list[tuple[int, int]]] = []
+    parallel(lambda begin, end: found.append(ranges(50)), 2)
+    assert found == [[(0, 50)]] * 2
+
+
+@cache
+def control_word() -> tuple[Callable[[], int], Callable[[int], None]]:
+    """How this thread rounds and treats denormals: the word of x86, and how to change it."""
+    library = load(
+        object_code(
+            """
+declare void @llvm.x86.sse.stmxcsr(ptr)
+declare void @llvm.x86.sse.ldmxcsr(ptr)
+define i32 @get() {
+  %p = alloca i32
+  call void @llvm.x86.sse.stmxcsr(ptr %p)
+  %word = load i32, ptr %p
+  ret i32 %word
+}
+define void @set(i32 %word) {
+  %p = alloca i32
+  store i32 %word, ptr %p
+  call void @llvm.x86.sse.ldmxcsr(ptr %p)
+  ret void
+}
+"""
+        ),
+        ["get", "set"],
+    )
+    get, put = (
+        ctypes.CFUNCTYPE(ctypes.c_int)(library["get"]),
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(library["set"]),
+    )
+
+    def write(word: int) -> None:
+        assert library
+        put(word)
+
+    return get, write
+
+
+def test_helpers_compute_as_the_caller_does() -> None:
+    """Denormals are zero for all threads of a call, or for none."""
+    get, put = control_word()
+    tadc.set_num_threads(2)
+    before = get()
+    flush = 0x8040
+    for word in (before | flush, before):
+        words: dict[int, int] = {}
+        meet = threading.Barrier(2)
+
+        def body(begin: int, end: int, words: dict[int, int] = words, meet: threading.Barrier = meet) -> None:
+            if threading.get_ident() not in words:
+                words[threading.get_ident()] = get() & flush
+                meet.wait(PATIENCE)
+
+        put(word)
+        try:
+            parallel(body, 8)
+        finally:
+            put(before)
+        assert list(words.values()) == [word & flush] * 2
+
+
+def test_without_a_pool_a_kernel_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a system that the pool is not written for."""
+    monkeypatch.setattr(pool, "_pool", None)
+    monkeypatch.setattr(pool, "is_supported", lambda: False)
+    f = tadc.function("x: f64[N]; f[i] = 2*x[i]")
+    x = np.arange(100_000.0)
+    np.testing.assert_array_equal(f(x), 2 * x)
+    tadc.set_num_threads(2)
+    assert ranges(1000) == [(0, 1000)]
