@@ -36,7 +36,7 @@ _HOME = {
     "CompileWarning": "tadc.frontend.diagnostics",
     "Diagnostic": "tadc.frontend.diagnostics",
     "Function": "tadc.functions",
-    "Lowered": "tadc.functions",
+    "Lowered": "tadc.lowered",
     "build": "tadc.embed",
     "certificate": "tadc.functions",
     "compile": "tadc.functions",
