@@ -19,7 +19,6 @@ import stat
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from pathlib import Path
 
 DEFAULT_LIMIT = 256 << 20
 
@@ -48,7 +47,7 @@ class Contents:
 class DiskCache:
     """A cache in `folder` of at most about `limit` bytes."""
 
-    folder: Path
+    folder: str
     limit: int = DEFAULT_LIMIT
 
     def get(self, key: str) -> bytes | None:
@@ -91,7 +90,7 @@ class DiskCache:
     def clear(self) -> Contents:
         """Remove all entries; what was removed. Raises OSError where the system refuses it."""
         count = size = 0
-        if self.folder.exists():
+        if os.path.exists(self.folder):
             with self._opened() as folder:
                 for name, found in _files(folder):
                     os.unlink(name, dir_fd=folder)
@@ -102,7 +101,7 @@ class DiskCache:
     def problem(self) -> str:
         """Why the folder is not used; empty where it is, or can be made."""
         try:
-            if self.folder.exists():
+            if os.path.exists(self.folder):
                 with self._opened():
                     pass
         except OSError as error:
@@ -110,9 +109,9 @@ class DiskCache:
         return ""
 
     def _make_folder(self) -> None:
-        if not self.folder.is_dir():
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            self.folder.mkdir(mode=0o700, exist_ok=True)
+        if not os.path.isdir(self.folder):
+            os.makedirs(os.path.dirname(self.folder), exist_ok=True)
+            os.mkdir(self.folder, 0o700)
 
     @contextlib.contextmanager
     def _opened(self) -> Generator[int]:
@@ -138,7 +137,7 @@ def configured() -> DiskCache | None:
             return None
         folder = os.path.join(base, "tadc")
     limit = parse_size(os.environ.get("TADC_CACHE_SIZE", ""))
-    return DiskCache(Path(folder), DEFAULT_LIMIT if limit is None else limit)
+    return DiskCache(os.path.abspath(folder), DEFAULT_LIMIT if limit is None else limit)
 
 
 def parse_size(text: str) -> int | None:
@@ -210,10 +209,10 @@ def _evict(folder: int, limit: int) -> int:
 
 
 #: By folder: the bytes that it held at the last look and those added since, and the entries added since.
-_seen: dict[Path, tuple[int, int]] = {}
+_seen: dict[str, tuple[int, int]] = {}
 
 
-def _adds_up(folder: Path, size: int, limit: int) -> bool:
+def _adds_up(folder: str, size: int, limit: int) -> bool:
     """Whether it is time to look through a folder, after `size` bytes were added."""
     if folder not in _seen:
         return True
@@ -222,5 +221,5 @@ def _adds_up(folder: Path, size: int, limit: int) -> bool:
     return total + size > limit or added >= _LOOK_AFTER
 
 
-def _note_total(folder: Path, total: int) -> None:
+def _note_total(folder: str, total: int) -> None:
     _seen[folder] = (total, 0)

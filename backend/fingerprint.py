@@ -6,11 +6,8 @@ Found without importing MLIR or LLVM, which takes longer than to run a cached ke
 from __future__ import annotations
 
 import os
-import platform
-import sys
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 
 _PACKAGES = ("", "backend", "backend/runtime", "dialect", "frontend", "lattice", "passes")
 
@@ -24,15 +21,15 @@ _CPU_FIELDS = frozenset(
 @cache
 def fingerprint() -> str:
     """Text that differs between versions of the compiler and between kinds of machines."""
-    return "\n".join([*_sources(), *_suppliers(), platform.machine(), sys.platform, cpu()])
+    return "\n".join([*_sources(), *_suppliers(), *os.uname()[:1], os.uname().machine, cpu()])
 
 
 def _sources() -> list[str]:
     """The files of tadc, each with its time and size: what Python itself tells a changed module by."""
-    root = Path(__file__).parents[1]
+    root = os.path.dirname(os.path.dirname(__file__))
     found: list[str] = []
     for package in _PACKAGES:
-        with os.scandir(root / package) as files:
+        with os.scandir(os.path.join(root, package)) as files:
             for file in files:
                 if file.name.endswith(".py"):
                     status = file.stat()
@@ -46,9 +43,9 @@ def _suppliers() -> list[str]:
     for name in ("mlir", "torch_mlir", "llvmlite"):
         spec = find_spec(name)
         for folder in (spec.submodule_search_locations or ()) if spec else ():
-            place = Path(folder)
-            versions = sorted(n for n in os.listdir(place.parent) if n.startswith(f"{name}-"))
-            found.append(f"{folder} {place.stat().st_mtime_ns} {' '.join(versions)}")
+            beside = os.listdir(os.path.dirname(folder))
+            versions = sorted(n for n in beside if n.startswith(f"{name}-"))
+            found.append(f"{folder} {os.stat(folder).st_mtime_ns} {' '.join(versions)}")
     return found
 
 

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.diagnostics import CompileError, CompileWarning, Diagnostic
+from tadc.frontend.size_values import size_values
 from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.stages import MATERIALIZE, Options
@@ -295,8 +296,6 @@ def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, Per
 
 def _checked_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
     """Values of sizes as integers, in the order of their names. Raises CompileError."""
-    from tadc.frontend.size_values import size_values
-
     problems: list[Diagnostic] = []
     values = size_values(dict(sorted(sizes.items())), problems)
     if problems:

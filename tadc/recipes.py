@@ -15,6 +15,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.disk_cache import configured
+from tadc.backend.fingerprint import fingerprint
+from tadc.backend.jit import LinkError
 from tadc.compiled import Compiled
 from tadc.frontend.source import Source
 
@@ -54,8 +56,6 @@ class Recipe:
 
     def key(self, kind: str, *details: Any) -> str:
         """The key of an entry: a digest of all that it depends on."""
-        from tadc.backend.fingerprint import fingerprint
-
         everything = json.dumps([kind, self.source.text, self.steps, details, fingerprint()])
         return sha256(everything.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -109,7 +109,6 @@ def find_kernel(recipe: Recipe | None, options: Options) -> Compiled | None:
     payload = cache.get(recipe.key(_KERNEL, repr(options)))
     if payload is None:
         return None
-    from tadc.backend.jit import LinkError
     from tadc.backend.runtime.interface import Interface
 
     try:

@@ -12,6 +12,7 @@ from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs, share_memory
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.sizes import SizeSymbols
@@ -111,8 +112,6 @@ class Kernel:
 
     def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:
         """The inputs, and the plan for the sizes that they tell."""
-        from tadc.frontend.size_values import size_values
-
         assert self.sizes is not None
         known = (*self.sizes.names, *self.sizes.fixed)
         given = {name: value for name, value in kwargs.items() if name in known}
