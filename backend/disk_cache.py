@@ -1,4 +1,4 @@
-"""A folder of small files by key, which several processes and versions of tadc share.
+"""A folder of small files by key (64 hexadecimal digits), which several processes and versions of tadc share.
 
     TADC_CACHE       0 turns it off
     TADC_CACHE_DIR   where it is; else $XDG_CACHE_HOME/tadc, else ~/.cache/tadc
@@ -31,7 +31,9 @@ _ABANDONED = 3600.0
 
 _MAGIC = b"tadc cache 1\n"
 _DIGEST = hashlib.sha256().digest_size
-_SUFFIX, _TEMPORARY = ".entry", ".part"
+_SUFFIX, _TEMPORARY = ".tadc", ".part"
+#: What a cache may remove: in a folder that is not its alone, nothing else is touched.
+_FILE = re.compile(rf"[0-9a-f]{{64}}\{_SUFFIX}(\.\w+\{_TEMPORARY})?")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -173,7 +175,7 @@ def _require_own(found: os.stat_result, kind: Callable[[int], bool]) -> None:
 
 def _write(folder: int, name: str, content: bytes) -> None:
     """Write a file that appears whole or not at all."""
-    part = f"{name}.{os.getpid()}.{os.urandom(4).hex()}{_TEMPORARY}"
+    part = f"{name}.{os.urandom(8).hex()}{_TEMPORARY}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(part, flags, 0o600, dir_fd=folder)
     try:
@@ -189,7 +191,7 @@ def _write(folder: int, name: str, content: bytes) -> None:
 def _files(folder: int) -> Generator[tuple[str, os.stat_result]]:
     """The files of a cache; those that go meanwhile are left out."""
     for name in os.listdir(folder):
-        if name.endswith((_SUFFIX, _TEMPORARY)):
+        if _FILE.fullmatch(name):
             with contextlib.suppress(FileNotFoundError):
                 yield name, os.stat(name, dir_fd=folder, follow_symlinks=False)
 

@@ -73,7 +73,7 @@ def place(code: bytes, symbols: Sequence[str], resolve: Resolve) -> Image:
         raise Unsupported("not Linux")
     try:
         return _Linker(code, resolve).image(symbols)
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError, ValueError) as error:
         raise Unsupported(f"not an object: {error}") from error
 
 
@@ -140,7 +140,8 @@ class _Linker:
     def _lay_out(self) -> list[int]:
         """Give everything a place: code, then constants, then data; where each of the three ends."""
         self._find_needed()
-        at, ends = 0, []
+        at = 0
+        ends: list[int] = []
         for wanted in (_EXECUTABLE, 0, _WRITE):
             for number, section in enumerate(self.sections):
                 if self._kept(number) and section.flags & (_EXECUTABLE | _WRITE) == wanted:
@@ -186,7 +187,9 @@ class _Linker:
             if symbol is None:
                 raise Unsupported("a table entry for a section")
             outside = symbol.section == _UNDEFINED
-            struct.pack_into("<Q", memory, at, self.resolve(name) if outside else base + self._place_of(symbol))
+            struct.pack_into(
+                "<Q", memory, at, self.resolve(name) if outside else base + self._place_of(symbol)
+            )
         for name, at in self.jumps.items():
             memory[at : at + 2] = _JUMP
             struct.pack_into("<i", memory, at + 2, self.table[name] - (at + 6))

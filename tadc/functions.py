@@ -73,7 +73,8 @@ class Function:
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
         self._make = make
-        self._known = signature is not None
+        #: Whether the disk says that the program is without error or warning.
+        self.is_known = signature is not None
         self._signature = signature or Signature.of(self.program)
 
     @cached_property
@@ -104,9 +105,9 @@ class Function:
     def remember(self) -> None:
         """Keep on disk that the program is without error or warning."""
         # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
-        if not self._known and (self.per_value is None or self.origin is not None):
+        if not self.is_known and (self.per_value is None or self.origin is not None):
             keep_signature(self.recipe, self._signature)
-            self._known = True
+            self.is_known = True
 
     def __str__(self) -> str:
         return self._text
@@ -309,7 +310,7 @@ def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None, materia
     if materialize not in MATERIALIZE:
         raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
     derived = _derived(f, mode, _names(f, wrt), materialize)
-    if derived._known:
+    if derived.is_known:
         return derived
     # For other values of its sizes the derivative may be another.
     if f.per_value is None:
@@ -359,9 +360,7 @@ def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -
         program = plain.program
         return replace(
             program,
-            arguments=tuple(
-                replace(a, cotangent_of=outputs.get(a.name, "")) for a in program.arguments
-            ),
+            arguments=tuple(replace(a, cotangent_of=outputs.get(a.name, "")) for a in program.arguments),
             definitions=tuple(
                 replace(d, gradient_of=arguments.get(d.name, "") if d.is_output else "")
                 for d in program.definitions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from tadc.frontend.terms import Domain
 
 Json = Any
+
+_GROUPS = ("inputs", "outputs", "temporaries")
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,10 @@ class Interface:
 
     def as_json(self) -> Json:
         """Lists, strings and numbers that `from_json` reads."""
+        groups = zip(_GROUPS, (self.inputs, self.outputs, self.temporaries), strict=True)
         parameters = {
             name: [[p.name, p.type, [_extent_json(size) for size in p.shape]] for p in group]
-            for name, group in self._groups().items()
+            for name, group in groups
         }
         excluded = [[[_form_json(row.form), row.equality] for row in rows] for rows in self.excluded]
         return {
@@ -63,19 +65,17 @@ class Interface:
             "given": self.given,
         }
 
-    def _groups(self) -> Mapping[str, Sequence[Parameter]]:
-        return {"inputs": self.inputs, "outputs": self.outputs, "temporaries": self.temporaries}
-
     @staticmethod
     def from_json(found: Json) -> Interface:
         """The interface that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-        groups = [_parameters(found[name]) for name in ("inputs", "outputs", "temporaries")]
+        inputs, outputs, temporaries = (_parameters(found[name]) for name in _GROUPS)
         excluded = (
             tuple(Constraint(_form(form), bool(equality)) for form, equality in rows)
             for rows in found["excluded"]
         )
         given = tuple((str(name), int(value)) for name, value in found["given"])
-        return Interface(str(found["symbol"]), *groups, tuple(found["sizes"]), tuple(excluded), given)
+        sizes = tuple(found["sizes"])
+        return Interface(str(found["symbol"]), inputs, outputs, temporaries, sizes, tuple(excluded), given)
 
 
 def _parameters(found: Json) -> tuple[Parameter, ...]:
