@@ -85,7 +85,10 @@ class Kernel:
         count = len(self.sizes.names) if self.sizes else 0
         few = pointers + count <= _CTYPES_LIMIT
         self._function = _few(address, pointers, count) if few else _many(address, pointers + count)
-        self._static = None if self.sizes else _Plan(self.outputs, self.temporaries, ())
+        # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
+        self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
+        static = self.sizes is None or not (self.sizes.names or self.sizes.excluded)
+        self._static = _Plan(self.outputs, self.temporaries, ()) if static else None
         self._plans: dict[Any, _Plan] = {}
 
     def __call__(
@@ -97,8 +100,8 @@ class Kernel:
             ArgumentError: all that is wrong with the arguments; nothing has run then.
         """
         plan = self._static
-        if plan is not None:
-            inputs = bind(self.inputs, args, kwargs)
+        if plan is not None and not (self._repeated and kwargs and any(n in kwargs for n in self._repeated)):
+            inputs = bind(self.inputs, args, kwargs, self._repeated)
         else:
             inputs, plan = self._sized(args, kwargs or {})
         given = None if out is None else given_outputs(plan.outputs, out)
