@@ -56,7 +56,11 @@ def _drop_repeated_marks(module: ir.Module) -> None:
 
 def _run(pipeline: str, module: ir.Module) -> None:
     with module.context:
-        passmanager.PassManager.parse(pipeline).run(module.operation)
+        manager = passmanager.PassManager.parse(pipeline)
+        # Once at the end: after each of twenty passes it takes as long as the passes.
+        manager.enable_verifier(False)
+        manager.run(module.operation)
+        module.operation.verify()
 
 
 def translate(module: ir.Module) -> str:
