@@ -21,7 +21,9 @@ from typing import Any
 LOCK = threading.RLock()
 
 _CORE = ("ir", "passmanager", "rewrite")
-_DIALECTS = ("affine arith builtin cf ext func gpu irdl linalg llvm math memref nvvm scf tensor ub vector").split()
+_DIALECTS = (
+    "affine arith builtin cf ext func gpu irdl linalg llvm math memref nvvm scf tensor ub vector"
+).split()
 
 #: Extension modules that a module of `dialects` would import with much else.
 _EXTENSIONS = {"llvm_translation": "_mlir_libs._mlirDialectsLLVM"}
