@@ -73,14 +73,19 @@ class Function:
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
         self._make = make
+        self._program: Program | None = None
         #: Whether the disk says that the program is without error or warning.
         self.is_known = signature is not None
         self._signature = signature or Signature.of(self.program)
 
-    @cached_property
+    @property
     def program(self) -> Program:
         """The checked program."""
-        return self._make()
+        # No lock, as `cached_property` of Python 3.11 has for all functions: who makes a derivative waits
+        # for MLIR's, and who holds that may ask for a program. At worst it is made twice.
+        if self._program is None:
+            self._program = self._make()
+        return self._program
 
     @property
     def inputs(self) -> tuple[str, ...]:
