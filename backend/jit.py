@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from tadc.backend.object_code import LLVM_LOCK, object_code
-from tadc.backend.pool import address_of_pool
+from tadc.backend import elf
 from tadc.backend.splitting import PARALLEL
-from tadc.backend.target import binding, host_machine
 
 _numbers = itertools.count()
 _jit: Any = None
@@ -19,8 +17,8 @@ _jit: Any = None
 class Library:
     """Loaded object code; its code stays in memory as long as this object does."""
 
-    def __init__(self, tracker: Any, addresses: dict[str, int]) -> None:
-        self._tracker = tracker
+    def __init__(self, keepalive: Any, addresses: dict[str, int]) -> None:
+        self._keepalive = keepalive
         self.addresses = addresses
 
     def __getitem__(self, symbol: str) -> int:
@@ -28,24 +26,44 @@ class Library:
         return self.addresses[symbol]
 
 
-def load(code: bytes, symbols: Sequence[str]) -> Library:
+def load(code: bytes, symbols: Sequence[str], externals: Mapping[str, int] | None = None) -> Library:
     """Link an object file into this process; each call has a namespace of its own.
 
+    `externals` are addresses of symbols that the code calls, by name; others are those of the process.
     Code that splits work calls the pool of threads.
 
     Raises:
         LinkError: the code or the process lacks a symbol.
         ArgumentError: TAD0509, the environment gives no number of threads.
     """
+    externals = dict(externals or {})
+    if PARALLEL.encode() in code and PARALLEL not in symbols:
+        from tadc.backend.pool import address_of_pool
+
+        externals.setdefault(PARALLEL, address_of_pool())
+    try:
+        image = elf.place(code, symbols, elf.resolver(externals))
+    except elf.Unsupported:
+        return _load_by_llvm(code, symbols, externals)
+    except (LookupError, OSError) as error:
+        raise LinkError(f"cannot link {', '.join(symbols)}: {error}") from error
+    return Library(image, image.addresses)
+
+
+def _load_by_llvm(code: bytes, symbols: Sequence[str], externals: Mapping[str, int]) -> Library:
+    """The same by LLVM's linker, which knows every object format; it takes 40 ms to load."""
     global _jit
+    from tadc.backend.object_code import LLVM_LOCK
+    from tadc.backend.target import binding, host_machine
+
     llvm = binding()
-    pool = address_of_pool() if PARALLEL.encode() in code and PARALLEL not in symbols else None
     with LLVM_LOCK:
         if _jit is None:
             _jit = llvm.create_lljit_compiler(host_machine(2))
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        if pool is not None:
-            builder.import_symbol(PARALLEL, pool)
+        builder = llvm.JITLibraryBuilder().add_object_img(code)
+        for name, address in externals.items():
+            builder.import_symbol(name, address)
+        builder.add_current_process()
         for symbol in symbols:
             builder.export_symbol(symbol)
         try:
@@ -62,6 +80,8 @@ class LinkError(RuntimeError):
 @cache
 def trampoline(count: int) -> Library:
     """Code for `call(function, array)`: calls a function with `count` pointers that an array holds."""
+    from tadc.backend.object_code import object_code
+
     lines = ["define void @call(ptr %function, ptr %array) {"]
     for n in range(count):
         lines.append(f"  %at{n} = getelementptr ptr, ptr %array, i64 {n}")

@@ -11,10 +11,12 @@ import os
 import platform
 import sys
 import threading
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tadc.backend.object_code import object_code
+from tadc.backend.disk_cache import configured
+from tadc.backend.fingerprint import fingerprint
 from tadc.backend.runtime.threads import tell
 from tadc.backend.splitting import PARALLEL
 
@@ -73,4 +75,18 @@ def _load(text: str, symbols: list[str]) -> Library:
     from tadc.backend.jit import load
 
     # Nothing in it is worth optimising, and without that it takes a few milliseconds.
-    return load(object_code(text, 0), symbols)
+    return load(_object_code(text), symbols)
+
+
+def _object_code(text: str) -> bytes:
+    """The code of a pool, kept on disk: a kernel from there is not to wait for the compiler."""
+    cache = configured()
+    key = sha256(f"pool {fingerprint()} {text}".encode()).hexdigest()
+    code = cache.get(key) if cache else None
+    if code is None:
+        from tadc.backend.object_code import object_code
+
+        code = object_code(text, 0)
+        if cache:
+            cache.put(key, code)
+    return code

@@ -5,6 +5,7 @@ torch-mlir ships them (`torch_mlir`). Exports, each imported at its first use:
 
     ir, passmanager, rewrite   modules of the bindings
     ext, arith, func, …        modules of `dialects`; `gpu`, `llvm` and `nvvm` cost 30 to 60 ms each
+    llvm_translation           `translate_module_to_llvmir`, without the rest of `llvm`
 
 `mlir.pyi` beside this file tells type checkers what is there; the bindings bring no types.
 """
@@ -20,9 +21,26 @@ from typing import Any
 LOCK = threading.RLock()
 
 _CORE = ("ir", "passmanager", "rewrite")
-_DIALECTS = ("affine arith builtin cf ext func gpu linalg llvm math memref nvvm scf tensor ub vector").split()
+_DIALECTS = (
+    "affine arith builtin cf ext func gpu irdl linalg llvm math memref nvvm scf tensor ub vector"
+).split()
 
-__all__ = ["LOCK", *_CORE, *_DIALECTS]  # pyright: ignore[reportUnsupportedDunderAll]
+#: Extension modules that a module of `dialects` would import with much else.
+_EXTENSIONS = {"llvm_translation": "_mlir_libs._mlirDialectsLLVM"}
+
+#: The dialects of new contexts. To load all that there are takes six times as long.
+_LOADED = "affine arith cf func gpu llvm math memref scf ub vector".split()
+
+__all__ = ["LOCK", "new_context", *_CORE, *_DIALECTS, *_EXTENSIONS]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def new_context() -> Any:
+    """A context with the dialects that programs are compiled through; text and passes may load more."""
+    context = __getattr__("ir").Context(load_on_create_dialects=[])
+    for name in _LOADED:
+        # To load them at creation would import the Python modules of all.
+        context.get_dialect_descriptor(name)
+    return context
 
 
 def _supplier() -> str:
@@ -43,6 +61,8 @@ def __getattr__(name: str) -> Any:
         module = import_module(f"{__getattr__('SUPPLIER')}.{name}")
     elif name in _DIALECTS:
         module = import_module(f"{__getattr__('SUPPLIER')}.dialects.{name}")
+    elif name in _EXTENSIONS:
+        module = import_module(f"{__getattr__('SUPPLIER')}.{_EXTENSIONS[name]}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = module

@@ -10,6 +10,9 @@ from typing import Any, Generic, Self, TypeVar
 _T = TypeVar("_T")
 
 LOCK: AbstractContextManager[bool]
+
+def new_context() -> ir.Context: ...
+
 SUPPLIER: str
 
 class _Open(type):
@@ -110,6 +113,8 @@ class ext(metaclass=_Open):
         def __init_subclass__(cls, **options: Any) -> None: ...
 
     class Dialect(Any):
+        _mlir_module: ir.Module
+        operations: list[Any]
         class Operation(ext.Operation): ...
 
         def __init_subclass__(cls, **options: Any) -> None: ...
@@ -125,8 +130,10 @@ builtin: Any
 cf: Any
 func: Any
 gpu: Any
+irdl: Any
 linalg: Any
 llvm: Any
+llvm_translation: Any
 math: Any
 memref: Any
 nvvm: Any

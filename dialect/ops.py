@@ -22,7 +22,7 @@ from functools import wraps
 from typing import Any
 
 from tadc.dialect.index_maps import NotAffine, box_extents, parse_map, parse_set
-from tadc.dialect.mlir import LOCK, ext, ir
+from tadc.dialect.mlir import LOCK, ext, ir, irdl
 from tadc.frontend.functions import REDUCTIONS
 
 #: Functions of `tad.apply`, with their number of operands.
@@ -38,11 +38,24 @@ class Tad(ext.Dialect, name="tad"):
     """The dialect; `load_dialect` registers it in a context."""
 
 
+#: The dialect in the text of IRDL, from its first use on.
+_definition: list[str] = []
+
+
 def load_dialect(context: ir.Context) -> None:
     """Register `tad` in a context; does nothing where it is registered already."""
     with LOCK, context:
-        if not context.is_dialect_loaded("tad"):
+        if context.is_dialect_loaded("tad"):
+            return
+        context.get_dialect_descriptor("irdl")  # loads it
+        if not _definition:
             Tad.load()
+            _definition.append(str(Tad._mlir_module))
+            return
+        # Classes are registered once; a context needs the operations alone, which text gives sooner.
+        irdl.load_dialects(ir.Module.parse(_definition[0]))
+        for operation in Tad.operations:
+            operation._attach_traits()
 
 
 def trailing_variadic(cls: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tadc.frontend.print_index import form_text
 from tadc.lattice.affine import Affine, Constraint
 
 Extent = int | Affine
@@ -56,7 +55,14 @@ def substituted(shape: Sequence[Extent], values: Mapping[str, Affine]) -> Shape:
 
 def extent_text(size: Extent) -> str:
     """An extent as a program writes it."""
-    return str(size) if isinstance(size, int) else form_text(size)
+    return str(size) if isinstance(size, int) else _form_text(size)
+
+
+def _form_text(form: Affine) -> str:
+    # Kernels of fixed sizes need no text of forms, and with it half of the front end.
+    from tadc.frontend.print_index import form_text
+
+    return form_text(form)
 
 
 def shape_text(shape: Iterable[Extent]) -> str:
@@ -120,4 +126,4 @@ def _comparison(form: Affine, relation: str) -> str:
         left, right = left - left.constant, right - left.constant
     elif right.constant < 0:
         left, right = left - right.constant, right - right.constant
-    return f"{form_text(left)} {relation} {form_text(right)}"
+    return f"{_form_text(left)} {relation} {_form_text(right)}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.extents import SIZE_LIMIT, required_text
-from tadc.frontend.terms import Domain
+
+if TYPE_CHECKING:
+    from tadc.frontend.terms import Domain
 
 SizeValues = dict[str, int]
 

@@ -13,6 +13,7 @@ from tadc.frontend.parser import parse
 from tadc.frontend.program import Program
 from tadc.frontend.size_values import refused, size_values
 from tadc.frontend.sizes import unknown_size
+from tadc.frontend.source import Source
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 
@@ -58,14 +59,19 @@ def specialised(program: Program, sizes: Mapping[str, Any]) -> Program:
 
 def problems_at(program: Program, sizes: Mapping[str, int]) -> list[Diagnostic] | None:
     """What is wrong with the text of a program at sizes, exactly; None where there is no such text."""
-    if program.source is None:
+    return problems_in(program.source, {**dict(program.given), **sizes})
+
+
+def problems_in(source: Source | None, sizes: Mapping[str, int]) -> list[Diagnostic] | None:
+    """The same for a text, with the values of all its sizes."""
+    if source is None:
         return None
     try:
-        tree = parse(program.source)
+        tree = parse(source)
     except CompileError:
         return None
     try:
-        check(tree, program.source, {**dict(program.given), **sizes})
+        check(tree, source, sizes)
     except CompileError as error:
         return error.diagnostics
     return []

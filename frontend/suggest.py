@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 
 def closest(word: str, names: Iterable[str]) -> str | None:
     """The name most like `word`, if one is close; a difference in case alone always is."""
+    from difflib import get_close_matches  # only who errs pays for it
+
     candidates = sorted(set(names) - {word})
     for name in candidates:
         if name.lower() == word.lower():

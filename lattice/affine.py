@@ -39,6 +39,11 @@ class Floor:
         """The variables below this atom, at any depth."""
         return self.numerator.variables
 
+    @cached_property
+    def order(self) -> tuple[int, str]:
+        """Where it stands among the atoms of a form."""
+        return (1, str(self))
+
     def __str__(self) -> str:
         numerator = str(self.numerator)
         lone = len(self.numerator.terms) == 1 and not self.numerator.constant
@@ -46,15 +51,19 @@ class Floor:
         return f"{numerator} // {self.denominator}" if plain else f"({numerator}) // {self.denominator}"
 
 
+def _term_order(term: tuple[str | Floor, int]) -> tuple[int, str]:
+    return _order(term[0])
+
+
 def _order(atom: str | Floor) -> tuple[int, str]:
     """Variables first, by name; then floors, by how they read."""
-    return (0, atom) if isinstance(atom, str) else (1, str(atom))
+    return (0, atom) if isinstance(atom, str) else atom.order
 
 
 class Affine:
     """An integer-valued form `sum of coefficient*atom + constant`."""
 
-    __slots__ = ("_hash", "_variables", "constant", "terms")
+    __slots__ = ("_variables", "constant", "hashed", "terms")
 
     terms: tuple[tuple[str | Floor, int], ...]
     constant: int
@@ -63,15 +72,18 @@ class Affine:
         """Take terms that are sorted, distinct and non-zero; `Affine.of` takes any."""
         self.terms = terms
         self.constant = constant
-        self._hash = hash((terms, constant))
+        self.hashed = hash((terms, constant))
         self._variables: frozenset[str] | None = None
 
     @staticmethod
     def of(coefficients: Mapping[str | Floor, int], constant: int = 0) -> Affine:
         """Build the form with these coefficients by atom."""
-        kept = [(atom, k) for atom, k in coefficients.items() if k]
+        kept = [term for term in coefficients.items() if term[1]]
         if len(kept) > 1:
-            kept.sort(key=lambda term: _order(term[0]))
+            try:
+                kept.sort()  # names are distinct strings
+            except TypeError:
+                kept.sort(key=_term_order)
         return Affine(tuple(kept), constant)
 
     @staticmethod
@@ -90,16 +102,20 @@ class Affine:
         return Affine((), value)
 
     def __hash__(self) -> int:
-        return self._hash
+        return self.hashed
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Affine):
             return NotImplemented
-        return self._hash == other._hash and self.constant == other.constant and self.terms == other.terms
+        return self.hashed == other.hashed and self.constant == other.constant and self.terms == other.terms
 
     def __add__(self, other: Affine | int) -> Affine:
         if isinstance(other, int):
-            return Affine(self.terms, self.constant + other)
+            return Affine(self.terms, self.constant + other) if other else self
+        if not other.terms:
+            return self + other.constant
+        if not self.terms:
+            return other + self.constant
         total = dict(self.terms)
         for atom, k in other.terms:
             total[atom] = total.get(atom, 0) + k
@@ -199,9 +215,25 @@ class Affine:
 
     def substitute(self, mapping: Mapping[str, Affine]) -> Affine:
         """Replace variables everywhere, floors included."""
-        if not any(name in mapping for name in self.variables):
+        if self.variables.isdisjoint(mapping):
             return self
-        return self.replace(lambda atom: mapping.get(atom) if isinstance(atom, str) else None)
+        total: dict[str | Floor, int] = {}
+        constant = self.constant
+        for atom, k in self.terms:
+            if isinstance(atom, str):
+                form = mapping.get(atom)
+            elif atom.variables.isdisjoint(mapping):
+                form = None
+            else:
+                form = atom.numerator.substitute(mapping).floordiv(atom.denominator)
+            if form is None:
+                total[atom] = total.get(atom, 0) + k
+                continue
+            constant += k * form.constant
+            for inner, factor in form.terms:
+                total[inner] = total.get(inner, 0) + k * factor
+        result = Affine.of(total, constant)
+        return self if result == self else result
 
     def replace(self, rule: Callable[[str | Floor], Affine | None]) -> Affine:
         """Replace atoms top-down; where `rule` gives None a floor is searched inside."""
@@ -267,7 +299,7 @@ class Constraint:
 
     def __hash__(self) -> int:
         # Tuples of rows are the keys of most memos: nothing is hashed twice.
-        return ~hash(self.form) if self.equality else hash(self.form)
+        return ~self.form.hashed if self.equality else self.form.hashed
 
     def substitute(self, mapping: Mapping[str, Affine]) -> Constraint:
         """Replace variables everywhere."""

@@ -5,7 +5,8 @@
     g = tadc.vjp(f)                  # a Function again: x and df in, dx out
     dx = g(x=x, df=df)
 
-Names are imported at their first use, so that `import tadc` is cheap.
+MLIR, LLVM and NumPy are imported where they are needed, and the front end too: a kernel of the disk cache
+runs without it, so `import tadc` is cheap.
 """
 
 from __future__ import annotations
@@ -13,43 +14,32 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
+from tadc.functions import (
+    Function,
+    certificate,
+    compile,
+    function,
+    grad,
+    value_and_grad,
+    value_and_vjp,
+    vjp,
+)
+
 if TYPE_CHECKING:
     from tadc.backend.runtime.threads import get_num_threads, set_num_threads
     from tadc.embed import build, load_dialect, run_passes
-    from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
-    from tadc.functions import (
-        Function,
-        Lowered,
-        certificate,
-        compile,
-        function,
-        grad,
-        value_and_grad,
-        value_and_vjp,
-        vjp,
-    )
+    from tadc.lowered import Lowered
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "ArgumentError": "tadc.frontend.diagnostics",
-    "CompileError": "tadc.frontend.diagnostics",
-    "CompileWarning": "tadc.frontend.diagnostics",
-    "Diagnostic": "tadc.frontend.diagnostics",
-    "Function": "tadc.functions",
-    "Lowered": "tadc.functions",
+    "Lowered": "tadc.lowered",
     "build": "tadc.embed",
-    "certificate": "tadc.functions",
-    "compile": "tadc.functions",
-    "function": "tadc.functions",
     "get_num_threads": "tadc.backend.runtime.threads",
-    "grad": "tadc.functions",
     "load_dialect": "tadc.embed",
     "run_passes": "tadc.embed",
     "set_num_threads": "tadc.backend.runtime.threads",
-    "value_and_grad": "tadc.functions",
-    "value_and_vjp": "tadc.functions",
-    "vjp": "tadc.functions",
 }
 
 __all__ = [
@@ -75,7 +65,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of the API at its first use."""
+    """Import what belongs to the compiler itself at its first use."""
     if name not in _HOME:
         raise AttributeError(f"module 'tadc' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

@@ -30,6 +30,10 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     error_format = wanted_format(words)
     try:
+        if words[:1] == ["cache"]:
+            from tadc.cache_command import cache_command
+
+            return cache_command(words[1:])
         arguments = parse_arguments(words)
         if arguments is None:
             return 0

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from tadc.derive import derive, resolve_wrt
 from tadc.frontend.diagnostics import CompileError, CompileWarning, Diagnostic
-from tadc.frontend.per_value import PerValue, read_program
-from tadc.frontend.printer import print_program
 from tadc.frontend.size_values import size_values
 from tadc.frontend.source import Source
-from tadc.frontend.specialise import specialised
-from tadc.stages import MATERIALIZE
-from tadc.zero_gradients import zero_gradients
+from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.stages import MATERIALIZE, Options
 
+# A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
     from tadc.certificates import Certificates
-    from tadc.execute import Compiled
+    from tadc.compiled import Compiled
+    from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
 
@@ -57,40 +55,72 @@ class Function:
     """
 
     def __init__(
-        self, program: Program, origin: Origin | None = None, per_value: PerValue | None = None
+        self,
+        make: Callable[[], Program],
+        origin: Origin | None = None,
+        per_value: PerValue | None = None,
+        recipe: Recipe | None = None,
+        signature: Signature | None = None,
     ) -> None:
-        self.program = program
+        """`make` gives the program: at once, unless the signature is known from the disk.
+
+        Raises what `make` raises.
+        """
         self.origin = origin
         self.per_value = per_value
+        self.recipe = recipe
         self._at: dict[tuple[tuple[str, int], ...], Function] = {}
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
+        self._make = make
+        self._program: Program | None = None
+        #: Whether the disk says that the program is without error or warning.
+        self.is_known = signature is not None
+        self._signature = signature or Signature.of(self.program)
+
+    @property
+    def program(self) -> Program:
+        """The checked program."""
+        # No lock, as `cached_property` of Python 3.11 has for all functions: who makes a derivative waits
+        # for MLIR's, and who holds that may ask for a program. At worst it is made twice.
+        if self._program is None:
+            self._program = self._make()
+        return self._program
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the arguments, in order."""
-        return tuple(a.name for a in self.program.arguments)
+        return self._signature.inputs
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the results, in order."""
-        return tuple(d.name for d in self.program.outputs)
+        return self._signature.outputs
 
     @property
     def cotangents(self) -> dict[str, str]:
         """Of a vjp: the argument that is the cotangent of each output, `{"f": "df"}`."""
-        return {a.cotangent_of: a.name for a in self.program.arguments if a.cotangent_of}
+        return dict(self._signature.cotangents)
 
     @property
     def gradients(self) -> dict[str, str]:
         """Of a derivative: the result that is the gradient of each argument, `{"a": "da"}`."""
-        return {d.gradient_of: d.name for d in self.program.outputs if d.gradient_of}
+        return dict(self._signature.gradients)
+
+    def remember(self) -> None:
+        """Keep on disk that the program is without error or warning."""
+        # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
+        if not self.is_known and (self.per_value is None or self.origin is not None):
+            keep_signature(self.recipe, self._signature)
+            self.is_known = True
 
     def __str__(self) -> str:
         return self._text
 
     @cached_property
     def _text(self) -> str:
+        from tadc.frontend.printer import print_program
+
         if self.per_value is not None:
             return self.per_value.text(self.program)
         return print_program(self.program)
@@ -130,40 +160,57 @@ class Function:
         if not isinstance(sizes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"sizes are a mapping of names to integers, not {type(sizes).__name__}")
         if self.per_value is None:
-            if not sizes:
-                return self
-            return Function(specialised(self.program, sizes), self.origin and self.origin.at(sizes))
+            return self._specialised(sizes) if sizes else self
         if not set(self.per_value.symbols) <= sizes.keys():
             raise self.per_value.needs_values()
-        problems: list[Diagnostic] = []
-        values = size_values(dict(sorted(sizes.items())), problems)
-        if problems:
-            raise CompileError(problems)
+        values = _checked_sizes(sizes)
         key = tuple(values.items())
         with self._lock:
             made = self._at.get(key)
             if made is None:
                 if self.origin is None:
-                    made = Function(self.per_value.at(values))
+                    recipe = self.recipe and self.recipe.at(values)
+                    made = _function(partial(self.per_value.at, values), None, recipe)
                 else:
                     made = self.origin.again(values)
+                made.remember()
                 while len(self._at) >= _KEPT:
                     self._at.pop(next(iter(self._at)))
                 self._at[key] = made
         return made
 
+    def _specialised(self, sizes: Mapping[str, int]) -> Function:
+        """The same program where symbols have values."""
+
+        def make() -> Program:
+            from tadc.frontend.specialise import specialised
+
+            return specialised(self.program, sizes)
+
+        made = _function(make, self.origin and self.origin.at(sizes), self.recipe and self.recipe.at(sizes))
+        made.remember()
+        return made
+
     def compiled(self) -> Compiled:
-        """The kernel for this machine, compiled at the first use."""
+        """The kernel for this machine, from disk or compiled at the first use."""
         if self.per_value is not None:
             raise self.per_value.needs_values()
         if self._compiled is None:
-            from tadc.execute import compile_program
-
             with self._lock:
                 if self._compiled is None:
-                    mode = self.origin.materialize if self.origin else "auto"
-                    self._compiled = compile_program(self.program, materialize=mode)
+                    self._compiled = self._found_or_compiled()
         return self._compiled
+
+    def _found_or_compiled(self) -> Compiled:
+        options = Options(materialize=self.origin.materialize if self.origin else "auto")
+        found = find_kernel(self.recipe, options)
+        if found is None:
+            from tadc.execute import compile_recipe
+
+            found = compile_recipe(self.recipe, self.program, options)
+            if self.origin is None:
+                self.remember()
+        return found
 
     def lower(
         self, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
@@ -229,6 +276,8 @@ def compile(
     5 units in the last place: results may differ in their last digits between machines and between
     numbers of threads.
     """
+    if target == "cpu" and not fast_math:
+        return f.at({} if sizes is None else sizes).compiled()
     return f.lower(target, sizes, fast_math).compile()
 
 
@@ -239,10 +288,34 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     """
     if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a program is a string, not {type(source).__name__}")
-    found = read_program(Source(source, name), sizes)
-    if isinstance(found, PerValue):
-        return Function(found.example, per_value=found)
-    return Function(found)
+    text = Source(source, name)
+    recipe = Recipe(text).at(sizes or {})
+    signature = find_signature(recipe)
+    if signature is not None:
+        return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
+    program, per_value = _read(text, sizes)
+    return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
+def _function(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
+    """The function of a program that is made if its signature is not on disk."""
+    return Function(make, origin, recipe=recipe, signature=find_signature(recipe))
+
+
+def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
+    from tadc.frontend.per_value import PerValue, read_program
+
+    found = read_program(source, sizes)
+    return (found.example, found) if isinstance(found, PerValue) else (found, None)
+
+
+def _checked_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
+    """Values of sizes as integers, in the order of their names. Raises CompileError."""
+    problems: list[Diagnostic] = []
+    values = size_values(dict(sorted(sizes.items())), problems)
+    if problems:
+        raise CompileError(problems)
+    return values
 
 
 def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None, materialize: str) -> Function:
@@ -250,32 +323,66 @@ def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None, materia
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
     if materialize not in MATERIALIZE:
         raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
-    derived = _derived(f, mode, resolve_wrt(f.program, wrt), materialize)
+    derived = _derived(f, mode, _names(f, wrt), materialize)
+    if derived.is_known:
+        return derived
     # For other values of its sizes the derivative may be another.
-    for found in zero_gradients(f.program, derived.program) if f.per_value is None else ():
-        warnings.warn(CompileWarning(found), stacklevel=3)  # at the caller of `vjp`, `grad`, …
+    if f.per_value is None:
+        from tadc.zero_gradients import zero_gradients
+
+        found = zero_gradients(f.program, derived.program)
+        for problem in found:
+            warnings.warn(CompileWarning(problem), stacklevel=3)  # at the caller of `vjp`, `grad`, …
+        if found:
+            return derived
+    f.remember()
+    derived.remember()
     return derived
 
 
+def _names(f: Function, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The arguments to differentiate by; raises as `derive.resolve_wrt`."""
+    names = f.inputs if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
+    if isinstance(names, tuple | list) and names and set(names) <= set(f.inputs):
+        if len(set(names)) == len(names):
+            return tuple(names)
+    from tadc.derive import resolve_wrt
+
+    return resolve_wrt(f.program, wrt)
+
+
 def _derived(f: Function, mode: str, wrt: tuple[str, ...], materialize: str) -> Function:
-    made = derive(f.program, mode, wrt, materialize)
-    return Function(made, Origin(f, mode, wrt, materialize), f.per_value)
+    def make() -> Program:
+        from tadc.derive import derive
+
+        return derive(f.program, mode, wrt, materialize)
+
+    recipe = f.recipe and f.recipe.then(mode, wrt, materialize)
+    origin = Origin(f, mode, wrt, materialize)
+    return Function(make, origin, f.per_value, recipe, find_signature(recipe))
 
 
 def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:
     """A function from its text, and from what text does not say of a derivative."""
-    f = function(text)
+    plain = function(text)
+    if not cotangents and not gradients:
+        return plain
     outputs = {name: of for of, name in cotangents.items()}
     arguments = {name: of for of, name in gradients.items()}
-    f.program = replace(
-        f.program,
-        arguments=tuple(replace(a, cotangent_of=outputs.get(a.name, "")) for a in f.program.arguments),
-        definitions=tuple(
-            replace(d, gradient_of=arguments.get(d.name, "") if d.is_output else "")
-            for d in f.program.definitions
-        ),
-    )
-    return f
+
+    def make() -> Program:
+        program = plain.program
+        return replace(
+            program,
+            arguments=tuple(replace(a, cotangent_of=outputs.get(a.name, "")) for a in program.arguments),
+            definitions=tuple(
+                replace(d, gradient_of=arguments.get(d.name, "") if d.is_output else "")
+                for d in program.definitions
+            ),
+        )
+
+    recipe = plain.recipe and plain.recipe.then("roles", tuple(outputs.items()), tuple(arguments.items()))
+    return _function(make, None, recipe)
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -18,28 +19,29 @@ import numpy as np
 from tadc.cli_options import Arguments
 from tadc.derive import read_back
 from tadc.driver import compile_until
-from tadc.execute import compile_program, evaluate
+from tadc.execute import compile_recipe, evaluate
 from tadc.files import Sink, file_error
+from tadc.frontend.program import Program
 from tadc.frontend.suggest import did_you_mean
+from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.stages import Compilation
 from tadc.warn import warn_of_zero_gradients
+from tadc.zero_gradients import zero_gradients
 
 
 def run(arguments: Arguments, state: Compilation) -> int:
     """Compile the program or its derivative, run it, write what comes out."""
-    program = state.program
-    assert program is not None
-    if state.options.differentiates:
-        compile_until(state, "opt", first="tad")
-        derived = read_back(state)
-        warn_of_zero_gradients(arguments, program, derived)
-        program = derived
-    if arguments.output and arguments.output != "-":
-        _writable(arguments.output, len(program.outputs))
-    arrays = read_arrays(arguments.run or [])
+    recipe = _recipe(state)
     begin = time.perf_counter()
-    o = state.options
-    compiled = compile_program(program, o.target, o.level, o.materialize, o.fast_math)
+    # The program is the derivative already: there is none left to take.
+    options = replace(state.options, mode="value", wrt=None)
+    found = find_kernel(recipe, options) if _is_known(recipe, state) else None
+    program = state.program if found else _derived(arguments, state, recipe)
+    assert program is not None
+    if arguments.output and arguments.output != "-":
+        _writable(arguments.output, len(found.kernel.outputs if found else program.outputs))
+    arrays = read_arrays(arguments.run or [])
+    compiled = found or compile_recipe(recipe, program, options)
     ready = time.perf_counter()
     with interruptible():
         results = evaluate(compiled, arrays)
@@ -49,6 +51,36 @@ def run(arguments: Arguments, state: Compilation) -> int:
             print(f"{name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
     write_arrays(results, arguments.output)
     return 0
+
+
+def _recipe(state: Compilation) -> Recipe | None:
+    """What a program from text is made from; IR is compiled anew."""
+    if state.tree is None or state.program is None or state.source is None:
+        return None
+    recipe = Recipe(state.source).at(dict(state.program.given))
+    options = state.options
+    if recipe is None or not options.differentiates:
+        return recipe
+    return recipe.then(options.mode, options.wrt, options.materialize)
+
+
+def _is_known(recipe: Recipe | None, state: Compilation) -> bool:
+    """Whether there is nothing to warn of."""
+    return not state.options.differentiates or find_signature(recipe) is not None
+
+
+def _derived(arguments: Arguments, state: Compilation, recipe: Recipe | None) -> Program:
+    """The program to run: the given one or its derivative, with warnings about that."""
+    program = state.program
+    assert program is not None
+    if not state.options.differentiates:
+        return program
+    compile_until(state, "opt", first="tad")
+    derived = read_back(state)
+    warn_of_zero_gradients(arguments, program, derived)
+    if not zero_gradients(program, derived):
+        keep_signature(recipe, Signature.of(derived))
+    return derived
 
 
 @contextmanager

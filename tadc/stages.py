@@ -100,11 +100,11 @@ def check_tree(state: Compilation) -> None:
 def build_module(state: Compilation) -> None:
     """Typed program to the `tad` dialect, in a context of its own."""
     from tadc.dialect.index_maps import IndexOverflow
-    from tadc.dialect.mlir import ir
+    from tadc.dialect.mlir import ir, new_context
     from tadc.dialect.writer import write_program
 
     assert state.program is not None
-    context = ir.Context()
+    context = new_context()
     state.module = ir.Module.create(ir.Location.unknown(context))
     try:
         write_program(state.program, state.module)

@@ -10,6 +10,9 @@ import pytest
 os.environ["JAX_ENABLE_X64"] = "1"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
+# Tests of the cache turn it on, in folders of their own: others are to see the compiler at work.
+os.environ["TADC_CACHE"] = "0"
+
 # The same examples in every run: a red test is red for everyone. HYPOTHESIS_PROFILE=search draws new ones.
 hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("search", deadline=None, print_blob=True)

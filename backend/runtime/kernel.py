@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy import empty
 
@@ -12,9 +12,11 @@ from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs
-from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.sizes import SizeSymbols
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
@@ -84,7 +86,10 @@ class Kernel:
         count = len(self.sizes.names) if self.sizes else 0
         few = pointers + count <= _CTYPES_LIMIT
         self._function = _few(address, pointers, count) if few else _many(address, pointers + count)
-        self._static = None if self.sizes else _Plan(self.outputs, self.temporaries, ())
+        # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
+        self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
+        static = self.sizes is None or not (self.sizes.names or self.sizes.excluded)
+        self._static = _Plan(self.outputs, self.temporaries, ()) if static else None
         self._plans: dict[Any, _Plan] = {}
         self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
         self._size_names = frozenset(self._known)
@@ -98,8 +103,8 @@ class Kernel:
             ArgumentError: all that is wrong with the arguments; nothing has run then.
         """
         plan = self._static
-        if plan is not None:
-            inputs = bind(self.inputs, args, kwargs)
+        if plan is not None and not (self._repeated and kwargs and any(n in kwargs for n in self._repeated)):
+            inputs = bind(self.inputs, args, kwargs, self._repeated)
         else:
             inputs, plan = self._sized(args, kwargs or {})
         given = None if out is None else given_outputs(plan.outputs, out)

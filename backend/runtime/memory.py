@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
@@ -23,9 +22,10 @@ def available_memory() -> int | None:
 
 def _linux() -> int | None:
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
     except (OSError, ValueError):
         pass
     return None
@@ -34,7 +34,8 @@ def _linux() -> int | None:
 def _control_group() -> int | None:
     """The limit of the container. What it uses now counts its caches too, so only the limit is certain."""
     try:
-        return int(Path("/sys/fs/cgroup/memory.max").read_text())
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            return int(file.read())
     except (OSError, ValueError):
         return None
 

@@ -37,7 +37,7 @@ def before(f):
     compile_until(state, "diff", first="tad")
     compile_until(state, "llvm", first="loops")
     derived = derive(f.program, "vjp")
-    return Compiled(load_kernel(state, derived), tuple(d.name for d in derived.outputs)), derived
+    return Compiled(load_kernel(state, derived)), derived
 
 
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)

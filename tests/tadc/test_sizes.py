@@ -275,6 +275,22 @@ def test_sizes_that_a_kernel_is_compiled_for() -> None:
         f(np.ones(4), np.ones(3), K=4)
 
 
+def test_a_kernel_for_all_its_sizes_still_knows_them() -> None:
+    f = tadc.compile(tadc.function(CONVOLUTION), sizes={"N": 4, "K": 3})
+    out = np.empty(2)
+    for given in ({}, {"K": 3}, {"N": 4, "K": 3}, {"out": out}, {"K": 3, "out": out}):
+        np.testing.assert_array_equal(f(np.ones(4), np.ones(3), **given), [3, 3])
+    for wrong in ({"K": 4}, {"N": 3, "K": 3}):
+        with pytest.raises(tadc.ArgumentError, match="the kernel is compiled for"):
+            f(np.ones(4), np.ones(3), **wrong)
+    with pytest.raises(tadc.ArgumentError, match="must be an integer"):
+        f(np.ones(4), np.ones(3), K="3")
+    with pytest.raises(tadc.ArgumentError, match=r"(?s)no argument `L`.*its sizes are"):
+        f(np.ones(4), np.ones(3), L=3)
+    with pytest.raises(tadc.ArgumentError, match=r"has shape \(5,\)"):
+        f(np.ones(5), np.ones(3))
+
+
 def test_conditions_read_well() -> None:
     with pytest.raises(tadc.ArgumentError, match="they must satisfy M <= 9"):
         tadc.function("x: f64[9]; size M; f[i: M] = x[i]")(np.ones(9), M=10)

@@ -1,0 +1,69 @@
+"""What a compiled kernel depends on besides its program: this compiler, and this machine.
+
+Found without importing MLIR or LLVM, which takes longer than to run a cached kernel.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.util import find_spec
+
+_PACKAGES = ("", "backend", "backend/runtime", "dialect", "frontend", "lattice", "passes")
+
+#: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.
+_CPU_FIELDS = frozenset(
+    "vendor_id,cpu family,model,model name,stepping,flags,"
+    "Features,CPU implementer,CPU architecture,CPU variant,CPU part,CPU revision".split(",")
+)
+
+
+@cache
+def fingerprint() -> str:
+    """Text that differs between versions of the compiler and between kinds of machines."""
+    return "\n".join([*_sources(), *_suppliers(), *os.uname()[:1], os.uname().machine, cpu()])
+
+
+def _sources() -> list[str]:
+    """The files of tadc, each with its time and size: what Python itself tells a changed module by."""
+    root = os.path.dirname(os.path.dirname(__file__))
+    found: list[str] = []
+    for package in _PACKAGES:
+        with os.scandir(os.path.join(root, package)) as files:
+            for file in files:
+                if file.name.endswith(".py"):
+                    status = file.stat()
+                    found.append(f"{package}/{file.name} {status.st_mtime_ns} {status.st_size}")
+    return sorted(found)
+
+
+def _suppliers() -> list[str]:
+    """The packages that compile: where they are, since when, and the version beside them."""
+    found: list[str] = []
+    for name in ("mlir", "torch_mlir", "llvmlite"):
+        spec = find_spec(name)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            beside = os.listdir(os.path.dirname(folder))
+            versions = sorted(n for n in beside if n.startswith(f"{name}-"))
+            found.append(f"{folder} {os.stat(folder).st_mtime_ns} {' '.join(versions)}")
+    return found
+
+
+def cpu() -> str:
+    """The processor and its instructions, of which the system may have turned off some."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            fields: list[str] = []
+            for line in file:
+                name = line.partition(":")[0].strip()
+                if name in _CPU_FIELDS:
+                    fields.append(line)
+                elif not name:
+                    break
+            if fields:
+                return "".join(fields)
+    except OSError:
+        pass
+    from tadc.backend.target import binding, host_features
+
+    return f"{binding().get_host_cpu_name()} {sorted(host_features().items())}"

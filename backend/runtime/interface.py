@@ -1,0 +1,107 @@
+"""What calls of a kernel need to know about its code, also as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.runtime.kernel import Kernel
+from tadc.lattice.affine import Affine, Constraint, Floor
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.sizes import Recheck
+    from tadc.frontend.extents import Extent
+    from tadc.frontend.terms import Domain
+
+Json = Any
+
+_GROUPS = ("inputs", "outputs", "temporaries")
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The arguments of a kernel's function `symbol`, and the sizes that calls may give it.
+
+    `sizes` are symbols that a call gives values, `excluded` sets of them that are refused, and `given` the
+    values that the kernel was compiled for.
+    """
+
+    symbol: str
+    inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...]
+    temporaries: tuple[Parameter, ...] = ()
+    sizes: tuple[str, ...] = ()
+    excluded: tuple[Domain, ...] = ()
+    given: tuple[tuple[str, int], ...] = ()
+
+    def load(self, code: bytes, recheck: Recheck | None = None) -> Kernel:
+        """A kernel that runs the object code in this process. Raises LinkError."""
+        from tadc.backend.jit import load
+
+        library = load(code, [self.symbol])
+        sizes = None
+        if self.sizes or self.given:
+            from tadc.backend.runtime.sizes import SizeSymbols
+
+            sizes = SizeSymbols(self.sizes, self.inputs, self.excluded, recheck, dict(self.given))
+        return Kernel(
+            library[self.symbol], self.symbol, self.inputs, self.outputs, self.temporaries, library, sizes
+        )
+
+    def as_json(self) -> Json:
+        """Lists, strings and numbers that `from_json` reads."""
+        groups = zip(_GROUPS, (self.inputs, self.outputs, self.temporaries), strict=True)
+        parameters = {
+            name: [[p.name, p.type, [_extent_json(size) for size in p.shape]] for p in group]
+            for name, group in groups
+        }
+        excluded = [[[_form_json(row.form), row.equality] for row in rows] for rows in self.excluded]
+        return {
+            "symbol": self.symbol,
+            **parameters,
+            "sizes": self.sizes,
+            "excluded": excluded,
+            "given": self.given,
+        }
+
+    @staticmethod
+    def from_json(found: Json) -> Interface:
+        """The interface that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+        inputs, outputs, temporaries = (_parameters(found[name]) for name in _GROUPS)
+        excluded = (
+            tuple(Constraint(_form(form), bool(equality)) for form, equality in rows)
+            for rows in found["excluded"]
+        )
+        given = tuple((str(name), int(value)) for name, value in found["given"])
+        sizes = tuple(found["sizes"])
+        return Interface(str(found["symbol"]), inputs, outputs, temporaries, sizes, tuple(excluded), given)
+
+
+def _parameters(found: Json) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(name, type, tuple(size if isinstance(size, int) else _form(size) for size in shape))
+        for name, type, shape in found
+    )
+
+
+def _extent_json(size: Extent) -> Json:
+    return size if isinstance(size, int) else _form_json(size)
+
+
+def _form_json(form: Affine) -> Json:
+    """`[constant, [atom, factor], …]`, an atom being a name or `[form, divisor]`."""
+    terms = [
+        [atom if isinstance(atom, str) else [_form_json(atom.numerator), atom.denominator], factor]
+        for atom, factor in form.terms
+    ]
+    return [form.constant, *terms]
+
+
+def _form(found: Json) -> Affine:
+    constant, *terms = found
+    return Affine(tuple((_atom(atom), int(factor)) for atom, factor in terms), int(constant))
+
+
+def _atom(found: Json) -> str | Floor:
+    return found if isinstance(found, str) else Floor(_form(found[0]), int(found[1]))
