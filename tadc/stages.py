@@ -130,7 +130,12 @@ def differentiate(state: Compilation) -> None:
     if options.separate:
         settings.append("separate=true")
     reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
-    run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{reverse}")
+    run_pipeline(state, f"{cheaper(options)}tad-materialize{{{' '.join(prepare)}}},{reverse}")
+
+
+def cheaper(options: Options) -> str:
+    """The pass that makes sums cheaper, where the program need not stay as it is written."""
+    return "" if options.materialize == "never" or options.separate else "tad-factor,"
 
 
 def cancel_deltas(state: Compilation) -> None:
@@ -158,7 +163,7 @@ def clean_up(state: Compilation) -> None:
 
 def hoist(state: Compilation) -> None:
     """Tensors for reductions that do not depend on all indices around them."""
-    run_pipeline(state, f"tad-materialize{{values=true mode={state.options.materialize}}}")
+    run_pipeline(state, f"{cheaper(state.options)}tad-materialize{{values=true mode={state.options.materialize}}}")
 
 
 def lower_to_loops(state: Compilation) -> None:
