@@ -15,7 +15,7 @@ from itertools import count as count_from_0
 
 from tadc.frontend.extents import Shape, as_form, extent, is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Domain, ElementType, Reduce, Select, Term, index_forms, operands
+from tadc.frontend.terms import Apply, Const, Domain, ElementType, Guard, Reduce, Select, Term, index_forms, operands
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.algebra import Algebra
@@ -177,17 +177,18 @@ class Mover:
         return Box([i for i, _ in own], [h for _, h in own], lows, shape, shift, plain)
 
     def key(self, term: Term, place: Place) -> tuple[int, Shape] | None:
-        """Equal for terms that are one up to the names and the order of their indices."""
+        """Equal for terms whose tensors are one up to the order of their dimensions."""
         box = self.box(term, place)
-        if box is None:
+        body = box and self._guarded(box.term, place, box.shift, box.shape)
+        if box is None or body is None:
             return None
-        order = _appearing(box.term, len(box.indices))
-        return self._key(box.term, order, box.shape) if len(order) == len(box.indices) else None
+        order = _appearing(body, len(box.indices))
+        return self._key(body, order, box.shape) if len(order) == len(box.indices) else None
 
     def holds(self, definition: Definition) -> None:
         """Note that a definition is the tensor of a reduction or of a dear value, if that is all it is."""
         body, shape = definition.body, definition.shape
-        if body.type != definition.type or not is_candidate(body):
+        if body.type != definition.type or not is_candidate(_without_choices(body)):
             return
         numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
         body = self.program.terms.substitute(body, numbered)
@@ -253,6 +254,14 @@ class Mover:
         at = dict(zip(moved.order, order, strict=True))
         forms = [Affine.var(indices[at[d]]) - lows[at[d]] for d in range(len(indices))]
         return self.program.terms.read(moved.definition.name, forms, moved.definition.type)
+
+
+def _without_choices(term: Term) -> Term:
+    """What a tensor holds where the choices around it hold."""
+    while isinstance(term, Guard | Select):
+        last = term.then
+        term = term.otherwise if isinstance(last, Const) else last
+    return term
 
 
 def _appearing(root: Term, count: int) -> tuple[int, ...]:
