@@ -93,7 +93,9 @@ class Costs:
             self.known[node.number] = points(own) * (self.term(node.body, {**ranges, **own}) + weight(node))
         return self.known[node.number]
 
-    def total(self, root: Term, around: Mapping[str, Range | None], known: dict[tuple[int, frozenset[str]], int]) -> int:
+    def total(
+        self, root: Term, around: Mapping[str, Range | None], known: dict[tuple[int, frozenset[str]], int]
+    ) -> int:
         """The cost of a term for all values of the indices around it.
 
         A reduction that does not depend on all of them is a tensor; what the steps of one share is computed

@@ -15,7 +15,18 @@ from itertools import count as count_from_0
 
 from tadc.frontend.extents import Shape, as_form, extent, is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Domain, ElementType, Guard, Reduce, Select, Term, index_forms, operands
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    ElementType,
+    Guard,
+    Reduce,
+    Select,
+    Term,
+    index_forms,
+    operands,
+)
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.algebra import Algebra

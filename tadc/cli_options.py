@@ -69,6 +69,7 @@ class Arguments:
     time: bool
     opt_level: int
     materialize: str
+    memory_limit: str | None
     list: str | None
     explain: str | None
     allow: list[str]
@@ -92,6 +93,18 @@ class Arguments:
                 raise UsageError(f"`--size` gives `{name}` twice")
             found[name] = int(value)
         return tuple(found.items())
+
+    @property
+    def memory_limit_bytes(self) -> int | None:
+        """The bytes that `--memory-limit` gives. Raises UsageError."""
+        if self.memory_limit is None:
+            return None
+        found = re.fullmatch(r"(\d+)([KMG]?)", self.memory_limit, re.ASCII)
+        if found is None:
+            raise UsageError(
+                f"`--memory-limit {self.memory_limit}` is no number of bytes", "write `--memory-limit 64M`"
+            )
+        return int(found[1]) * 1024 ** " KMG".index(found[2] or " ")
 
     @property
     def is_mlir(self) -> bool:
@@ -153,6 +166,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
     add("--materialize", choices=MATERIALIZE, default="auto", metavar="MODE",
         help="tensors for sums that would be computed again: auto (default), always, never")  # fmt: skip
+    add("--memory-limit", metavar="BYTES",
+        help="the most bytes of such a tensor, as in 64M (default: of the largest tensor of the program)")  # fmt: skip
     add(
         "--list",
         choices=("stages", "passes", "functions"),
@@ -222,7 +237,7 @@ def _consistent(a: Arguments) -> None:
             "`--passes` goes without `--emit` and `--wrt`",
             "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
         )
-    _ = a.sizes
+    _ = a.sizes, a.memory_limit_bytes
     if a.check_gradient and a.output:
         raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
     if a.emit:

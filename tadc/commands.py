@@ -115,7 +115,15 @@ def options_of(arguments: Arguments) -> Options:
         mode = "value-and-vjp" if arguments.values else "vjp"
     target = parse_target(arguments.target)
     level, sizes = arguments.opt_level, arguments.sizes
-    return Options(mode, None, target, level, sizes, materialize=arguments.materialize)
+    return Options(
+        mode,
+        None,
+        target,
+        level,
+        sizes,
+        materialize=arguments.materialize,
+        memory_limit=arguments.memory_limit_bytes,
+    )
 
 
 def checked(source: Source, arguments: Arguments) -> Compilation:
@@ -242,8 +250,8 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
 
 def show_statistics(arguments: Arguments, source: Source) -> int:
     """Print what the program and its gradients compute, move and keep."""
-    from tadc.pipeline import printing_after_all
     from tadc.counts import statistics
+    from tadc.pipeline import printing_after_all
 
     state = checked(source, arguments)
     assert state.program is not None

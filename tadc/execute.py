@@ -45,7 +45,11 @@ class Compiled:
 
 
 def compile_program(
-    program: Program, target: Target | None = None, level: int = 3, materialize: str = "auto"
+    program: Program,
+    target: Target | None = None,
+    level: int = 3,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
 ) -> Compiled:
     """Compile for this machine, value and derivatives alike.
 
@@ -63,9 +67,8 @@ def compile_program(
         )
     if not program.outputs:
         raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=program.source)])
-    state = Compilation(
-        Options(target=target, level=level, materialize=materialize), program.source, program=program
-    )
+    options = Options(target=target, level=level, materialize=materialize, memory_limit=memory_limit)
+    state = Compilation(options, program.source, program=program)
     compile_until(state, "llvm", first="tad")
     return Compiled(load_kernel(state, program), tuple(d.name for d in program.outputs))
 

@@ -21,10 +21,10 @@ from tadc.zero_gradients import zero_gradients
 
 if TYPE_CHECKING:
     from tadc.certificates import Certificates
+    from tadc.counts import Statistics
     from tadc.execute import Compiled
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
-    from tadc.counts import Statistics
 
 
 #: So many functions for values of sizes are kept.
@@ -39,6 +39,7 @@ class Origin:
     mode: str
     wrt: tuple[str, ...]
     materialize: str = "auto"
+    memory_limit: int | None = None
 
     def at(self, sizes: Mapping[str, int]) -> Origin:
         """The same for values of size symbols."""
@@ -46,7 +47,7 @@ class Origin:
 
     def again(self, sizes: Mapping[str, int]) -> Function:
         """The derivative of the function at values of size symbols."""
-        return _derived(self.base.at(sizes), self.mode, self.wrt, self.materialize)
+        return _derived(replace(self, base=self.base.at(sizes)))
 
 
 class Function:
@@ -102,7 +103,7 @@ class Function:
             return _restore, (str(self), self.cotangents, self.gradients)
         if self.origin is None:
             return function, (self.per_value.source.text, self.per_value.source.name)
-        return _derived, (self.origin.base, self.origin.mode, self.origin.wrt, self.origin.materialize)
+        return _derived, (self.origin,)
 
     def __repr__(self) -> str:
         return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
@@ -162,8 +163,10 @@ class Function:
 
             with self._lock:
                 if self._compiled is None:
-                    mode = self.origin.materialize if self.origin else "auto"
-                    self._compiled = compile_program(self.program, materialize=mode)
+                    mode, limit = "auto", None
+                    if self.origin:
+                        mode, limit = self.origin.materialize, self.origin.memory_limit
+                    self._compiled = compile_program(self.program, materialize=mode, memory_limit=limit)
         return self._compiled
 
     def lower(self, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Lowered:
@@ -172,11 +175,18 @@ class Function:
 
         made = self.at(sizes or {})
         origin = made.origin
-        derivation = origin and Derivation(origin.base.program, origin.mode, origin.wrt, origin.materialize)
+        derivation = origin and Derivation(
+            origin.base.program, origin.mode, origin.wrt, origin.materialize, origin.memory_limit
+        )
         return Lowered(made.program, target, derivation)
 
 
-def vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
+def vjp(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
+) -> Function:
     """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
 
     Returns the gradients with respect to `wrt` (None: every input), each of the shape of its
@@ -184,26 +194,40 @@ def vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = 
     gradient that is zero almost everywhere though its argument is read.
 
     `materialize` says which sums become tensors, since the gradient would compute them again and again:
-    those that are worth it ("auto"), all that can ("always"), or none ("never").
+    those that are worth it ("auto"), all that can ("always"), or none ("never"). None of these is larger than
+    `memory_limit` bytes; without a limit, than the largest tensor of f, unless it saves very much.
     """
-    return _derivative(f, "vjp", wrt, materialize)
+    return _derivative(f, "vjp", wrt, materialize, memory_limit)
 
 
-def value_and_vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
+def value_and_vjp(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
+) -> Function:
     """f's outputs and then the gradients of `vjp`, from one compiled unit."""
-    return _derivative(f, "value-and-vjp", wrt, materialize)
+    return _derivative(f, "value-and-vjp", wrt, materialize, memory_limit)
 
 
-def grad(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
+def grad(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
+) -> Function:
     """The gradients of a function with one scalar output; takes f's inputs alone."""
-    return _derivative(f, "grad", wrt, materialize)
+    return _derivative(f, "grad", wrt, materialize, memory_limit)
 
 
 def value_and_grad(
-    f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto"
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
 ) -> Function:
     """The scalar output and its gradients, from one compiled unit."""
-    return _derivative(f, "value-and-grad", wrt, materialize)
+    return _derivative(f, "value-and-grad", wrt, materialize, memory_limit)
 
 
 def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certificates:
@@ -224,6 +248,7 @@ def statistics(
     wrt: str | Sequence[str] | None = None,
     sizes: Mapping[str, int] | None = None,
     materialize: str = "auto",
+    memory_limit: int | None = None,
 ) -> Statistics:
     """What a function and its gradients by `wrt` (None: all inputs) compute, move and keep.
 
@@ -234,7 +259,8 @@ def statistics(
 
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-    return count(f.at(sizes or {}).program, wrt, Options(materialize=materialize))
+    options = Options(materialize=materialize, memory_limit=memory_limit)
+    return count(f.at(sizes or {}).program, wrt, options)
 
 
 def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Compiled:
@@ -255,21 +281,26 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     return Function(found)
 
 
-def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None, materialize: str) -> Function:
+def _derivative(
+    f: Function, mode: str, wrt: str | Sequence[str] | None, materialize: str, memory_limit: int | None
+) -> Function:
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
     if materialize not in MATERIALIZE:
         raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
-    derived = _derived(f, mode, resolve_wrt(f.program, wrt), materialize)
+    if memory_limit is not None and not (isinstance(memory_limit, int) and memory_limit >= 0):
+        raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}")
+    derived = _derived(Origin(f, mode, resolve_wrt(f.program, wrt), materialize, memory_limit))
     # For other values of its sizes the derivative may be another.
     for found in zero_gradients(f.program, derived.program) if f.per_value is None else ():
         warnings.warn(CompileWarning(found), stacklevel=3)  # at the caller of `vjp`, `grad`, …
     return derived
 
 
-def _derived(f: Function, mode: str, wrt: tuple[str, ...], materialize: str) -> Function:
-    made = derive(f.program, mode, wrt, materialize)
-    return Function(made, Origin(f, mode, wrt, materialize), f.per_value)
+def _derived(origin: Origin) -> Function:
+    base = origin.base
+    made = derive(base.program, origin.mode, origin.wrt, origin.materialize, origin.memory_limit)
+    return Function(made, origin, base.per_value)
 
 
 def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:

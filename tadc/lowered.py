@@ -23,6 +23,7 @@ class Derivation:
     mode: str
     wrt: tuple[str, ...]
     materialize: str = "auto"
+    memory_limit: int | None = None
 
 
 class Lowered:
@@ -40,7 +41,9 @@ class Lowered:
         self.program = program
         self.origin = origin
         self.options = Options(
-            target=parse_target(target), materialize=origin.materialize if origin else "auto"
+            target=parse_target(target),
+            materialize=origin.materialize if origin else "auto",
+            memory_limit=origin.memory_limit if origin else None,
         )
         self._state = Compilation(self.options, program.source, program=program)
         compile_until(self._state, "opt", first="tad")
@@ -74,4 +77,7 @@ class Lowered:
         """The kernel; raises CompileError for a target that this version cannot run."""
         from tadc.execute import compile_program
 
-        return compile_program(self.program, self.options.target, materialize=self.options.materialize)
+        options = self.options
+        return compile_program(
+            self.program, options.target, materialize=options.materialize, memory_limit=options.memory_limit
+        )

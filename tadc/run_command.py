@@ -38,7 +38,10 @@ def run(arguments: Arguments, state: Compilation) -> int:
         _writable(arguments.output, len(program.outputs))
     arrays = read_arrays(arguments.run or [])
     begin = time.perf_counter()
-    compiled = compile_program(program, state.options.target, arguments.opt_level, state.options.materialize)
+    options = state.options
+    compiled = compile_program(
+        program, options.target, arguments.opt_level, options.materialize, options.memory_limit
+    )
     ready = time.perf_counter()
     with interruptible():
         results = evaluate(compiled, arrays)

@@ -33,7 +33,8 @@ class Options:
     `value-and-grad` (of one scalar output, its cotangent is 1). `wrt` names the arguments to
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
     `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
-    which reductions become tensors: those that are worth it (`auto`), all that can (`always`), or `never`.
+    which values become tensors: those that are worth it (`auto`), all that can (`always`), or `never`;
+    `memory_limit` is the most bytes of one, None as many as the largest tensor of the program has.
     """
 
     mode: str = "value"
@@ -43,6 +44,7 @@ class Options:
     sizes: tuple[tuple[str, int], ...] = ()
     separate: bool = False
     materialize: str = "auto"
+    memory_limit: int | None = None
 
     @property
     def differentiates(self) -> bool:
@@ -121,7 +123,7 @@ def differentiate(state: Compilation) -> None:
     """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
     options = state.options
     wrt = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
-    prepare = [*wrt, f"mode={options.materialize}"]
+    prepare = [*wrt, tensors(options)]
     settings = wrt
     if options.mode.startswith("value-and"):
         settings.append("keep-values=true")
@@ -131,6 +133,12 @@ def differentiate(state: Compilation) -> None:
         settings.append("separate=true")
     reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
     run_pipeline(state, f"{cheaper(options)}tad-materialize{{{' '.join(prepare)}}},{reverse}")
+
+
+def tensors(options: Options) -> str:
+    """The options of `tad-materialize`."""
+    limit = "" if options.memory_limit is None else f" limit={options.memory_limit}"
+    return f"mode={options.materialize}{limit}"
 
 
 def cheaper(options: Options) -> str:
@@ -162,8 +170,9 @@ def clean_up(state: Compilation) -> None:
 
 
 def hoist(state: Compilation) -> None:
-    """Tensors for reductions that do not depend on all indices around them."""
-    run_pipeline(state, f"{cheaper(state.options)}tad-materialize{{values=true mode={state.options.materialize}}}")
+    """Cheaper sums, and tensors for what would be computed more than once."""
+    options = state.options
+    run_pipeline(state, f"{cheaper(options)}tad-materialize{{values=true {tensors(options)}}}")
 
 
 def lower_to_loops(state: Compilation) -> None:
