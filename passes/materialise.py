@@ -5,13 +5,15 @@
 Reverse mode keeps one cotangent a tensor, so the gradient of this costs a small multiple of f, where that
 of the first form computes the sum anew for each element that it gathers.
 
-Two reasons to move a reduction, with what it costs to compute from `costs`:
+Reasons to move one, with what it costs to compute from `costs`:
 - Before differentiation: a derivative needs its value, since something above it is not linear. It is
   computed once for every active read below it (each of them gathers), and once for every other active read
   of the definition.
 - It does not depend on all indices around it, and is computed once for each value of those.
+- Several tensors compute it. For this reason and the one before, where no derivative follows, divisions and
+  transcendental functions move as well; what is a tensor already is read.
 Mode `auto` moves it where `uses * cost > cost + store + uses * load`; `always` wherever that is safe;
-`never` moves nothing. What safe is, `moves` says.
+`never` moves nothing. What safe is, and how large a tensor may be, `moves` says.
 """
 
 from __future__ import annotations
@@ -301,7 +303,7 @@ class _Body:
         return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new, uses)
 
     def worth(self, at: int, term: Term) -> int:
-        """How often each element of a tensor for this term is used, 0 where the rule of this module says no."""
+        """How often each element of a tensor for this term is used; 0 where the rule here says no."""
         place, needed = self.places[at], self.needed[at, term.number]
         again = math.prod(extent(place.ranges[i]) for i in place.indices if i not in term.free)
         if self.mode == "always":

@@ -44,7 +44,7 @@ DEAR = 4
 
 
 def is_candidate(term: Term) -> bool:
-    """Whether a term may become a tensor of its own: a reduction, or a dear operation that is not of literals."""
+    """Whether a term may become a tensor of its own: a reduction, or a dear operation not of literals."""
     if not isinstance(term, Apply) or term.type is None or weight(term) < DEAR:
         return isinstance(term, Reduce)
     return not (term.function == "div" and isinstance(term.operands[1], Const))

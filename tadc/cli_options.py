@@ -167,7 +167,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--materialize", choices=MATERIALIZE, default="auto", metavar="MODE",
         help="tensors for sums that would be computed again: auto (default), always, never")  # fmt: skip
     add("--memory-limit", metavar="BYTES",
-        help="the most bytes of such a tensor, as in 64M (default: of the largest tensor of the program)")  # fmt: skip
+        help="of such a tensor, as in 64M (default: as large as the largest of the program)")  # fmt: skip
     add(
         "--list",
         choices=("stages", "passes", "functions"),

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, expit, logsumexp
 
+from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.frontend.terms import (
     Apply,
@@ -37,14 +38,15 @@ NAMES: dict[str, Callable[..., float]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,
     "neg": np.negative, "pow": np.power, "max": np.maximum, "min": np.minimum, "abs": np.abs,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
-    "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "sigmoid": expit, "relu": lambda x: np.maximum(x, 0),
+    "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "sigmoid": expit,
+    "relu": lambda x: np.maximum(x, 0),
 }  # fmt: skip
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "=": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y,
     "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
 }  # fmt: skip
 REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
-    "sum": sum, "prod": math.prod, "logsumexp": lambda e: float(logsumexp(e)) if e else -math.inf,
+    "sum": sum, "prod": math.prod, "logsumexp": lambda e: float(np.asarray(logsumexp(e))) if e else -math.inf,
     "max": lambda e: max(e, default=-math.inf), "min": lambda e: min(e, default=math.inf),
 }  # fmt: skip
 #: The weights of the design: one for what is not here and not transcendental.
@@ -79,7 +81,7 @@ class Run:
         self.holds: dict[int, bool] = {}
         self.known: dict[int, dict[int, Term]] = {}
         for d in program.definitions:
-            made = np.zeros(d.shape, {"f32": np.float32, "f64": np.float64}[d.type])
+            made = np.zeros(shape_at(d.shape, {}), {"f32": np.float32, "f64": np.float64}[d.type])
             for point in np.ndindex(*made.shape):
                 indices = dict(zip(d.indices, point, strict=True))
                 made[point] = self.value(d.body, Scope(None, indices, self.always(d.body)))
