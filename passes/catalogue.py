@@ -108,9 +108,11 @@ class Materialize(Pass):
 class Factor(Pass):
     """Sums with fewer operations."""
 
+    values: bool = flag_option("no derivative follows")
+
     def run(self, module: Any) -> None:
         """Rewrite the sums of every function."""
-        rewrite_functions(module, factor_program)
+        rewrite_functions(module, lambda program: factor_program(program, self.values))
 
 
 @register("tad-specialise", "size symbols that are given values are gone")

@@ -151,7 +151,7 @@ class Costs:
         return total
 
     def evaluations(
-        self, root: Reduce, ranges: Mapping[str, Range | None], counted: Callable[[Term], bool]
+        self, root: Term, ranges: Mapping[str, Range | None], counted: Callable[[Term], bool]
     ) -> int:
         """How often the counted terms below a reduction are evaluated for one value of it."""
         total = 0

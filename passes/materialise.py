@@ -8,7 +8,7 @@ of the first form computes the sum anew for each element that it gathers.
 Reasons to move one, with what it costs to compute from `costs`:
 - Before differentiation: a derivative needs its value, since something above it is not linear. It is
   computed once for every active read below it (each of them gathers), and once for every other active read
-  of the definition.
+  of the definition. The same of the elements of a maximum, which are compared with it.
 - It does not depend on all indices around it, and is computed once for each value of those.
 - Several tensors compute it. For this reason and the one before, where no derivative follows, divisions and
   transcendental functions move as well; what is a tensor already is read.
@@ -26,6 +26,7 @@ from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
+    Const,
     Domain,
     Guard,
     Read,
@@ -153,6 +154,8 @@ class _Body:
         self.holds: dict[int, bool] = {}
         self.depends: dict[int, bool] = {}
         self.reads: int | None = None
+        #: Elements of reductions whose derivative needs their value again, as those of a maximum.
+        self.elements: set[tuple[int, int]] = set()
 
     def run(self) -> Definition:
         """The definition with reads in the place of what is worth a tensor."""
@@ -223,6 +226,8 @@ class _Body:
         match term:
             case Reduce():
                 inside, _, _, body = self.open(at, term)
+                if self.derivative and term.kind != "sum" and not isinstance(body, Read | Const):
+                    self.elements.add((inside, body.number))
                 yield inside, body
             case Guard():
                 rows = term.conditions
@@ -277,7 +282,7 @@ class _Body:
 
     def visit(self, at: int, term: Term) -> Term:
         """The term with reads in the place of what has been moved."""
-        if not self.has_candidate(term):
+        if not self.has_candidate(term) and (at, term.number) not in self.elements:
             return term
         key = (at, term.number)
         if key not in self.memo:
@@ -294,7 +299,8 @@ class _Body:
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
-        if not (isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
+        is_element = (at, term.number) in self.elements and self.is_active(term)
+        if not (is_element or isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
             return None
         uses = self.worth(at, term)
         if not uses:
@@ -304,12 +310,13 @@ class _Body:
 
     def worth(self, at: int, term: Term) -> int:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""
-        place, needed = self.places[at], self.needed[at, term.number]
+        is_element = (at, term.number) in self.elements
+        place, needed = self.places[at], is_element or self.needed[at, term.number]
         again = math.prod(extent(place.ranges[i]) for i in place.indices if i not in term.free)
         if self.mode == "always":
             return max(again, MANY) if needed or again > 1 else 0
         uses = again
-        if isinstance(term, Reduce) and needed:
+        if needed and (is_element or isinstance(term, Reduce)):
             uses *= self.uses(term, place)
         if self.shared:
             key = self.mover.key(term, place)

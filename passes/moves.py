@@ -210,15 +210,15 @@ class Mover:
     def _fits(self, shape: Shape, type: str, uses: int) -> bool:
         """Whether the extents are none below 0, and the bytes within the limit.
 
-        Without one, a tensor larger than all others has to save very many evaluations.
+        Without one, and where there are symbols, a tensor larger than all others has to save very much.
         """
         if not all(implied(as_form(size), self.size_facts) for size in shape):
             return False
         size = about(shape)
-        if self.limit is None:
+        if self.limit is None or (self.limit and not is_static(shape)):
             largest = max((about(known) for known in self.shapes.values()), default=0)
             return size <= largest or uses >= MANY
-        return not is_static(shape) or size * ELEMENT[type] <= self.limit
+        return size * ELEMENT[type] <= self.limit
 
     def _guarded(self, term: Term, place: Place, shift: dict[str, Affine], shape: Shape) -> Term | None:
         """The reduction, 0 where a choice around it, of its indices alone, is another."""

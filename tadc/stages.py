@@ -132,18 +132,15 @@ def differentiate(state: Compilation) -> None:
     if options.separate:
         settings.append("separate=true")
     reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
-    run_pipeline(state, f"{cheaper(options)}tad-materialize{{{' '.join(prepare)}}},{reverse}")
+    # The certificate and the paper's form show the sums as they are written.
+    cheaper = "" if options.materialize == "never" or options.separate else "tad-factor,"
+    run_pipeline(state, f"{cheaper}tad-materialize{{{' '.join(prepare)}}},{reverse}")
 
 
 def tensors(options: Options) -> str:
     """The options of `tad-materialize`."""
     limit = "" if options.memory_limit is None else f" limit={options.memory_limit}"
     return f"mode={options.materialize}{limit}"
-
-
-def cheaper(options: Options) -> str:
-    """The pass that makes sums cheaper, where the program need not stay as it is written."""
-    return "" if options.materialize == "never" or options.separate else "tad-factor,"
 
 
 def cancel_deltas(state: Compilation) -> None:
@@ -172,7 +169,7 @@ def clean_up(state: Compilation) -> None:
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once."""
     options = state.options
-    run_pipeline(state, f"{cheaper(options)}tad-materialize{{values=true {tensors(options)}}}")
+    run_pipeline(state, f"tad-factor{{values=true}},tad-materialize{{values=true {tensors(options)}}}")
 
 
 def lower_to_loops(state: Compilation) -> None:
