@@ -23,7 +23,6 @@ from itertools import combinations
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
-    Apply,
     Const,
     Domain,
     Guard,
@@ -32,12 +31,12 @@ from tadc.frontend.terms import (
     Select,
     Term,
     Terms,
-    bottom_up,
     holds_reduction,
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.algebra import Algebra, is_const, is_positive
+from tadc.passes.common_factors import CommonFactors
 from tadc.passes.costs import Costs
 from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.occupied import occupied
@@ -54,7 +53,10 @@ Around = Mapping[str, "Range | None"]
 
 
 def factor_program(program: Program, values: bool = False) -> Program:
-    """The program with cheaper sums; where no derivative follows (`values`) also with exact reciprocals."""
+    """The program with cheaper sums.
+
+    Where no derivative follows (`values`) all arithmetic is rewritten by `common_factors` first.
+    """
     factoring = _Factoring(program, values)
     definitions = tuple(map(factoring.definition, program.definitions))
     if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
@@ -81,7 +83,6 @@ class _Factoring:
     values: bool
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
-    products: dict[int, Term] = field(default_factory=dict[int, Term])
     known: dict[tuple[int, frozenset[str]], int] = field(
         default_factory=dict[tuple[int, frozenset[str]], int]
     )
@@ -89,6 +90,7 @@ class _Factoring:
     def __post_init__(self) -> None:
         self.terms: Terms = self.program.terms
         self.algebra = Algebra(self.terms)
+        self.common = CommonFactors(self.terms)
         self.sizes = frozenset(self.program.sizes)
         self.costs = Costs(self.sizes)
         self.found: dict[_Sum, Term] = {}
@@ -97,7 +99,7 @@ class _Factoring:
     def definition(self, definition: Definition) -> Definition:
         """The definition with cheaper sums."""
         if self.values:
-            body = self.multiplied(definition.body)
+            body = self.common.rewritten(definition.body)
             definition = definition if body is definition.body else replace(definition, body=body)
         if not holds_reduction(definition.body, self.holds):
             return definition
@@ -108,18 +110,6 @@ class _Factoring:
         self.memo.clear()
         body = self.visit(definition.body, self.program.facts(definition), sides)
         return definition if body is definition.body else replace(definition, body=body)
-
-    def multiplied(self, root: Term) -> Term:
-        """The term with `x / 2**n` as `2**-n * x`: both are the nearest number to the same one."""
-
-        def made(node: Term, below: list[Term]) -> Term:
-            match node:
-                case Apply(function="div", operands=(_, Const(value=value))) if _is_power_of_two(value):
-                    return self.algebra.mul(self.algebra.const(1 / value), below[0])
-                case _:
-                    return self.terms.rebuild(node, below)
-
-        return bottom_up(root, self.products, made)
 
     def visit(self, term: Term, facts: Domain, around: Around) -> Term:
         """The term with cheaper sums, where the facts hold."""
@@ -276,11 +266,6 @@ def _loses(s: _Sum, rest: Product, part: Term) -> bool:
         return True
     free = part.free.union(*(t.free for t in (*rest.over, *rest.under)))
     return free < s.body.free
-
-
-def _is_power_of_two(value: float) -> bool:
-    """Whether a number is 2**n with n so small that the reciprocal is exact in every type."""
-    return 2.0**-64 <= value <= 2.0**64 and math.frexp(value)[0] == 0.5
 
 
 def _is_finite(term: Term) -> bool:
