@@ -87,6 +87,7 @@ class Materialize(Pass):
     wrt: list[str] = names_option("arguments to differentiate by next (all)")  # noqa: RUF009
     values: bool = flag_option("no derivative follows")
     mode: str = word_option("auto", "auto, always or never")
+    factor: bool = flag_option("tad-factor first, without writing the program in between")
     limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
 
     def run(self, module: Any) -> None:
@@ -95,6 +96,8 @@ class Materialize(Pass):
             raise UnsupportedIR(f"no mode `{self.mode}`; has: {', '.join(MODES)}", module.location)
 
         def rewrite(program: Program) -> Program:
+            if self.factor:
+                program = factor_program(program, self.values)
             active = None
             if not self.values:
                 active = active_tensors(program, self.wrt or [a.name for a in program.arguments])

@@ -39,6 +39,8 @@ from tadc.passes.ranges import all_proven
 ELEMENT = {"f32": 4, "f64": 8}
 #: Evaluations of each element that a tensor saves which is larger than all that the program has.
 MANY = 32
+#: Bytes that such a tensor may take.
+LIMIT = 2**30
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 DEAR = 4
 
@@ -217,7 +219,7 @@ class Mover:
         size = about(shape)
         if self.limit is None or (self.limit and not is_static(shape)):
             largest = max((about(known) for known in self.shapes.values()), default=0)
-            return size <= largest or uses >= MANY
+            return size <= largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
         return size * ELEMENT[type] <= self.limit
 
     def _guarded(self, term: Term, place: Place, shift: dict[str, Affine], shape: Shape) -> Term | None:

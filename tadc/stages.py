@@ -133,8 +133,9 @@ def differentiate(state: Compilation) -> None:
         settings.append("separate=true")
     reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
     # The certificate and the paper's form show the sums as they are written.
-    cheaper = "" if options.materialize == "never" or options.separate else "tad-factor,"
-    run_pipeline(state, f"{cheaper}tad-materialize{{{' '.join(prepare)}}},{reverse}")
+    if options.materialize != "never" and not options.separate:
+        prepare.append("factor=true")
+    run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{reverse}")
 
 
 def tensors(options: Options) -> str:
@@ -169,7 +170,7 @@ def clean_up(state: Compilation) -> None:
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once."""
     options = state.options
-    run_pipeline(state, f"tad-factor{{values=true}},tad-materialize{{values=true {tensors(options)}}}")
+    run_pipeline(state, f"tad-materialize{{values=true factor=true {tensors(options)}}}")
 
 
 def lower_to_loops(state: Compilation) -> None:
