@@ -17,6 +17,7 @@ from tadc.frontend.terms import (
     Const,
     Domain,
     Guard,
+    IndexValue,
     Reduce,
     Select,
     Term,
@@ -301,6 +302,8 @@ def is_positive(term: Term, depth: int = _DEPTH) -> bool:
     match term:
         case Const():
             return term.value > 0
+        case IndexValue(form=form):
+            return form.is_constant and form.constant > 0
         case Apply(function="exp" | "exp2" | "cosh" | "sigmoid"):
             return True
         case Apply(function="add", operands=(x, y)):

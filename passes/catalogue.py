@@ -14,11 +14,12 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.cancel import cancel_program
+from tadc.passes.factor import factor_program
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
-from tadc.passes.materialise import LIMIT, MODES, materialise_program
+from tadc.passes.materialise import MODES, materialise_program
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -87,7 +88,8 @@ class Materialize(Pass):
     wrt: list[str] = names_option("arguments to differentiate by next (all)")  # noqa: RUF009
     values: bool = flag_option("no derivative follows")
     mode: str = word_option("auto", "auto, always or never")
-    limit: int = number_option(LIMIT, "bytes that a tensor may take")
+    factor: bool = flag_option("tad-factor first, without writing the program in between")
+    limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
 
     def run(self, module: Any) -> None:
         """Materialise in every function; raises UnsupportedIR for another mode."""
@@ -95,12 +97,26 @@ class Materialize(Pass):
             raise UnsupportedIR(f"no mode `{self.mode}`; has: {', '.join(MODES)}", module.location)
 
         def rewrite(program: Program) -> Program:
+            if self.factor:
+                program = factor_program(program, self.values)
             active = None
             if not self.values:
                 active = active_tensors(program, self.wrt or [a.name for a in program.arguments])
-            return materialise_program(program, active, self.mode, self.limit)
+            return materialise_program(program, active, self.mode, None if self.limit < 0 else self.limit)
 
         rewrite_functions(module, rewrite)
+
+
+@register("tad-factor", "no sum holds a factor that its indices do not change; cheaper sums of products")
+@dataclass
+class Factor(Pass):
+    """Sums with fewer operations."""
+
+    values: bool = flag_option("no derivative follows")
+
+    def run(self, module: Any) -> None:
+        """Rewrite the sums of every function."""
+        rewrite_functions(module, lambda program: factor_program(program, self.values))
 
 
 @register("tad-specialise", "size symbols that are given values are gone")
@@ -174,6 +190,7 @@ class ToGpu(Pass):
 __all__ = [
     "REGISTRY",
     "CancelDeltas",
+    "Factor",
     "Materialize",
     "ReverseDiff",
     "Simplify",

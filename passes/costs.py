@@ -93,8 +93,65 @@ class Costs:
             self.known[node.number] = points(own) * (self.term(node.body, {**ranges, **own}) + weight(node))
         return self.known[node.number]
 
+    def total(
+        self, root: Term, around: Mapping[str, Range | None], known: dict[tuple[int, frozenset[str]], int]
+    ) -> int:
+        """The cost of a term for all values of the indices around it.
+
+        A reduction that does not depend on all of them is a tensor; what the steps of one share is computed
+        once. `known` keeps the costs of reductions between calls.
+        """
+        times = points(around)
+        total = 0
+        seen: set[int] = set()
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node.number in seen:
+                continue
+            seen.add(node.number)
+            if not isinstance(node, Reduce):
+                total += 0 if isinstance(node, Const | Read) else weight(node) * times
+                stack += operands(node)
+                continue
+            free = {name: found for name, found in around.items() if name in node.free}
+            key = node.number, frozenset(free)
+            if key not in known:
+                own = ranges_within(node.binders, node.domain, around, self.sizes)
+                steps = points(free) * points(own)
+                known[key] = self._steps(node, free, {**free, **own}, known) + weight(node) * steps
+            total += known[key]
+            if points(free) < times:
+                total += ACCESS * (points(free) + times)
+        return total
+
+    def _steps(
+        self,
+        node: Reduce,
+        free: Mapping[str, Range | None],
+        within: Mapping[str, Range | None],
+        known: dict[tuple[int, frozenset[str]], int],
+    ) -> int:
+        """The cost of the body of a reduction for all its steps."""
+        total = 0
+        seen: set[int] = set()
+        stack = [node.body]
+        while stack:
+            term = stack.pop()
+            if term.number in seen:
+                continue
+            seen.add(term.number)
+            if isinstance(term, Reduce):
+                total += self.total(term, within, known)
+                continue
+            shared = term.free.isdisjoint(node.binders)
+            if not isinstance(term, Const | Read):
+                total += weight(term) * points(free if shared else within)
+            stack += operands(term)
+        return total
+
     def evaluations(
-        self, root: Reduce, ranges: Mapping[str, Range | None], counted: Callable[[Term], bool]
+        self, root: Term, ranges: Mapping[str, Range | None], counted: Callable[[Term], bool]
     ) -> int:
         """How often the counted terms below a reduction are evaluated for one value of it."""
         total = 0

@@ -5,13 +5,15 @@
 Reverse mode keeps one cotangent a tensor, so the gradient of this costs a small multiple of f, where that
 of the first form computes the sum anew for each element that it gathers.
 
-Two reasons to move a reduction, with what it costs to compute from `costs`:
+Reasons to move one, with what it costs to compute from `costs`:
 - Before differentiation: a derivative needs its value, since something above it is not linear. It is
   computed once for every active read below it (each of them gathers), and once for every other active read
-  of the definition.
+  of the definition. The same of the elements of a maximum, which are compared with it.
 - It does not depend on all indices around it, and is computed once for each value of those.
+- Several tensors compute it. For this reason and the one before, where no derivative follows, divisions and
+  transcendental functions move as well; what is a tensor already is read.
 Mode `auto` moves it where `uses * cost > cost + store + uses * load`; `always` wherever that is safe;
-`never` moves nothing. What safe is, `moves` says.
+`never` moves nothing. What safe is, and how large a tensor may be, `moves` says.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import as_form
+from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
+    Const,
     Domain,
     Guard,
     Read,
@@ -37,29 +40,41 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.costs import ACCESS, Costs, extent
+from tadc.passes.costs import ACCESS, Costs, extent, points
 from tadc.passes.index_ranges import Range, ranges_within
-from tadc.passes.moves import Mover, Place, Rows, Test
+from tadc.passes.moves import MANY, Mover, Place, Rows, Test, is_candidate
 from tadc.passes.names import Names
 
 MODES = ("auto", "always", "never")
-#: Bytes that one tensor may take.
-LIMIT = 2**30
+#: So often what was made for values is looked at again: it may hold more that is shared.
+ROUNDS = 4
+#: In more definitions, nothing is looked for that several share.
+MANY_DEFINITIONS = 200
 #: Operands that a derivative does not need.
 _LINEAR = ("add", "sub", "neg")
 _FLAT = ("sign", "floor", "ceil")
 
 
 def materialise_program(
-    program: Program, active: Collection[str] | None = None, mode: str = "auto", limit: int = LIMIT
+    program: Program, active: Collection[str] | None = None, mode: str = "auto", limit: int | None = None
 ) -> Program:
     """The program with reductions as tensors of their own.
 
     `active` are the tensors that depend on what is differentiated by; None where there is no derivative to
-    take. `limit` bounds the bytes of each tensor whose shape has no symbol.
+    take. `limit` bounds the bytes of each tensor whose shape has no symbol; without one, no tensor is
+    larger than the largest that the program has, unless it saves very much.
     """
     if mode == "never":
         return program
+    for _ in range(1 if active is not None else ROUNDS):
+        before, program = program, _round(program, active, mode, limit)
+        if program is before:
+            break
+    return program
+
+
+def _round(program: Program, active: Collection[str] | None, mode: str, limit: int | None) -> Program:
+    """One look at every definition; before a derivative also at those that are new."""
     names = Names(program)
     if active is not None:
         # What the derivative will call its cotangents and gradients.
@@ -68,15 +83,21 @@ def materialise_program(
     mover = Mover(program, names, limit, strict=active is not None)
     costs = Costs(frozenset(program.sizes))
     known = set(active or ())
+    shared: dict[tuple[int, Shape], int] = {}
+    if active is None and len(program.definitions) <= MANY_DEFINITIONS:
+        for definition in program.definitions:
+            _Body(mover, costs, definition, definition.name, False, known, mode, shared).survey()
+            mover.holds(definition)
     definitions: list[Definition] = []
     waiting = list(reversed(program.definitions))
     owners = {d.name: d.name for d in waiting}
     while waiting:
         definition = waiting.pop()
-        body = _Body(mover, costs, definition, owners[definition.name], active is not None, known, mode)
+        owner = owners[definition.name]
+        body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared)
         made = body.run()
-        if not body.new:
-            definitions.append(made)
+        if not body.new or active is None:
+            definitions += [*body.new, made]
             mover.holds(made)
             continue
         # What is new comes first, and may hold more of the kind.
@@ -117,6 +138,7 @@ class _Body:
     derivative: bool
     active: set[str]
     mode: str
+    shared: dict[tuple[int, Shape], int]
     new: list[Definition] = field(default_factory=list[Definition])
 
     def __post_init__(self) -> None:
@@ -132,19 +154,38 @@ class _Body:
         self.holds: dict[int, bool] = {}
         self.depends: dict[int, bool] = {}
         self.reads: int | None = None
+        #: Elements of reductions whose derivative needs their value again, as those of a maximum.
+        self.elements: set[tuple[int, int]] = set()
 
     def run(self) -> Definition:
-        """The definition with reads in the place of reductions."""
+        """The definition with reads in the place of what is worth a tensor."""
         body = self.definition.body
-        if not self.has_reduction(body):
+        if not self.has_candidate(body):
             return self.definition
+        self.mover.inside = self.definition.name
         self.mark(body)
         made = self.visit(0, body)
         return self.definition if made is body else replace(self.definition, body=made)
 
-    def has_reduction(self, term: Term) -> bool:
-        """Whether a reduction stands at or below a term: nothing else changes."""
-        return holds_reduction(term, self.holds)
+    def survey(self) -> None:
+        """Add to `shared` how often what could be a tensor is evaluated, wherever it stands."""
+        seen: set[tuple[int, int]] = set()
+        stack = [(0, self.definition.body)]
+        while stack:
+            at, term = stack.pop()
+            if (at, term.number) in seen or not self.has_candidate(term):
+                continue
+            seen.add((at, term.number))
+            stack += self.below(at, term)
+            key = self.mover.key(term, self.places[at]) if is_candidate(term) else None
+            if key is not None:
+                self.shared[key] = self.shared.get(key, 0) + points(self.places[at].ranges)
+
+    def has_candidate(self, term: Term) -> bool:
+        """Whether what may become a tensor stands at or below a term: nothing else changes."""
+        if self.derivative:
+            return holds_reduction(term, self.holds)
+        return bottom_up(term, self.holds, lambda node, below: is_candidate(node) or any(below))
 
     def is_active(self, term: Term) -> bool:
         """Whether a term depends on what is differentiated by."""
@@ -185,6 +226,8 @@ class _Body:
         match term:
             case Reduce():
                 inside, _, _, body = self.open(at, term)
+                if self.derivative and term.kind != "sum" and not isinstance(body, Read | Const):
+                    self.elements.add((inside, body.number))
                 yield inside, body
             case Guard():
                 rows = term.conditions
@@ -209,7 +252,7 @@ class _Body:
         while stack:
             at, term, needed = stack.pop()
             known = self.needed.get((at, term.number))
-            if not self.has_reduction(term) or known or known is needed:
+            if not self.has_candidate(term) or known or known is needed:
                 continue
             self.needed[at, term.number] = needed
             flags = self.needs(term)
@@ -239,7 +282,7 @@ class _Body:
 
     def visit(self, at: int, term: Term) -> Term:
         """The term with reads in the place of what has been moved."""
-        if not self.has_reduction(term):
+        if not self.has_candidate(term) and (at, term.number) not in self.elements:
             return term
         key = (at, term.number)
         if key not in self.memo:
@@ -255,21 +298,32 @@ class _Body:
         return self.terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
 
     def moved(self, at: int, term: Term) -> Term | None:
-        """A read in the place of a reduction that is worth a tensor."""
-        if not isinstance(term, Reduce) or not self.is_worth_it(at, term):
+        """A read in the place of a term that is worth a tensor."""
+        is_element = (at, term.number) in self.elements and self.is_active(term)
+        if not (is_element or isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
+            return None
+        uses = self.worth(at, term)
+        if not uses:
             return None
         d = self.definition
-        return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new)
+        return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new, uses)
 
-    def is_worth_it(self, at: int, term: Reduce) -> bool:
-        """The rule of this module."""
-        place, needed = self.places[at], self.needed[at, term.number]
+    def worth(self, at: int, term: Term) -> int:
+        """How often each element of a tensor for this term is used; 0 where the rule here says no."""
+        is_element = (at, term.number) in self.elements
+        place, needed = self.places[at], is_element or self.needed[at, term.number]
         again = math.prod(extent(place.ranges[i]) for i in place.indices if i not in term.free)
         if self.mode == "always":
-            return needed or again > 1
-        uses = again * (self.uses(term, place) if needed else 1)
-        cost = self.costs.reduction(term, place.ranges)
-        return uses * cost > cost + ACCESS + uses * ACCESS
+            return max(again, MANY) if needed or again > 1 else 0
+        uses = again
+        if needed and (is_element or isinstance(term, Reduce)):
+            uses *= self.uses(term, place)
+        if self.shared:
+            key = self.mover.key(term, place)
+            own = math.prod(extent(place.ranges[i]) for i in place.indices if i in term.free)
+            uses = max(uses, self.shared.get(key, 0) // max(own, 1)) if key else uses
+        cost = self.costs.term(term, place.ranges)
+        return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
 
     def uses(self, term: Reduce, place: Place) -> int:
         """How often the gradients of all active reads need the value of a reduction, for each element."""

@@ -11,20 +11,57 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
+from itertools import count as count_from_0
 
 from tadc.frontend.extents import Shape, as_form, extent, is_static
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, ElementType, Reduce, Select, Term, index_forms, operands
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    ElementType,
+    Guard,
+    Reduce,
+    Select,
+    Term,
+    index_forms,
+    operands,
+)
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.algebra import Algebra
+from tadc.passes.costs import LARGE, weight
 from tadc.passes.index_ranges import Ranges
 from tadc.passes.names import Names
 from tadc.passes.ranges import all_proven
 
 #: Bytes of an element.
 ELEMENT = {"f32": 4, "f64": 8}
+#: Evaluations of each element that a tensor saves which is larger than all that the program has.
+MANY = 32
+#: Bytes that such a tensor may take.
+LIMIT = 2**30
+#: An operation with this weight or more is worth a tensor, where it would be done again.
+DEAR = 4
+
+
+def is_candidate(term: Term) -> bool:
+    """Whether a term may become a tensor of its own: a reduction, or a dear operation not of literals."""
+    if not isinstance(term, Apply) or term.type is None or weight(term) < DEAR:
+        return isinstance(term, Reduce)
+    return not (term.function == "div" and isinstance(term.operands[1], Const))
+
+
+def about(shape: Shape) -> int:
+    """About how many elements a tensor has; sizes are large, and alike."""
+    return math.prod(size if isinstance(size, int) else max(0, size.evaluate(_Sizes())) for size in shape)
+
+
+class _Sizes(dict[str, int]):
+    """Each size."""
+
+    def __missing__(self, name: str) -> int:
+        return LARGE
 
 
 @dataclass(frozen=True)
@@ -58,6 +95,18 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Box:
+    """A term over a box that starts at 0: its indices outermost first, and the term over `?0`, `?1`, …"""
+
+    indices: list[str]
+    hints: list[str]
+    lows: list[Affine]
+    shape: Shape
+    shift: dict[str, Affine]
+    term: Term
+
+
+@dataclass(frozen=True)
 class Moved:
     """A tensor that holds a reduction; `order` lists its dimensions as they first appear in the term."""
 
@@ -70,15 +119,17 @@ class Mover:
     """Makes the tensors, each once for all reductions that are equal up to the names of their indices.
 
     `strict`: nothing is evaluated where it was not before because of a comparison of values, for a
-    derivative would multiply a cotangent of 0 with what is infinite there.
+    derivative would multiply a cotangent of 0 with what is infinite there. `limit` bounds the bytes of each
+    tensor whose shape has no symbol.
     """
 
     program: Program
     names: Names
-    limit: int
+    limit: int | None
     strict: bool
     made: dict[tuple[int, Shape], Moved] = field(default_factory=dict[tuple[int, Shape], Moved])
     refused: set[tuple[int, Shape]] = field(default_factory=set[tuple[int, Shape]])
+    inside: str = ""  # the definition that is looked at, which cannot read itself
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.program.terms)
@@ -86,57 +137,71 @@ class Mover:
         self.shapes = self.program.shapes()
 
     def move(
-        self, term: Reduce, place: Place, owner: str, type: ElementType, new: list[Definition]
+        self, term: Term, place: Place, owner: str, type: ElementType, new: list[Definition], uses: int
     ) -> Term | None:
-        """A read of the tensor that holds a reduction; what is defined for it is added to `new`.
+        """A read of the tensor that holds a term; what is defined for it is added to `new`.
 
-        A reduction of literals alone has the `type`. None where a read is not proven in range, or the
-        tensor would be too large.
+        A term of literals alone has the `type`. None where a read is not proven in range, or the
+        tensor would be too large for what is used `uses` times an element.
         """
         type = term.type or type
+        box = self.box(term, place)
+        if box is None or not self._fits(box.shape, type, uses):
+            return None
+        body = self._guarded(box.term, place, box.shift, box.shape)
+        if body is None:
+            return None
+        count = len(box.indices)
+        for wanted in dict.fromkeys((box.term, body)):
+            order = _appearing(wanted, count)
+            found = self.made.get(self._key(wanted, order, box.shape))
+            if found is not None and len(order) == count:
+                own = found.definition.name == self.inside
+                return None if own else self._read(found, box.indices, box.lows, order)
+        order = _appearing(body, count)
+        if len(order) < count:
+            return None  # it is never evaluated, or an index has but one value
+        key = self._key(body, order, box.shape)
+        if key in self.refused:
+            return None
+        definition = self._define(body, box.shape, box.hints, owner, type)
+        if not all_proven(self.program, self.shapes, definition):
+            self.refused.add(key)
+            return None
+        name = next(n for k in count_from_0() if (n := f"{owner}_{k}") not in self.names.taken)
+        definition = replace(definition, name=self.names.free(name))
+        self.shapes[definition.name] = box.shape
+        self.made[key] = Moved(definition, order)
+        new.append(definition)
+        return self._read(self.made[key], box.indices, box.lows, order)
+
+    def box(self, term: Term, place: Place) -> Box | None:
+        """The box around the indices of a term; None where one of them has no range."""
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in term.free]
         ranges = [place.ranges[i] for i, _ in own]
         if None in ranges:
             return None
         lows = [r.low for r in ranges if r]
         shape = tuple(extent(r.extent) for r in ranges if r)
-        if not self._fits(shape, type):
-            return None
-        # Dimensions start at 0, and have names that every reduction of this kind has.
+        # Dimensions start at 0, and have names that every term of this kind has.
         start = [Affine.var(f"?{n}") + low for n, low in enumerate(lows)]
         shift = {i: form for (i, _), form in zip(own, start, strict=True)}
-        terms = self.program.terms
-        plain = terms.substitute(term, shift)
-        body = self._guarded(plain, place, shift, shape)
-        if body is None:
+        plain = self.program.terms.substitute(term, shift)
+        return Box([i for i, _ in own], [h for _, h in own], lows, shape, shift, plain)
+
+    def key(self, term: Term, place: Place) -> tuple[int, Shape] | None:
+        """Equal for terms whose tensors are one up to the order of their dimensions."""
+        box = self.box(term, place)
+        body = box and self._guarded(box.term, place, box.shift, box.shape)
+        if box is None or body is None:
             return None
-        indices = [i for i, _ in own]
-        for wanted in dict.fromkeys((plain, body)):
-            order = _appearing(wanted, len(own))
-            found = self.made.get(self._key(wanted, order, shape))
-            if found is not None and len(order) == len(own):
-                return self._read(found, indices, lows, order)
-        order = _appearing(body, len(own))
-        if len(order) < len(own):
-            return None  # it is never evaluated, or an index has but one value
-        key = self._key(body, order, shape)
-        if key in self.refused:
-            return None
-        definition = self._define(body, shape, [h for _, h in own], owner, type)
-        if not all_proven(self.program, self.shapes, definition):
-            self.refused.add(key)
-            return None
-        name = next(n for k in count() if (n := f"{owner}_{k}") not in self.names.taken)
-        definition = replace(definition, name=self.names.free(name))
-        self.shapes[definition.name] = shape
-        self.made[key] = Moved(definition, order)
-        new.append(definition)
-        return self._read(self.made[key], indices, lows, order)
+        order = _appearing(body, len(box.indices))
+        return self._key(body, order, box.shape) if len(order) == len(box.indices) else None
 
     def holds(self, definition: Definition) -> None:
-        """Note that a definition is the tensor of a reduction, if that is all it is."""
+        """Note that a definition is the tensor of a reduction or of a dear value, if that is all it is."""
         body, shape = definition.body, definition.shape
-        if not isinstance(body, Reduce) or body.type != definition.type:
+        if body.type != definition.type or not is_candidate(_without_choices(body)):
             return
         numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
         body = self.program.terms.substitute(body, numbered)
@@ -144,12 +209,18 @@ class Mover:
         if len(order) == len(shape):
             self.made.setdefault(self._key(body, order, shape), Moved(definition, order))
 
-    def _fits(self, shape: Shape, type: str) -> bool:
-        """Whether the extents are none below 0, and the bytes within the limit."""
+    def _fits(self, shape: Shape, type: str, uses: int) -> bool:
+        """Whether the extents are none below 0, and the bytes within the limit.
+
+        Without one, and where there are symbols, a tensor larger than all others has to save very much.
+        """
         if not all(implied(as_form(size), self.size_facts) for size in shape):
             return False
-        elements = math.prod(size for size in shape if isinstance(size, int))
-        return not is_static(shape) or elements * ELEMENT[type] <= self.limit
+        size = about(shape)
+        if self.limit is None or (self.limit and not is_static(shape)):
+            largest = max((about(known) for known in self.shapes.values()), default=0)
+            return size <= largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
+        return size * ELEMENT[type] <= self.limit
 
     def _guarded(self, term: Term, place: Place, shift: dict[str, Affine], shape: Shape) -> Term | None:
         """The reduction, 0 where a choice around it, of its indices alone, is another."""
@@ -196,6 +267,14 @@ class Mover:
         at = dict(zip(moved.order, order, strict=True))
         forms = [Affine.var(indices[at[d]]) - lows[at[d]] for d in range(len(indices))]
         return self.program.terms.read(moved.definition.name, forms, moved.definition.type)
+
+
+def _without_choices(term: Term) -> Term:
+    """What a tensor holds where the choices around it hold."""
+    while isinstance(term, Guard | Select):
+        last = term.then
+        term = term.otherwise if isinstance(last, Const) else last
+    return term
 
 
 def _appearing(root: Term, count: int) -> tuple[int, ...]:

@@ -26,6 +26,7 @@ tadc: compile tensor expressions and their derivatives
   tadc f.tad --size N=4096 --emit asm     for one value of a size symbol
   tadc f.tad --check-gradient             gradients against finite differences
   tadc f.tad --wrt d --certificate        why the gradients are exact
+  tadc f.tad --size N=4096 --stats        operations, bytes and temporaries, counted
   tadc -e 'x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])'
   tadc cache                              kernels on disk; `tadc cache clear` removes them
 
@@ -62,6 +63,7 @@ class Arguments:
     run: list[str] | None
     check_gradient: bool
     certificate: bool
+    stats: bool
     plot: str | None
     passes: str | None
     print_ir_after_all: bool
@@ -70,6 +72,7 @@ class Arguments:
     opt_level: int
     materialize: str
     fast_math: bool
+    memory_limit: str | None
     list: str | None
     explain: str | None
     allow: list[str]
@@ -93,6 +96,18 @@ class Arguments:
                 raise UsageError(f"`--size` gives `{name}` twice")
             found[name] = int(value)
         return tuple(found.items())
+
+    @property
+    def memory_limit_bytes(self) -> int | None:
+        """The bytes that `--memory-limit` gives. Raises UsageError."""
+        if self.memory_limit is None:
+            return None
+        found = re.fullmatch(r"(\d+)([KMG]?)", self.memory_limit, re.ASCII)
+        if found is None:
+            raise UsageError(
+                f"`--memory-limit {self.memory_limit}` is no number of bytes", "write `--memory-limit 64M`"
+            )
+        return int(found[1]) * 1024 ** " KMG".index(found[2] or " ")
 
     @property
     def is_mlir(self) -> bool:
@@ -145,6 +160,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--run", nargs="*", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
     add("--check-gradient", action="store_true", help="random inputs against finite differences")
     add("--certificate", action="store_true", help="why each gradient is exact (-o FILE.json: as JSON)")
+    add("--stats", action="store_true", help="operations, bytes, temporaries with gradients (-o FILE.json)")
     add("--plot", metavar="FILE", help="draw domains, preimages and sums (.svg, .png, .pdf)")
     add("--passes", metavar="PIPELINE", help="run passes, ours and MLIR's: 'tad-simplify,canonicalize'")
     add("--print-ir-after-all", action="store_true", help="the IR after every pass, to stderr")
@@ -155,6 +171,8 @@ def make_parser() -> argparse.ArgumentParser:
         help="tensors for sums that would be computed again: auto (default), always, never")  # fmt: skip
     add("--fast-math", action="store_true",
         help="let sums be reordered, products and sums fused, exp and tanh err by 5 ulp")  # fmt: skip
+    add("--memory-limit", metavar="BYTES",
+        help="of such a tensor, as in 64M (default: as large as the largest of the program)")  # fmt: skip
     add(
         "--list",
         choices=("stages", "passes", "functions"),
@@ -224,7 +242,7 @@ def _consistent(a: Arguments) -> None:
             "`--passes` goes without `--emit` and `--wrt`",
             "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
         )
-    _ = a.sizes
+    _ = a.sizes, a.memory_limit_bytes
     if a.check_gradient and a.output:
         raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
     if a.emit:
@@ -238,9 +256,11 @@ def _consistent(a: Arguments) -> None:
 
 
 def _certificate_alone(a: Arguments) -> None:
-    """A certificate is of the derivative, and of nothing that is printed besides."""
+    """A certificate, or what is counted, is of the derivative, and of nothing that is printed besides."""
     asked = "--certificate" if a.certificate else "--plot" if a.plot is not None else ""
+    asked = asked or ("--stats" if a.stats else "")
     others = {
+        "--stats": a.stats and asked != "--stats",
         "--emit": a.emit,
         "--run": a.run is not None,
         "--check-gradient": a.check_gradient,

@@ -13,9 +13,13 @@ from tadc.stages import Compilation, Options
 
 
 def derive(
-    program: Program, mode: str, wrt: str | Sequence[str] | None = None, materialize: str = "auto"
+    program: Program,
+    mode: str,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
 ) -> Program:
-    """The derivative of a program, again a program; `materialize` as in `Options`.
+    """The derivative of a program, again a program; `materialize` and `memory_limit` as in `Options`.
 
     Raises CompileError: TAD0401 for a name in `wrt` that is no argument, TAD0403 where a
     gradient is asked of what is not one scalar.
@@ -23,7 +27,8 @@ def derive(
     names = resolve_wrt(program, wrt)
     if mode.endswith("grad"):
         require_scalar(program)
-    state = Compilation(Options(mode, names, materialize=materialize), program.source, program=program)
+    options = Options(mode, names, materialize=materialize, memory_limit=memory_limit)
+    state = Compilation(options, program.source, program=program)
     compile_until(state, "opt", first="tad")
     return read_back(state)
 

@@ -28,12 +28,15 @@ def compile_program(
     level: int = 3,
     materialize: str = "auto",
     fast_math: bool = False,
+    memory_limit: int | None = None,
 ) -> Compiled:
     """Compile for this machine, value and derivatives alike.
 
     Raises CompileError where the target cannot be run here, or there is nothing to run.
     """
-    options = Options(target=target, level=level, materialize=materialize, fast_math=fast_math)
+    options = Options(
+        target=target, level=level, materialize=materialize, fast_math=fast_math, memory_limit=memory_limit
+    )
     return compile_recipe(None, program, options)
 
 

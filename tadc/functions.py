@@ -19,6 +19,7 @@ from tadc.stages import MATERIALIZE, Options
 if TYPE_CHECKING:
     from tadc.certificates import Certificates
     from tadc.compiled import Compiled
+    from tadc.counts import Statistics
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
@@ -36,6 +37,7 @@ class Origin:
     mode: str
     wrt: tuple[str, ...]
     materialize: str = "auto"
+    memory_limit: int | None = None
 
     def at(self, sizes: Mapping[str, int]) -> Origin:
         """The same for values of size symbols."""
@@ -43,7 +45,7 @@ class Origin:
 
     def again(self, sizes: Mapping[str, int]) -> Function:
         """The derivative of the function at values of size symbols."""
-        return _derived(self.base.at(sizes), self.mode, self.wrt, self.materialize)
+        return _derived(replace(self, base=self.base.at(sizes)))
 
 
 class Function:
@@ -131,7 +133,7 @@ class Function:
             return _restore, (str(self), self.cotangents, self.gradients)
         if self.origin is None:
             return function, (self.per_value.source.text, self.per_value.source.name)
-        return _derived, (self.origin.base, self.origin.mode, self.origin.wrt, self.origin.materialize)
+        return _derived, (self.origin,)
 
     def __repr__(self) -> str:
         return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
@@ -202,7 +204,9 @@ class Function:
         return self._compiled
 
     def _found_or_compiled(self) -> Compiled:
-        options = Options(materialize=self.origin.materialize if self.origin else "auto")
+        options = Options()
+        if self.origin:
+            options = Options(materialize=self.origin.materialize, memory_limit=self.origin.memory_limit)
         found = find_kernel(self.recipe, options)
         if found is None:
             from tadc.execute import compile_recipe
@@ -220,11 +224,18 @@ class Function:
 
         made = self.at(sizes or {})
         origin = made.origin
-        derivation = origin and Derivation(origin.base.program, origin.mode, origin.wrt, origin.materialize)
+        derivation = origin and Derivation(
+            origin.base.program, origin.mode, origin.wrt, origin.materialize, origin.memory_limit
+        )
         return Lowered(made.program, target, derivation, fast_math)
 
 
-def vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
+def vjp(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
+) -> Function:
     """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
 
     Returns the gradients with respect to `wrt` (None: every input), each of the shape of its
@@ -232,26 +243,40 @@ def vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = 
     gradient that is zero almost everywhere though its argument is read.
 
     `materialize` says which sums become tensors, since the gradient would compute them again and again:
-    those that are worth it ("auto"), all that can ("always"), or none ("never").
+    those that are worth it ("auto"), all that can ("always"), or none ("never"). None of these is larger than
+    `memory_limit` bytes; without a limit, than the largest tensor of f, unless it saves very much.
     """
-    return _derivative(f, "vjp", wrt, materialize)
+    return _derivative(f, "vjp", wrt, materialize, memory_limit)
 
 
-def value_and_vjp(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
+def value_and_vjp(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
+) -> Function:
     """f's outputs and then the gradients of `vjp`, from one compiled unit."""
-    return _derivative(f, "value-and-vjp", wrt, materialize)
+    return _derivative(f, "value-and-vjp", wrt, materialize, memory_limit)
 
 
-def grad(f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto") -> Function:
+def grad(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
+) -> Function:
     """The gradients of a function with one scalar output; takes f's inputs alone."""
-    return _derivative(f, "grad", wrt, materialize)
+    return _derivative(f, "grad", wrt, materialize, memory_limit)
 
 
 def value_and_grad(
-    f: Function, wrt: str | Sequence[str] | None = None, materialize: str = "auto"
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
 ) -> Function:
     """The scalar output and its gradients, from one compiled unit."""
-    return _derivative(f, "value-and-grad", wrt, materialize)
+    return _derivative(f, "value-and-grad", wrt, materialize, memory_limit)
 
 
 def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certificates:
@@ -279,6 +304,26 @@ def compile(
     if target == "cpu" and not fast_math:
         return f.at({} if sizes is None else sizes).compiled()
     return f.lower(target, sizes, fast_math).compile()
+
+
+def statistics(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    materialize: str = "auto",
+    memory_limit: int | None = None,
+) -> Statistics:
+    """What a function and its gradients by `wrt` (None: all inputs) compute, move and keep.
+
+    `str` of it is what `tadc --stats` prints. Raises CompileError for a name that is no input, and where a
+    size symbol has no value.
+    """
+    from tadc.counts import statistics as count
+
+    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
+    options = Options(materialize=materialize, memory_limit=memory_limit)
+    return count(f.at(sizes or {}).program, wrt, options)
 
 
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
@@ -318,12 +363,16 @@ def _checked_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
     return values
 
 
-def _derivative(f: Function, mode: str, wrt: str | Sequence[str] | None, materialize: str) -> Function:
+def _derivative(
+    f: Function, mode: str, wrt: str | Sequence[str] | None, materialize: str, memory_limit: int | None
+) -> Function:
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
     if materialize not in MATERIALIZE:
         raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
-    derived = _derived(f, mode, _names(f, wrt), materialize)
+    if memory_limit is not None and not (isinstance(memory_limit, int) and memory_limit >= 0):
+        raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}")
+    derived = _derived(Origin(f, mode, _names(f, wrt), materialize, memory_limit))
     if derived.is_known:
         return derived
     # For other values of its sizes the derivative may be another.
@@ -351,15 +400,16 @@ def _names(f: Function, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
     return resolve_wrt(f.program, wrt)
 
 
-def _derived(f: Function, mode: str, wrt: tuple[str, ...], materialize: str) -> Function:
+def _derived(origin: Origin) -> Function:
+    base, details = origin.base, (origin.wrt, origin.materialize, origin.memory_limit)
+
     def make() -> Program:
         from tadc.derive import derive
 
-        return derive(f.program, mode, wrt, materialize)
+        return derive(base.program, origin.mode, *details)
 
-    recipe = f.recipe and f.recipe.then(mode, wrt, materialize)
-    origin = Origin(f, mode, wrt, materialize)
-    return Function(make, origin, f.per_value, recipe, find_signature(recipe))
+    recipe = base.recipe and base.recipe.then(origin.mode, *details)
+    return Function(make, origin, base.per_value, recipe, find_signature(recipe))
 
 
 def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:

@@ -14,7 +14,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.stages import Compilation
+from tadc.stages import Compilation, Options
 
 #: Elements of an argument that are moved, at most.
 SAMPLES = 64
@@ -42,8 +42,7 @@ class Row:
 def check_gradient(state: Compilation, wrt: Sequence[str] | None, given: Mapping[str, Any]) -> int:
     """Print a table of errors; exit code 1 if one is too large. Inputs that are not given are random."""
     assert state.program is not None
-    o = state.options
-    rows = gradient_errors(state.program, wrt, given=given, materialize=o.materialize, fast_math=o.fast_math)
+    rows = gradient_errors(state.program, wrt, given=given, options=state.options)
     print(table(rows))
     return 0 if all(row.passed for row in rows) else 1
 
@@ -53,8 +52,7 @@ def gradient_errors(
     wrt: Sequence[str] | None = None,
     seed: int = 0,
     given: Mapping[str, Any] | None = None,
-    materialize: str = "auto",
-    fast_math: bool = False,
+    options: Options | None = None,
 ) -> list[Row]:
     """Compare the gradient of `sum(df * f)` at random inputs, element by element.
 
@@ -65,8 +63,11 @@ def gradient_errors(
     if program.sizes:
         program = specialised(program, _tried_sizes(program, given or {}))
     value = compile_program(program)
-    derived = derive(program, "vjp", wrt, materialize)
-    gradient = compile_program(derived, materialize=materialize, fast_math=fast_math)
+    o = options or Options()
+    derived = derive(program, "vjp", wrt, o.materialize, o.memory_limit)
+    gradient = compile_program(
+        derived, materialize=o.materialize, fast_math=o.fast_math, memory_limit=o.memory_limit
+    )
     random = np.random.default_rng(seed)
     arrays = _random_inputs(program, value, random, given or {})
     types = {a.name: a.type for a in program.arguments}

@@ -23,6 +23,7 @@ class Derivation:
     mode: str
     wrt: tuple[str, ...]
     materialize: str = "auto"
+    memory_limit: int | None = None
 
 
 class Lowered:
@@ -45,6 +46,7 @@ class Lowered:
             target=parse_target(target),
             materialize=origin.materialize if origin else "auto",
             fast_math=fast_math,
+            memory_limit=origin.memory_limit if origin else None,
         )
         self._state = Compilation(self.options, program.source, program=program)
         compile_until(self._state, "opt", first="tad")
@@ -79,4 +81,10 @@ class Lowered:
         from tadc.execute import compile_program
 
         o = self.options
-        return compile_program(self.program, o.target, materialize=o.materialize, fast_math=o.fast_math)
+        return compile_program(
+            self.program,
+            o.target,
+            materialize=o.materialize,
+            fast_math=o.fast_math,
+            memory_limit=o.memory_limit,
+        )

@@ -33,7 +33,8 @@ class Options:
     `value-and-grad` (of one scalar output, its cotangent is 1). `wrt` names the arguments to
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
     `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
-    which reductions become tensors: those that are worth it (`auto`), all that can (`always`), or `never`.
+    which values become tensors: those that are worth it (`auto`), all that can (`always`), or `never`;
+    `memory_limit` is the most bytes of one, None as many as the largest tensor of the program has.
     `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says.
     """
 
@@ -45,6 +46,7 @@ class Options:
     separate: bool = False
     materialize: str = "auto"
     fast_math: bool = False
+    memory_limit: int | None = None
 
     @property
     def differentiates(self) -> bool:
@@ -123,7 +125,7 @@ def differentiate(state: Compilation) -> None:
     """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
     options = state.options
     wrt = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
-    prepare = [*wrt, f"mode={options.materialize}"]
+    prepare = [*wrt, tensors(options)]
     settings = wrt
     if options.mode.startswith("value-and"):
         settings.append("keep-values=true")
@@ -132,7 +134,16 @@ def differentiate(state: Compilation) -> None:
     if options.separate:
         settings.append("separate=true")
     reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
+    # The certificate and the paper's form show the sums as they are written.
+    if options.materialize != "never" and not options.separate:
+        prepare.append("factor=true")
     run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{reverse}")
+
+
+def tensors(options: Options) -> str:
+    """The options of `tad-materialize`."""
+    limit = "" if options.memory_limit is None else f" limit={options.memory_limit}"
+    return f"mode={options.materialize}{limit}"
 
 
 def cancel_deltas(state: Compilation) -> None:
@@ -159,8 +170,9 @@ def clean_up(state: Compilation) -> None:
 
 
 def hoist(state: Compilation) -> None:
-    """Tensors for reductions that do not depend on all indices around them."""
-    run_pipeline(state, f"tad-materialize{{values=true mode={state.options.materialize}}}")
+    """Cheaper sums, and tensors for what would be computed more than once."""
+    options = state.options
+    run_pipeline(state, f"tad-materialize{{values=true factor=true {tensors(options)}}}")
 
 
 def lower_to_loops(state: Compilation) -> None:

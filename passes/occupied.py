@@ -1,0 +1,41 @@
+"""When a domain has a point: the condition under which a reduction is not empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.polyhedron import implied
+
+
+def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | None:
+    """Rows on the other indices that hold exactly where the domain has a point; none where it always has.
+
+    Found where no row joins two binders, and of each binder all lower or all upper bounds are
+    whole (its coefficient is 1 or -1 there); None else. Rows that the facts imply are left out.
+    """
+    own = set(binders)
+    lower: dict[str, list[tuple[int, Affine]]] = {name: [] for name in binders}
+    upper: dict[str, list[tuple[int, Affine]]] = {name: [] for name in binders}
+    rows: list[Constraint] = []
+    for row in domain:
+        names = row.form.variables & own
+        if not names:
+            rows.append(row)
+            continue
+        if len(names) > 1 or row.equality:
+            return None
+        (name,) = names
+        k = row.form.coefficient(name)
+        rest = row.form - Affine.var(name) * k
+        if not k or name in rest.variables:
+            return None
+        (lower if k > 0 else upper)[name].append((abs(k), rest))
+    for name in binders:
+        whole = [all(k == 1 for k, _ in side[name]) for side in (lower, upper)]
+        if not any(whole) or not lower[name] or not upper[name]:
+            return None
+        # a*x + p >= 0 and -b*x + q >= 0, with a or b 1: x lies between where a*q + b*p >= 0.
+        rows += [Constraint(q * a + p * b) for a, p in lower[name] for b, q in upper[name]]
+    return tuple(row for row in rows if not all(implied(form, facts) for form in row.inequalities))

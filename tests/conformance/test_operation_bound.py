@@ -1,0 +1,112 @@
+"""Cheap gradients, by count: value and all gradients cost at most 4 times the program as written.
+
+Arithmetic in the weights of the design, and the number of elements that come out besides. At second order
+the bound is 12.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import tadc
+from bench.operations import SIZES, cost, programs
+from bench.workloads import WORKLOADS
+from tadc.derive import derive
+from tadc.frontend.extents import shape_at
+from tadc.frontend.program import Program
+from tadc.passes.operation_counts import count_program
+from tests.conformance import (
+    test_index_maps,
+    test_large_sizes,
+    test_programs,
+    test_quasi_affine,
+    test_reductions,
+    test_tensor_algebra,
+)
+
+MODULES = (
+    test_index_maps,
+    test_large_sizes,
+    test_programs,
+    test_quasi_affine,
+    test_reductions,
+    test_tensor_algebra,
+)
+CASES = {f"{m.__name__.rpartition('.')[2]}: {c.name}": c.program for m in MODULES for c in m.CATALOGUE.cases}
+CASES |= {f"workload: {w.name}": w.program for w in WORKLOADS}
+TIES = "the ties of a maximum share its cotangent: they are counted, divided by, and chosen"
+STEPS = "where a guard leaves an element out, the step of the sum is still taken"
+FACTORS = "each gradient of a product of three reads multiplies by the two others anew"
+MEMORY = "exp(-distance) as a tensor would be larger than all others; see the test of the memory limit"
+PRODUCT = "a product over other points is computed for each point: exempt"
+
+#: Programs above the bound, and why.
+ABOVE = {
+    **{f"test_reductions: {kind} {rest}": TIES for kind in ("max", "min") for rest in (
+        "over two sets of bounds", "in a guard, a guard in it", "over a window with stride",
+        "between definitions")},
+    **{f"test_reductions: prod {rest}": PRODUCT for rest in (
+        "in a guard, a guard in it", "over two sets of bounds", "of all", "between definitions", "of rows",
+        "over a window with stride")},
+    "test_index_maps: nested else": STEPS,
+    "test_index_maps: unequal": STEPS,
+    "test_quasi_affine: remainder and quotient": STEPS,
+    "test_index_maps: several reads of one argument": FACTORS,
+    "workload: kernel density": MEMORY,
+}  # fmt: skip
+
+
+def within(program: Program, times: int, of: Program | None = None) -> bool:
+    """Whether value and all gradients of a program cost so many times a program, or its own value."""
+    elements = sum(math.prod(shape_at(t.shape, {})) for t in (*program.arguments, *program.outputs))
+    primal = count_program(of or program).weighted
+    return cost(program, "value-and-vjp", "auto") <= times * primal + elements
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_first_order(name: str) -> None:
+    f = tadc.function(CASES[name])
+    if f.per_value is None and not f.program.sizes:
+        assert within(f.program, 4) == (name not in ABOVE), ABOVE.get(name)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_first_order_of_examples(name: str) -> None:
+    assert within(programs([name])[name], 4)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_second_order_of_examples(name: str) -> None:
+    program = programs([name])[name]
+    assert within(derive(program, "value-and-vjp"), 12, program)
+
+
+@pytest.mark.parametrize(
+    "distance", ["sum{m} ((q[j, m] - x[i, m])**2)", "((q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2)"]
+)
+def test_memory_of_kernel_density(distance: str) -> None:
+    """No tensor in between is larger than an argument; with a limit that allows one, the bound holds."""
+    f = tadc.function(f"x: f64[N, 2]; q: f64[M, 2]\nf[j] = sum{{i}} (exp(-{distance}))")
+    sizes = {"N": 300, "M": 200}
+    counted = tadc.statistics(f, sizes=sizes)
+    assert counted.gradients.temporaries.peak <= counted.gradients.arguments
+    allowed = tadc.statistics(f, sizes=sizes, memory_limit=8 * 300 * 200)
+    assert allowed.ratio <= 4
+    assert allowed.gradients.temporaries.peak > counted.gradients.temporaries.peak
+    kernel = tadc.value_and_vjp(f).compiled().kernel
+    assert all(len(t.shape) < 2 for t in kernel.temporaries)
+
+
+def test_a_limit_of_nothing() -> None:
+    f = tadc.function("x: f64[4, 9]; y: f64[5, 9]\nf[i, j] = exp(sum{k} (x[i, k] * y[j, k]))")
+    assert tadc.statistics(f).gradients.temporaries.number > 0
+    made = tadc.statistics(f, memory_limit=0).gradients.temporaries
+    assert made.number == 0
+
+
+def test_a_limit_is_a_number_of_bytes() -> None:
+    f = tadc.function("x: f64[4]\nf[i] = x[i]")
+    with pytest.raises(ValueError, match="memory_limit is a number of bytes"):
+        tadc.vjp(f, memory_limit=-1)
