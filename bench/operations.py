@@ -1,32 +1,23 @@
 """`python -m bench operations`: what value and all gradients cost over the value, counted, not timed.
 
-The loops of a program are walked at small sizes. Arithmetic counts in the weights of `passes/costs.py`
-without loads and stores; equal values in one scope count once, and so does what a loop does not change,
-reductions apart: a loop in a loop runs as often as it stands.
+Arithmetic counts in the weights of `passes/costs.py`, at small sizes.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from tadc.derive import read_back
-from tadc.driver import compile_until
-from tadc.frontend.extents import shape_at
+from tadc.counts import compiled_form
 from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
-from tadc.frontend.terms import Guard, IndexValue, Read, Reduce, Term, bottom_up, holds_reduction, operands
-from tadc.lattice.nest import LoopNest, loop_nest
-from tadc.passes.costs import weight
-from tadc.stages import Compilation, Options
+from tadc.passes.operation_counts import count_program
+from tadc.stages import Options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -52,90 +43,10 @@ SIZES: dict[str, dict[str, int]] = {
 }
 
 
-@dataclass
-class Counter:
-    """Counts the arithmetic of a program without size symbols."""
-
-    nests: dict[int, LoopNest] = field(default_factory=dict[int, LoopNest])
-    walked: dict[int, bool] = field(default_factory=dict[int, bool])
-    loops: dict[int, bool] = field(default_factory=dict[int, bool])
-
-    def program(self, program: Program) -> int:
-        """The weighted operations of all definitions."""
-        total = 0
-        for definition in program.definitions:
-            shape = shape_at(definition.shape, {})
-            if not self.depends(definition.body):
-                total += math.prod(shape) * self.term(definition.body, {}, set())
-                continue
-            for point in product(*map(range, shape)):
-                total += self.term(definition.body, dict(zip(definition.indices, point, strict=True)), set())
-        return total
-
-    def term(self, root: Term, point: Mapping[str, int], seen: set[int]) -> int:
-        """The cost of a term at a point, without what has been computed there before."""
-        total = 0
-        stack = [root]
-        while stack:
-            node = stack.pop()
-            if node.number in seen:
-                continue
-            seen.add(node.number)
-            match node:
-                case Reduce():
-                    total += self.reduction(node, point, seen)
-                case Guard():
-                    holds = all(row.holds(point) for row in node.conditions)
-                    stack.append(node.then if holds else node.otherwise)
-                case Read() | IndexValue():
-                    pass
-                case _:
-                    total += weight(node)
-                    stack += operands(node)
-        return total
-
-    def reduction(self, node: Reduce, point: Mapping[str, int], seen: set[int]) -> int:
-        """The cost of all steps of a reduction."""
-        if node.number not in self.nests:
-            self.nests[node.number] = loop_nest(node.binders, node.domain, ())
-        total = count = 0
-        step = 0
-        outside = set(seen)
-        for at in self.nests[node.number].points(point):
-            if not count:
-                total += self.unchanged(node, at, outside)
-            if not count or self.depends(node.body):
-                step = weight(node) + self.term(node.body, at, set(outside))
-            total += step
-            count += 1
-        return total
-
-    def unchanged(self, node: Reduce, point: Mapping[str, int], seen: set[int]) -> int:
-        """The cost of what the steps of a reduction share; it counts as seen."""
-        total = 0
-        stack = [node.body]
-        while stack:
-            term = stack.pop()
-            if term.free.isdisjoint(node.binders) and not self.has_loop(term):
-                total += self.term(term, point, seen)
-            elif not isinstance(term, Guard | Reduce):
-                stack += operands(term)
-        return total
-
-    def depends(self, term: Term) -> bool:
-        """Whether the cost of a term may be another at another point."""
-        return bottom_up(term, self.walked, lambda n, below: isinstance(n, Guard | Reduce) or any(below))
-
-    def has_loop(self, term: Term) -> bool:
-        """Whether a reduction stands at or below a term."""
-        return holds_reduction(term, self.loops)
-
-
 def cost(program: Program, mode: str, materialize: str) -> int:
     """The operations of a program, or of its derivative, as it goes to the code generator."""
-    state = Compilation(Options(mode, materialize=materialize), program.source, program=program)
-    compile_until(state, "opt" if materialize == "never" else "hoist", first="tad")
-    return Counter().program(read_back(state))
+    options = Options(materialize=materialize)
+    return count_program(compiled_form(program, mode, options=options)).weighted
 
 
 def programs(names: Iterable[str] = SIZES) -> dict[str, Program]:
@@ -154,7 +65,7 @@ def main() -> None:
     for column in ("program", "value", "never", "auto", "always", "never, over", "auto, over"):
         table.add_column(column, justify="left" if column == "program" else "right")
     for name, program in programs().items():
-        value = cost(program, "value", "never")
+        value = count_program(program).weighted
         both = [cost(program, "value-and-vjp", mode) for mode in ("never", "auto", "always")]
         ratios = [f"{n / value:.2f}" if value else "" for n in both[:2]]
         table.add_row(name, str(value), *map(str, both), *ratios)

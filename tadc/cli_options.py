@@ -26,6 +26,7 @@ tadc: compile tensor expressions and their derivatives
   tadc f.tad --size N=4096 --emit asm     for one value of a size symbol
   tadc f.tad --check-gradient             gradients against finite differences
   tadc f.tad --wrt d --certificate        why the gradients are exact
+  tadc f.tad --size N=4096 --stats        operations, bytes and temporaries, counted
   tadc -e 'x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])'
 
 `tadc --help` explains all options.
@@ -60,6 +61,7 @@ class Arguments:
     run: list[str] | None
     check_gradient: bool
     certificate: bool
+    stats: bool
     plot: str | None
     passes: str | None
     print_ir_after_all: bool
@@ -142,6 +144,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("--run", nargs="*", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
     add("--check-gradient", action="store_true", help="random inputs against finite differences")
     add("--certificate", action="store_true", help="why each gradient is exact (-o FILE.json: as JSON)")
+    add("--stats", action="store_true", help="operations, bytes, temporaries with gradients (-o FILE.json)")
     add("--plot", metavar="FILE", help="draw domains, preimages and sums (.svg, .png, .pdf)")
     add("--passes", metavar="PIPELINE", help="run passes, ours and MLIR's: 'tad-simplify,canonicalize'")
     add("--print-ir-after-all", action="store_true", help="the IR after every pass, to stderr")
@@ -233,9 +236,11 @@ def _consistent(a: Arguments) -> None:
 
 
 def _certificate_alone(a: Arguments) -> None:
-    """A certificate is of the derivative, and of nothing that is printed besides."""
+    """A certificate, or what is counted, is of the derivative, and of nothing that is printed besides."""
     asked = "--certificate" if a.certificate else "--plot" if a.plot is not None else ""
+    asked = asked or ("--stats" if a.stats else "")
     others = {
+        "--stats": a.stats and asked != "--stats",
         "--emit": a.emit,
         "--run": a.run is not None,
         "--check-gradient": a.check_gradient,

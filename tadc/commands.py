@@ -29,6 +29,8 @@ def execute(arguments: Arguments) -> int:
     source = read_source(arguments)
     if arguments.certificate or arguments.plot is not None:
         return show_certificate(arguments, source)
+    if arguments.stats:
+        return show_statistics(arguments, source)
     if is_ir(arguments, source) and arguments.run is None and not arguments.check_gradient:
         if arguments.emit != "typed":
             from tadc.ir_command import lower_ir
@@ -145,7 +147,12 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
         arrays = read_arrays(arguments.run)
         shapes = {name: getattr(value, "shape", ()) for name, value in arrays.items()}
         return found.at({**found.values(shapes, arrays), **dict(arguments.sizes)})
-    if arguments.wrt or arguments.check_gradient or arguments.emit not in (None, "ast", "typed"):
+    if (
+        arguments.wrt
+        or arguments.stats
+        or arguments.check_gradient
+        or arguments.emit not in (None, "ast", "typed")
+    ):
         raise found.needs_values()
     return None
 
@@ -230,6 +237,20 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
     if arguments.certificate:
         output = arguments.output or "-"
         Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
+    return 0
+
+
+def show_statistics(arguments: Arguments, source: Source) -> int:
+    """Print what the program and its gradients compute, move and keep."""
+    from tadc.pipeline import printing_after_all
+    from tadc.counts import statistics
+
+    state = checked(source, arguments)
+    assert state.program is not None
+    with printing_after_all(arguments.print_ir_after_all):
+        found = statistics(state.program, arguments.wrt_names, state.options)
+    output = arguments.output or "-"
+    Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
     return 0
 
 

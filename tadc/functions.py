@@ -16,7 +16,7 @@ from tadc.frontend.printer import print_program
 from tadc.frontend.size_values import size_values
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
-from tadc.stages import MATERIALIZE
+from tadc.stages import MATERIALIZE, Options
 from tadc.zero_gradients import zero_gradients
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tadc.execute import Compiled
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
+    from tadc.counts import Statistics
 
 
 #: So many functions for values of sizes are kept.
@@ -216,6 +217,24 @@ def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certific
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
     return certify(f.program, wrt, per_value=f.per_value.symbols if f.per_value else ())
+
+
+def statistics(
+    f: Function,
+    wrt: str | Sequence[str] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    materialize: str = "auto",
+) -> Statistics:
+    """What a function and its gradients by `wrt` (None: all inputs) compute, move and keep.
+
+    `str` of it is what `tadc --stats` prints. Raises CompileError for a name that is no input, and where a
+    size symbol has no value.
+    """
+    from tadc.counts import statistics as count
+
+    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
+    return count(f.at(sizes or {}).program, wrt, Options(materialize=materialize))
 
 
 def compile(f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None) -> Compiled:

@@ -1,5 +1,6 @@
 """The command, from the outside."""
 
+import json
 import subprocess
 import sys
 
@@ -246,3 +247,26 @@ def test_lists(capsys):
     assert [line.split()[0] for line in run(capsys, "--list", "stages")[1].splitlines()] == [
         s.name for s in STAGES
     ]
+
+
+def test_statistics(capsys, paper):
+    code, out, err = run(capsys, paper / "paper.tad", "--stats")
+    assert (code, err) == (0, "")
+    assert "operations, weighted               552" in out
+    path = paper / "paper.json"
+    assert run(capsys, paper / "paper.tad", "--stats", "-o", path)[0] == 0
+    found = json.loads(path.read_text())
+    assert found["written"]["work"]["weighted"] == 552
+    assert found["wrt"] == ["a", "b", "c", "d"]
+    assert found["ratio"] == found["gradients"]["work"]["weighted"] / 552
+
+
+def test_statistics_need_values_of_sizes(capsys):
+    program = "x: f64[N]; f = sum{i} (x[i]**2)"
+    code, _, err = run(capsys, "-e", program, "--stats")
+    assert code == 1
+    assert "error[TAD0212]: size `N` needs a value" in err
+    code, out, _ = run(capsys, "-e", program, "--stats", "--size", "N=100")
+    assert code == 0
+    assert "value and gradients by x cost 2.00 times" in out
+    assert run(capsys, "-e", program, "--stats", "--run")[0] == 2

@@ -1,0 +1,249 @@
+"""What a program computes and moves, counted exactly from its domains, without running it.
+
+The model is the compiled one, before LLVM. A region (the body of a tensor, of a reduction, a branch of a
+guard) evaluates each of its values once; both sides of a `select`, one branch of a guard. What the steps of
+a reduction share, other reductions apart, is evaluated once before the first. The elements of a tensor
+share nothing.
+
+An index that changes neither a bound nor a condition is not walked, it multiplies: only what does is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tadc.frontend.extents import shape_at
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Domain,
+    Guard,
+    IndexValue,
+    Read,
+    Reduce,
+    Term,
+    holds_reduction,
+    integer_exponent,
+    operands,
+)
+from tadc.lattice.affine import Affine
+from tadc.lattice.bounds import Bound, Level
+from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.passes.costs import weight
+from tadc.passes.moves import ELEMENT
+
+
+@dataclass(frozen=True)
+class Work:
+    """Arithmetic in the weights of `costs` and as a number of operations, and the bytes that it asks for."""
+
+    weighted: int = 0
+    operations: int = 0
+    loaded: int = 0
+    stored: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.weighted + other.weighted,
+            self.operations + other.operations,
+            self.loaded + other.loaded,
+            self.stored + other.stored,
+        )
+
+    def __mul__(self, times: int) -> Work:
+        return Work(self.weighted * times, self.operations * times, self.loaded * times, self.stored * times)
+
+
+NOTHING = Work()
+
+
+def work_of(node: Term) -> Work:
+    """The work of one node without what is below it; a reduction's is that of a step."""
+    match node:
+        case Read():
+            assert node.type
+            return Work(loaded=ELEMENT[node.type])
+        case IndexValue():
+            return NOTHING  # arithmetic of indices, which is not counted
+        case Reduce():
+            return Work(weight(node), 2 if node.kind == "logsumexp" else 1)
+        case _:
+            n = integer_exponent(node)
+            if n is None:
+                return Work(weight(node), min(weight(node), 1))
+            return Work(weight(node), max(0, abs(n).bit_length() + abs(n).bit_count() - 2) + (n < 0))
+
+
+def count_program(program: Program) -> Work:
+    """The work of all tensors of a program without size symbols."""
+    total = NOTHING
+    for found in count_definitions(program).values():
+        total += found
+    return total
+
+
+def count_definitions(program: Program) -> dict[str, Work]:
+    """The same, tensor by tensor."""
+    planner = _Planner()
+    return {d.name: _elements(planner, d) for d in program.definitions}
+
+
+@dataclass(frozen=True, eq=False)
+class _Region:
+    """What is evaluated together: `own` always, then a branch of each choice, and all loops.
+
+    `depends` are the indices that change how much that is.
+    """
+
+    own: Work
+    choices: tuple[tuple[Domain, _Region, _Region], ...]
+    loops: tuple[_Loop, ...]
+    depends: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Loop:
+    """`step` at each point of the nest, `shared` once if there is one."""
+
+    nest: LoopNest
+    shared: _Region
+    step: _Region
+    depends: frozenset[str]
+
+
+@dataclass
+class _Planner:
+    """Regions of terms, each built once, and what they come to at the points met so far."""
+
+    holds: dict[int, bool] = field(default_factory=dict[int, bool])
+    known: dict[tuple[_Region, tuple[int, ...]], Work] = field(
+        default_factory=dict["tuple[_Region, tuple[int, ...]]", Work]
+    )
+
+    def region(self, roots: Iterable[Term], seen: set[int], own: Work = NOTHING) -> _Region:
+        """What these terms need that has not been seen; what they always evaluate is added to that."""
+        guards: list[Guard] = []
+        reductions: list[Reduce] = []
+        stack = list(roots)
+        while stack:
+            node = stack.pop()
+            if node.number in seen:
+                continue
+            seen.add(node.number)
+            match node:
+                case Guard():
+                    guards.append(node)
+                case Reduce():
+                    reductions.append(node)
+                case _:
+                    own += work_of(node)
+                    stack += operands(node)
+        choices = tuple(
+            (g.conditions, self.region([g.then], set(seen)), self.region([g.otherwise], set(seen)))
+            for g in guards
+        )
+        loops = tuple(self.loop(node, set(seen)) for node in reductions)
+        depends = frozenset[str]().union(
+            *(row.form.variables for rows, _, _ in choices for row in rows),
+            *(branch.depends for _, *branches in choices for branch in branches),
+            *(loop.depends for loop in loops),
+        )
+        return _Region(own, choices, loops, depends)
+
+    def loop(self, node: Reduce, seen: set[int]) -> _Loop:
+        """The steps of a reduction."""
+        shared = self.region(self.unchanged(node), seen)
+        step = self.region([node.body], seen, work_of(node))
+        depends = shared.depends.union(step.depends, *(row.form.variables for row in node.domain))
+        return _Loop(loop_nest(node.binders, node.domain, ()), shared, step, depends.difference(node.binders))
+
+    def unchanged(self, node: Reduce) -> list[Term]:
+        """What every step of a reduction evaluates to the same value, without a reduction in it."""
+        found: list[Term] = []
+        seen: set[int] = set()
+        stack = [node.body]
+        while stack:
+            term = stack.pop()
+            if term.number in seen:
+                continue
+            seen.add(term.number)
+            if term.free.isdisjoint(node.binders) and not holds_reduction(term, self.holds):
+                found.append(term)
+            elif not isinstance(term, Guard | Reduce):
+                stack += operands(term)
+        return found
+
+    # -- at points -----------------------------------------------------------------------------------
+
+    def at(self, region: _Region, point: Mapping[str, int]) -> Work:
+        """What a region comes to at a point."""
+        if not region.loops and not region.choices:
+            return region.own
+        key = (region, tuple(point[name] for name in sorted(region.depends)))
+        if key not in self.known:
+            total = region.own
+            for rows, then, otherwise in region.choices:
+                total += self.at(then if all(row.holds(point) for row in rows) else otherwise, point)
+            for loop in region.loops:
+                total += self.steps(loop, point)
+            self.known[key] = total
+        return self.known[key]
+
+    def steps(self, loop: _Loop, point: Mapping[str, int]) -> Work:
+        """What all steps of a loop come to, and what they share."""
+        if not all(row.holds(point) for row in loop.nest.outside):
+            return NOTHING
+        count, total = self.below(loop, 0, dict(point))
+        return total + self.at(loop.shared, point) if count else NOTHING
+
+    def below(self, loop: _Loop, depth: int, point: dict[str, int]) -> tuple[int, Work]:
+        """The number of points of the levels from a depth inward, and what their steps come to."""
+        levels = loop.nest.levels
+        if depth == len(levels):
+            if not all(row.holds(point) for row in loop.nest.inside):
+                return 0, NOTHING
+            return 1, self.at(loop.step, point)
+        level = levels[depth]
+        lower = max(bound.ceil().evaluate(point) for bound in level.lower)
+        upper = min(bound.floor().evaluate(point) for bound in level.upper)
+        if lower > upper:
+            return 0, NOTHING
+        if not _matters(loop, depth):
+            point[level.name] = lower
+            count, total = self.below(loop, depth + 1, point)
+            return count * (upper - lower + 1), total * (upper - lower + 1)
+        count, total = 0, NOTHING
+        for value in range(lower, upper + 1):
+            point[level.name] = value
+            points, found = self.below(loop, depth + 1, point)
+            count, total = count + points, total + found
+        return count, total
+
+
+def _matters(loop: _Loop, depth: int) -> bool:
+    """Whether the value of a level's index changes what is below it."""
+    name, inner = loop.nest.levels[depth].name, loop.nest.levels[depth + 1 :]
+    bounds = (bound.form for level in inner for bound in (*level.lower, *level.upper))
+    forms = (*bounds, *(row.form for row in loop.nest.inside))
+    return name in loop.step.depends or any(name in form.variables for form in forms)
+
+
+def _elements(planner: _Planner, definition: Definition) -> Work:
+    """The work of all elements of a tensor."""
+    shape = shape_at(definition.shape, {})
+    step = planner.region([definition.body], set(), Work(stored=ELEMENT[definition.type]))
+    nest = LoopNest((), _box(definition.indices, shape), ())
+    loop = _Loop(nest, planner.region([], set()), step, frozenset())
+    return planner.steps(loop, {}) if math.prod(shape) else NOTHING
+
+
+def _box(names: Sequence[str], shape: Sequence[int]) -> tuple[Level, ...]:
+    zero = (Bound(Affine.const(0), 1),)
+    return tuple(
+        Level(name, zero, (Bound(Affine.const(size - 1), 1),))
+        for name, size in zip(names, shape, strict=True)
+    )
+
+
+__all__ = ["Work", "count_definitions", "count_program", "work_of"]

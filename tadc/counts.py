@@ -1,0 +1,160 @@
+"""What a program and its gradients compute, move and keep, counted exactly from their domains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import prod
+
+from tadc.derive import read_back, resolve_wrt
+from tadc.driver import compile_until, planned
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.extents import shape_at
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import tensors_read
+from tadc.passes.moves import ELEMENT
+from tadc.passes.operation_counts import Work, count_program
+from tadc.stages import Compilation, Options
+
+
+@dataclass(frozen=True)
+class Temporaries:
+    """Tensors that are neither arguments nor results; `peak` is the most bytes of them in use at once,
+    each from where it is computed to where it is read last."""
+
+    number: int
+    elements: int
+    bytes: int
+    peak: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one program: its work, the bytes of its arguments and results, and its temporaries."""
+
+    work: Work
+    arguments: int
+    results: int
+    temporaries: Temporaries
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The cost of a program as it is written, as it is compiled, and of that with gradients.
+
+    `str` of it is what the command prints, `as_json` the same for programs.
+    """
+
+    written: Cost
+    value: Cost
+    gradients: Cost
+    wrt: tuple[str, ...]
+
+    @property
+    def ratio(self) -> float:
+        """The weighted operations of value and gradients over those of the program as written; 0 of none."""
+        primal = self.written.work.weighted
+        return self.gradients.work.weighted / primal if primal else 0.0
+
+    def as_json(self) -> str:
+        """One JSON object."""
+        return json.dumps({**asdict(self), "ratio": self.ratio}, indent=2)
+
+    def __str__(self) -> str:
+        columns = (self.written, self.value, self.gradients)
+        table = [("", ["as written", "value", "with gradients"])]
+        table += [(name, [f"{entry(c):,}" for c in columns]) for name, entry in _ROWS]
+        wide = [max(len(row[column]) for _, row in table) for column in range(len(columns))]
+        lines = [
+            f"{name:26}" + "".join(f"  {cell:>{width}}" for cell, width in zip(row, wide, strict=True))
+            for name, row in table
+        ]
+        by = ", ".join(self.wrt)
+        if self.written.work.weighted:
+            lines.append(f"value and gradients by {by} cost {self.ratio:.2f} times the program as written")
+        return "\n".join(lines)
+
+
+_ROWS: tuple[tuple[str, Callable[[Cost], int]], ...] = (
+    ("operations, weighted", lambda c: c.work.weighted),
+    ("operations", lambda c: c.work.operations),
+    ("bytes loaded", lambda c: c.work.loaded),
+    ("bytes stored", lambda c: c.work.stored),
+    ("bytes of arguments", lambda c: c.arguments),
+    ("bytes of results", lambda c: c.results),
+    ("temporaries", lambda c: c.temporaries.number),
+    ("elements of temporaries", lambda c: c.temporaries.elements),
+    ("bytes of temporaries", lambda c: c.temporaries.bytes),
+    ("bytes at once, at most", lambda c: c.temporaries.peak),
+)  # fmt: skip
+
+
+def statistics(
+    program: Program, wrt: str | Sequence[str] | None = None, options: Options | None = None
+) -> Statistics:
+    """Count a program and its gradients by `wrt` (None: all arguments), compiled with these options.
+
+    Raises CompileError: TAD0212 where a size symbol has no value, TAD0401 for a name that is no argument.
+    """
+    if program.sizes:
+        raise CompileError([_needs_value(name, program) for name in program.sizes])
+    names = resolve_wrt(program, wrt)
+    written = cost_of(program)
+    value = cost_of(compiled_form(program, "value", (), options))
+    gradients = cost_of(compiled_form(program, "value-and-vjp", names, options))
+    return Statistics(written, value, gradients, names)
+
+
+def compiled_form(
+    program: Program, mode: str, wrt: tuple[str, ...] = (), options: Options | None = None
+) -> Program:
+    """The program that goes to the code generator; `mode` as in `Options`."""
+    made = replace(options or Options(), mode=mode, wrt=wrt or None, sizes=(), target=None)
+    state = Compilation(made, program.source, program=program)
+    names = [stage.name for stage in planned(made, "tad")]
+    compile_until(state, "hoist" if "hoist" in names else "opt", first="tad")
+    return read_back(state)
+
+
+def cost_of(program: Program) -> Cost:
+    """The cost of a program without size symbols, as it stands."""
+    arguments = sum(_bytes(a.type, shape_at(a.shape, {})) for a in program.arguments)
+    return Cost(
+        count_program(program),
+        arguments,
+        sum(map(_size, program.outputs)),
+        _temporaries(program.definitions),
+    )
+
+
+def _temporaries(definitions: Sequence[Definition]) -> Temporaries:
+    between = [d for d in definitions if not d.is_output]
+    last = {name: n for n, d in enumerate(definitions) for name in tensors_read([d.body])}
+    live: dict[str, int] = {}
+    peak = 0
+    for n, definition in enumerate(definitions):
+        if not definition.is_output:
+            live[definition.name] = _size(definition)
+        peak = max(peak, sum(live.values()))
+        live = {name: size for name, size in live.items() if last.get(name, n) > n}
+    elements = sum(prod(shape_at(d.shape, {})) for d in between)
+    return Temporaries(len(between), elements, sum(map(_size, between)), peak)
+
+
+def _size(definition: Definition) -> int:
+    return _bytes(definition.type, shape_at(definition.shape, {}))
+
+
+def _bytes(type: str, shape: Iterable[int]) -> int:
+    return ELEMENT[type] * prod(shape)
+
+
+def _needs_value(name: str, program: Program) -> Diagnostic:
+    return Diagnostic(
+        "TAD0212",
+        f"size `{name}` needs a value",
+        notes=["operations are counted for values of all sizes"],
+        helps=[f"give one: `--size {name}=4`, in Python `sizes={{'{name}': 4}}`"],
+        source=program.source,
+    )

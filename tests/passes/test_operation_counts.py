@@ -1,0 +1,69 @@
+"""Counts from domains against an instrumented run, which does the operations and counts them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tadc
+from bench.operations import SIZES, programs
+from tadc.counts import compiled_form
+from tadc.frontend.extents import shape_at
+from tadc.frontend.program import Program
+from tadc.passes.operation_counts import count_definitions, count_program
+from tests.conformance import test_index_maps, test_quasi_affine, test_reductions, test_tensor_algebra
+from tests.reference.counting import Run
+
+CATALOGUES = (test_index_maps, test_quasi_affine, test_reductions, test_tensor_algebra)
+CASES = {c.name: c.program for module in CATALOGUES for c in module.CATALOGUE.cases}
+#: More elements make the run too long.
+LARGEST = 5000
+
+
+def run(program: Program) -> Run:
+    random = np.random.default_rng(0)
+    shapes = {a.name: shape_at(a.shape, {}) for a in program.arguments}
+    arrays = {name: random.uniform(0.1, 0.9, shape) for name, shape in shapes.items()}
+    types = {a.name: {"f32": np.float32, "f64": np.float64}[a.type] for a in program.arguments}
+    reach = max((size for d in program.definitions for size in shape_at(d.shape, {})), default=1)
+    reach = 2 * max([reach, 1, *(size for shape in shapes.values() for size in shape)])
+    return Run(program, {name: array.astype(types[name]) for name, array in arrays.items()}, reach)
+
+
+def check(program: Program) -> None:
+    counted, done = count_program(program), run(program)
+    assert counted.weighted == done.weighted
+    assert counted.loaded == done.moved("load")
+    assert counted.stored == done.moved("store")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counts_of_conformance_programs(name: str) -> None:
+    """Of the program as written, and of value and gradients as compiled."""
+    f = tadc.function(CASES[name])
+    if f.per_value is not None or f.program.sizes:
+        pytest.skip("compiled for each value of a size")
+    check(f.program)
+    derived = compiled_form(f.program, "value-and-vjp")
+    if count_program(derived).weighted <= LARGEST:
+        check(derived)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_counts_of_examples(name: str) -> None:
+    program = programs([name])[name]
+    if count_program(program).weighted <= LARGEST:
+        check(program)
+
+
+def test_counts_do_not_walk_what_only_multiplies() -> None:
+    """A sum over 10**12 points is counted at once."""
+    f = tadc.function("x: f64[N]; y: f64[N]\nf = sum{i, j} (x[i] * y[j])")
+    counted = count_program(f.at({"N": 10**6}).program)
+    assert counted.weighted == counted.operations == 2 * 10**12
+
+
+def test_triangle() -> None:
+    """`1 + 2 + … + n` products and as many additions."""
+    f = tadc.function("x: f64[1000]\nf[i] = sum{j}_0^i (x[i] * x[j])")
+    assert count_definitions(f.program)["f"].weighted == 1000 * 1001

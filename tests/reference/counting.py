@@ -1,0 +1,188 @@
+"""An instrumented run: a program evaluated on arrays, element by element, that counts what it does.
+
+Each scope (an element, the steps of a reduction, a branch of a guard) keeps the values made in it, and a
+value is looked up before it is made. One that no index of a loop changes is kept for all of its steps, unless
+it holds a reduction. Nothing here knows of domains: every index runs over `reach`, and each row is tested
+as soon as its indices have values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erf, expit, logsumexp
+
+from tadc.frontend.program import Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    Guard,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    holds_reduction,
+    operands,
+    reachable,
+)
+
+NAMES: dict[str, Callable[..., float]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,
+    "neg": np.negative, "pow": np.power, "max": np.maximum, "min": np.minimum, "abs": np.abs,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "sigmoid": expit, "relu": lambda x: np.maximum(x, 0),
+}  # fmt: skip
+RELATIONS: dict[str, Callable[[float, float], bool]] = {
+    "=": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y,
+    "<=": lambda x, y: x <= y, ">": lambda x, y: x > y, ">=": lambda x, y: x >= y,
+}  # fmt: skip
+REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
+    "sum": sum, "prod": math.prod, "logsumexp": lambda e: float(logsumexp(e)) if e else -math.inf,
+    "max": lambda e: max(e, default=-math.inf), "min": lambda e: min(e, default=math.inf),
+}  # fmt: skip
+#: The weights of the design: one for what is not here and not transcendental.
+HEAVY = {"div": 4, "sqrt": 4, "mod": 4, "logsumexp": 11}
+LIGHT = set("add sub mul neg max min abs sign relu floor ceil select sum prod".split())
+
+
+@dataclass
+class Scope:
+    """Values by term; what is evaluated here in any case, by number; the indices bound up to here, and those
+    that this step of a loop binds."""
+
+    outer: Scope | None
+    indices: dict[str, int]
+    always: dict[int, Term]
+    binders: frozenset[str] = frozenset()
+    values: dict[int, float] = field(default_factory=dict[int, float])
+
+    def chain(self) -> Iterator[Scope]:
+        scope: Scope | None = self
+        while scope:
+            yield scope
+            scope = scope.outer
+
+
+class Run:
+    """One evaluation of a program without size symbols; `counts` says how often each operation was done."""
+
+    def __init__(self, program: Program, arrays: Mapping[str, NDArray[np.floating]], reach: int) -> None:
+        self.program, self.arrays, self.reach = program, dict(arrays), reach
+        self.counts: Counter[str] = Counter()
+        self.holds: dict[int, bool] = {}
+        self.known: dict[int, dict[int, Term]] = {}
+        for d in program.definitions:
+            made = np.zeros(d.shape, {"f32": np.float32, "f64": np.float64}[d.type])
+            for point in np.ndindex(*made.shape):
+                indices = dict(zip(d.indices, point, strict=True))
+                made[point] = self.value(d.body, Scope(None, indices, self.always(d.body)))
+                self.counts[f"store {made.itemsize}"] += 1
+            self.arrays[d.name] = made
+
+    @property
+    def weighted(self) -> int:
+        """The arithmetic in the weights of the design."""
+        arithmetic = {n: count for n, count in self.counts.items() if n.split()[0] not in ("load", "store")}
+        return sum(count * (HEAVY.get(n) or (1 if n in LIGHT else 10)) for n, count in arithmetic.items())
+
+    def moved(self, what: str) -> int:
+        """The bytes that loads or stores move."""
+        found = [(n.split(), count) for n, count in self.counts.items()]
+        return sum(int(words[1]) * count for words, count in found if words[0] == what)
+
+    def value(self, term: Term, scope: Scope) -> float:
+        """The value of a term, from where it is kept or made now."""
+        for around in scope.chain():
+            if term.number in around.values:
+                return around.values[term.number]
+        home = scope
+        if scope.outer and scope.binders and scope.binders.isdisjoint(term.free):
+            home = scope if holds_reduction(term, self.holds) else scope.outer
+        if isinstance(term, Guard | Reduce):
+            # What is needed anyway comes before what needs it for a branch or a step only.
+            for below in [t for t in reachable(operands(term)) if t.number in scope.always]:
+                self.value(below, scope)
+        home.values[term.number] = made = self.made(term, scope)
+        return made
+
+    def always(self, root: Term) -> dict[int, Term]:
+        """What a scope with this root evaluates in any case."""
+        if root.number not in self.known:
+            found: dict[int, Term] = {}
+            stack = [root]
+            while stack:
+                term = stack.pop()
+                if term.number in found:
+                    continue
+                found[term.number] = term
+                stack += () if isinstance(term, Guard | Reduce) else operands(term)
+            self.known[root.number] = found
+        return self.known[root.number]
+
+    def made(self, term: Term, scope: Scope) -> float:
+        """The value of a term from those of its operands."""
+        match term:
+            case Const(value=value):
+                return value
+            case IndexValue(form=form):
+                return form.evaluate(scope.indices)
+            case Read(tensor=tensor, indices=forms):
+                found = self.arrays[tensor][tuple(form.evaluate(scope.indices) for form in forms)]
+                self.counts[f"load {found.itemsize}"] += 1
+                return float(found)
+            case Apply(function="pow", operands=(x, Const(value=int(n)))):
+                return self.power(self.value(x, scope), n)
+            case Apply(function=function, operands=below):
+                self.counts[function] += 1
+                with np.errstate(all="ignore"):
+                    compute = NAMES.get(function) or getattr(np, function)
+                    return float(compute(*[np.float64(self.value(t, scope)) for t in below]))
+            case Guard(conditions=rows):
+                taken = term.then if all(row.holds(scope.indices) for row in rows) else term.otherwise
+                return self.value(taken, Scope(scope, scope.indices, self.always(taken)))
+            case Select():
+                lhs, rhs, then, otherwise = [self.value(t, scope) for t in operands(term)]
+                self.counts["select"] += 1
+                return then if RELATIONS[term.relation](lhs, rhs) else otherwise
+            case Reduce():
+                return self.reduction(term, scope)
+            case _:
+                raise TypeError(term)
+
+    def power(self, x: float, n: int) -> float:
+        """By squaring: one product for each bit, and one more for each further bit that is 1."""
+        bits = bin(abs(n))[3:] if n else ""
+        self.counts["mul"] += len(bits) + bits.count("1")
+        self.counts["div"] += n < 0
+        with np.errstate(all="ignore"):
+            return float(np.float64(x) ** n)
+
+    def reduction(self, term: Reduce, scope: Scope) -> float:
+        elements: list[float] = []
+        binders = frozenset(term.binders)
+        before, always = Scope(scope, scope.indices, {}), self.always(term.body)
+        for indices in self.points(term.binders, term.domain, scope.indices):
+            elements.append(self.value(term.body, Scope(before, indices, always, binders)))
+            self.counts[term.kind] += 1
+        return REDUCTIONS[term.kind](elements)
+
+    def points(
+        self, binders: Sequence[str], rows: Domain, known: Mapping[str, int]
+    ) -> Iterator[dict[str, int]]:
+        """The points of a domain."""
+        ready = [row for row in rows if row.form.variables <= known.keys()]
+        if not all(row.holds(known) for row in ready):
+            return
+        if not binders:
+            yield dict(known)
+            return
+        rest = tuple(row for row in rows if row not in ready)
+        for at in range(-self.reach, self.reach + 1):
+            yield from self.points(binders[1:], rest, {**known, binders[0]: at})
