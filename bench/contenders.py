@@ -74,9 +74,7 @@ def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Conte
     begin = time.perf_counter()
     kernel = tadc.compile(workload.derivative(str(inputs[0].dtype).replace("float", "f"), sizes))
     seconds = time.perf_counter() - begin
-    temporaries = sum(
-        math.prod(shape_at(p.shape, {})) * p.dtype.itemsize for p in kernel.kernel.temporaries
-    )
+    temporaries = sum(math.prod(shape_at(p.shape, {})) * p.dtype.itemsize for p in kernel.kernel.temporaries)
     return Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
 
 
@@ -137,7 +135,7 @@ def _torch_call(function: Form, kind: str, inputs: Arrays) -> Contender:
     works: dict[str, Callable[[], Any]] = {
         "gradients": gradients,
         "value": lambda: function(*arrays),
-        "hessian": lambda: torch.func.hessian(function)(*arrays),
+        "hessian": lambda: torch.autograd.functional.hessian(function, *arrays),
     }
     return Contender(works[kind], numpy=lambda a: a.detach().numpy())
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 
 from bench.timing import seconds
 
-#: Calls in turns until the time is up, but so often at least and at most.
+#: Calls in turns until the time is up, but so often at least, if a call is not very long, and at most.
 LEAST, MOST = 3, 100
 #: A call so many times slower than the fastest is timed once: nobody asks how far behind it is.
 SLOW = 5
+#: Then a first call longer than this is enough.
+LONG = 0.5
 #: Threads of a library may spin for a while after its call.
 PAUSE = 0.003
 #: A call shorter than this comes after one that is not timed, to find its data and its threads awake.
@@ -19,28 +21,34 @@ SHORT = 0.005
 
 
 def interleaved(
-    calls: Mapping[str, Callable[[], object]], budget: float, always: str = ""
+    calls: Mapping[str, Callable[[], object]],
+    budget: float,
+    first: Mapping[str, float],
+    always: str = "",
 ) -> dict[str, list[float]]:
     """The times of each call, in about `budget` seconds; `always` is in every turn, however slow.
 
-    Every call has run once before.
+    Every call has run once before, in `first` seconds.
     """
     gc.collect()
     gc.disable()
     try:
         begin = time.perf_counter()
-        times = {name: [_timed(call)] for name, call in calls.items()}
-        fastest = min(first for (first,) in times.values())
-        racing = {
-            name: call
+        hopeless = max(LONG, SLOW * min(first.values()))
+        times = {
+            name: [_timed(call) if name == always or first[name] < hopeless else first[name]]
             for name, call in calls.items()
-            if name == always or times[name][0] < SLOW * fastest
         }
-        turns = 1
-        while turns < LEAST or (turns < MOST and time.perf_counter() - begin < budget):
+        fastest = min(once for (once,) in times.values())
+        racing = {
+            name: call for name, call in calls.items() if name == always or times[name][0] < SLOW * fastest
+        }
+        for turn in range(1, MOST):
+            spent = time.perf_counter() - begin
+            if spent > (budget if turn >= LEAST else 5 * budget):
+                break
             for name, call in racing.items():
                 times[name].append(_timed(call, times[name][-1]))
-            turns += 1
         return times
     finally:
         gc.enable()

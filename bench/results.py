@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,6 @@ class Cell:
     temporaries: dict[str, int] = field(default_factory=dict[str, int])
     arrays: int = 0
     """Arguments and results: what must be read and written."""
-    counts: dict[str, int] = field(default_factory=dict[str, int])
-    """Operations of value and gradients as tadc computes them, by kind."""
 
     def median(self, name: str = TADC) -> float | None:
         """The median time of a contender."""
@@ -69,6 +67,8 @@ class Results:
 
     machine: dict[str, Any]
     rooflines: list[Roofline] = field(default_factory=list[Roofline])
+    counts: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    """Operations of each workload as tadc compiles it, by kind."""
     cells: list[Cell] = field(default_factory=list[Cell])
 
     def roofline(self, cell: Cell) -> Roofline | None:
@@ -78,13 +78,24 @@ class Results:
     def floor(self, cell: Cell) -> tuple[float, float] | None:
         """The least seconds for a cell's operations, and for its arguments and results."""
         roofline = self.roofline(cell)
-        if roofline is None:
+        counts = self.counts.get(cell.workload)
+        if roofline is None or counts is None:
             return None
+        exponentials = counts["transcendental"]
         by_operations = (
-            cell.counts.get("flops", 0) / roofline.flops
-            + cell.counts.get("transcendental", 0) / roofline.exponentials
-        )
+            counts["operations"] - exponentials
+        ) / roofline.flops + exponentials / roofline.exponentials
         return by_operations, cell.arrays / roofline.bandwidth
+
+    def reached(self, cell: Cell) -> float | None:
+        """The share of the roofline that tadc reaches: the larger floor over its time."""
+        floor, ours = self.floor(cell), cell.median()
+        return max(floor) / ours if floor and ours else None
+
+    def overhead(self, workload: str) -> float | None:
+        """Operations of value and gradients over those of the value as written."""
+        counts = self.counts.get(workload)
+        return counts["weighted"] / counts["written"] if counts else None
 
     def of(self, dtype: str, threads: int) -> list[Cell]:
         """The cells of a type and a number of threads."""
@@ -105,12 +116,12 @@ def read(path: Path) -> Results:
     return Results(
         found["machine"],
         [Roofline(**item) for item in found["rooflines"]],
+        found["counts"],
         [Cell(**item) for item in found["cells"]],
     )
 
 
-def geometric_mean(cells: Iterable[Cell], left_out: Mapping[str, object] | Iterable[str] = ()) -> float | None:
-    """The mean ratio of the cells that have one."""
-    names = set(left_out)
-    ratios = [ratio for cell in cells if cell.workload not in names and (ratio := cell.ratio())]
+def geometric_mean(cells: Iterable[Cell]) -> float | None:
+    """The mean ratio of the cells that have one, Hessians apart."""
+    ratios = [r for cell in cells if not cell.workload.startswith("hessian") and (r := cell.ratio())]
     return statistics.geometric_mean(ratios) if ratios else None

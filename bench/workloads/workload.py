@@ -45,6 +45,8 @@ class Workload:
     peers: Mapping[str, Form]
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why a peer has no form here."""
+    growing: tuple[str, int] | None = None
+    """A size, and a value from which counts of operations are polynomials in it."""
     kind: str = "gradients"
     """`gradients`, or `hessian`: no cotangent then, and the Hessian alone is the result."""
 
@@ -56,9 +58,17 @@ class Workload:
         """The value at given sizes."""
         return tadc.function(self.text(dtype), self.name, sizes=sizes)
 
+    def differentiated(
+        self, dtype: str, sizes: Mapping[str, int]
+    ) -> tuple[tadc.Function, str, tuple[str, ...]]:
+        """A function, the mode of its derivative and by what: this is what is timed."""
+        f = self.function(dtype, sizes)
+        return f, "value-and-vjp", f.inputs
+
     def derivative(self, dtype: str, sizes: Mapping[str, int]) -> tadc.Function:
-        """What is timed: value and all gradients."""
-        return tadc.value_and_vjp(self.function(dtype, sizes))
+        """Value and all gradients."""
+        f, mode, wrt = self.differentiated(dtype, sizes)
+        return tadc.vjp(f, wrt) if mode == "vjp" else tadc.value_and_vjp(f, wrt)
 
     def inputs(self, sizes: Mapping[str, int]) -> Arrays:
         """Random arguments, the cotangent last, in f32: they are the same numbers in both types."""
