@@ -11,7 +11,8 @@ import matplotlib
 from bench.report import TITLES, ratio
 from bench.results import Results
 
-# Both read on white and on black.
+TICKS = (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
+# All read on white and on black.
 INK, FASTER, SLOWER = "#808080", "#2f8ac4", "#d9772b"
 
 
@@ -48,10 +49,9 @@ def _bars(axes: Any, cells: list[tuple[str, float]]) -> None:
     axes.axvline(1, color=INK, linewidth=1)
     axes.set_yticks(list(places), [TITLES.get(name, name) for name, _ in cells])
     axes.tick_params(axis="y", length=0)
-    ticks = [
-        t for t in (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100) if min(values) / 2 < t < 2 * max(values)
-    ]
-    axes.set_xticks(ticks or [1], [f"{t:g}" for t in ticks or [1]])
+    low, high = axes.get_xlim()
+    ticks = [t for t in TICKS if low < t < high]
+    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
     for place, value in zip(places, values, strict=True):
         axes.annotate(

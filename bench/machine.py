@@ -31,7 +31,8 @@ def describe() -> dict[str, Any]:
 def headline(machine: dict[str, Any]) -> str:
     """The machine in a line."""
     versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
-    return f"{machine['cpu']}, {machine['cores']} cores, {machine['date']}; Python {machine['python']}, {versions}"
+    processor = f"{machine['cpu']}, {machine['cores']} cores"
+    return f"{processor}, {machine['date']}; Python {machine['python']}, {versions}"
 
 
 def _cpu() -> str:

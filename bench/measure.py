@@ -37,7 +37,7 @@ def measure(
     cell = Cell(workload.name, dtype, threads)
     cell.arrays = sum(array.size for array in (*given, *heat.expected)) * np.dtype(DTYPES[dtype]).itemsize
     for name in names_of(workload):
-        if not quick or name != COMPILED and f"{name}, tuned" not in workload.peers:
+        if not quick or (name != COMPILED and f"{name}, tuned" not in workload.peers):
             heat.enter(name, cell)
         gc.collect()
     if heat.ready:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import tadc
-from bench.workloads.workload import Arrays, Workload, prange
+from bench.workloads.workload import Arrays, Derivative, Workload, prange
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class Hessian(Workload):
 
     kind: str = "hessian"
 
-    def differentiated(
-        self, dtype: str, sizes: Mapping[str, int]
-    ) -> tuple[tadc.Function, str, tuple[str, ...]]:
+    def differentiated(self, dtype: str, sizes: Mapping[str, int]) -> Derivative:
         """The Hessian as the vjp of a gradient.
 
         Each element r of the gradient has a copy of x of its own, row r of a matrix, so that one vjp

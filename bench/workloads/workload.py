@@ -17,10 +17,12 @@ if find_spec("numba"):
 else:
     prange: Any = range
 
-__all__ = ["Arrays", "Form", "Workload", "prange"]
+__all__ = ["Arrays", "Derivative", "Form", "Workload", "prange"]
 
 Arrays = tuple[Any, ...]
 Form = Callable[..., Any]
+Derivative = tuple[tadc.Function, str, tuple[str, ...]]
+"""A function, the mode of its derivative and by what."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,8 @@ class Workload:
         """The value at given sizes."""
         return tadc.function(self.text(dtype), self.name, sizes=sizes)
 
-    def differentiated(
-        self, dtype: str, sizes: Mapping[str, int]
-    ) -> tuple[tadc.Function, str, tuple[str, ...]]:
-        """A function, the mode of its derivative and by what: this is what is timed."""
+    def differentiated(self, dtype: str, sizes: Mapping[str, int]) -> Derivative:
+        """What is timed."""
         f = self.function(dtype, sizes)
         return f, "value-and-vjp", f.inputs
 
