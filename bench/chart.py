@@ -21,7 +21,7 @@ def draw(results: Results, path: Path) -> None:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    style: dict[str, Any] = {
+    style: Any = {
         "svg.hashsalt": "tadc", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 11,
         "text.color": INK, "axes.edgecolor": INK, "axes.labelcolor": INK,
         "xtick.color": INK, "ytick.color": INK,

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -96,19 +97,18 @@ def _jax(form: Form, kind: str, inputs: Arrays) -> Contender:
     begin = time.perf_counter()
     compiled = jax.jit(works[kind]).lower(*arrays).compile()
     seconds = time.perf_counter() - begin
-    temporaries = compiled.memory_analysis().temp_size_in_bytes
+    memory = compiled.memory_analysis()
+    temporaries = memory.temp_size_in_bytes if memory else None
     return Contender(lambda: jax.block_until_ready(compiled(*arrays)), seconds, temporaries)
 
 
 def _torch(form: Form, kind: str, inputs: Arrays) -> Contender:
-    import torch
-
+    torch: Any = import_module("torch")
     return _torch_call(lambda *a: form(torch, *a), kind, inputs)
 
 
 def _torch_compiled(form: Form, workload: Workload, inputs: Arrays) -> Contender:
-    import torch
-
+    torch: Any = import_module("torch")
     if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
         raise UnavailableError("no C++ compiler")
     if workload.kind != "gradients":
@@ -123,8 +123,7 @@ def _torch_compiled(form: Form, workload: Workload, inputs: Arrays) -> Contender
 
 
 def _torch_call(function: Form, kind: str, inputs: Arrays) -> Contender:
-    import torch
-
+    torch: Any = import_module("torch")
     arrays = [torch.from_numpy(a) for a in inputs]
     arguments = [a.requires_grad_() for a in arrays[:-1]]
 
@@ -142,7 +141,7 @@ def _torch_call(function: Form, kind: str, inputs: Arrays) -> Contender:
 
 def _keops(form: Form, kind: str, inputs: Arrays) -> Contender:
     try:
-        import pykeops.torch as keops
+        keops: Any = import_module("pykeops.torch")
     except Exception as error:
         raise UnavailableError(f"does not load: {error}") from error
     return _torch_call(lambda *a: form(keops, *a), kind, inputs)
@@ -153,8 +152,7 @@ def _numpy(form: Form, kind: str, inputs: Arrays) -> Contender:
 
 
 def _numba(form: Form, kind: str, inputs: Arrays) -> Contender:
-    import numba
-
+    numba: Any = import_module("numba")
     compiled = numba.njit(parallel=True, fastmath=True)(form)
     begin = time.perf_counter()
     compiled.compile(tuple(numba.typeof(a) for a in inputs))

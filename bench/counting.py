@@ -21,11 +21,11 @@ def counts(workload: Workload, dtype: str, sizes: Mapping[str, int]) -> Counts:
     Where bounds differ from element to element, counting walks them. Then `workload.growing` names a size
     in which the counts are a polynomial from a value on: they are taken at small values, and continued.
     """
-    points: list[int] = []
-    if workload.growing:
-        name, first = workload.growing
-        points = [first * n for n in range(1, DEGREE + 2)]
-    if not points or sizes[name] <= points[-1]:
+    if not workload.growing:
+        return counted(workload, dtype, sizes)
+    name, first = workload.growing
+    points = [first * n for n in range(1, DEGREE + 2)]
+    if sizes[name] <= points[-1]:
         return counted(workload, dtype, sizes)
     found = [counted(workload, dtype, {**sizes, name: value}) for value in points]
     return {kind: continued(points, [one[kind] for one in found], sizes[name]) for kind in found[0]}

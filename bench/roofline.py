@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -70,8 +71,7 @@ def exponentials(dtype: str) -> float:
     kernel = tadc.compile(tadc.function(f"x: {dtype}[{count}]\ny[i] = exp(x[i])"))
     calls: list[Callable[[], object]] = [lambda: np.exp(x, out), lambda: kernel(x, out=out)]
     if find_spec("torch"):
-        import torch
-
+        torch: Any = import_module("torch")
         torch_x, torch_out = torch.from_numpy(x), torch.from_numpy(out)
         before = torch.get_num_threads()
         torch.set_num_threads(1)
