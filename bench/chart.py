@@ -45,7 +45,7 @@ def _bars(axes: Any, cells: list[tuple[str, float]]) -> None:
     colours = [FASTER if value >= 1 else SLOWER for value in values]
     axes.barh(places, [value - 1 for value in values], left=1, color=colours, height=0.7)
     axes.set_xscale("log")
-    axes.set_xlim(min(0.5, *values) / 1.6, max(2.0, *values) * 1.6)
+    axes.set_xlim(min(0.5, *values) / 2.5, max(2.0, *values) * 2)
     axes.axvline(1, color=INK, linewidth=1)
     axes.set_yticks(list(places), [TITLES.get(name, name) for name, _ in cells])
     axes.tick_params(axis="y", length=0)

@@ -133,4 +133,6 @@ def size(count: int | None) -> str:
 def _digits(value: float) -> str:
     if value >= 100:
         return f"{value:.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if value >= 0.1 or not value else f"{value:.2g}"
