@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import itertools
+import os
 from pathlib import Path
 
 from rich.console import Console
@@ -52,6 +52,8 @@ def main(words: list[str]) -> None:
         made.error(f"no workload {', '.join(unknown)}; there are {', '.join(names)}")
     if any(threads < 1 for threads in options.threads or []):
         made.error("--threads takes a number from 1")
+    if options.publish and options.workloads:
+        made.error("--publish takes all workloads, so name none")
     console = Console()
     if not console.is_terminal:
         console = Console(width=WIDTH)
@@ -69,19 +71,28 @@ def main(words: list[str]) -> None:
 
 def _measure(options: argparse.Namespace, console: Console) -> Results:
     chosen = [w for w in WORKLOADS if not options.workloads or w.name in options.workloads]
-    dtypes = options.dtype or (["f32"] if options.quick else ["f32", "f64"])
-    threads = options.threads or ([2] if options.quick else [1, 2])
+    dtypes = list(dict.fromkeys(options.dtype or (["f32"] if options.quick else ["f32", "f64"])))
+    most = min(2, os.cpu_count() or 1)
+    threads = dict.fromkeys(options.threads or ([most] if options.quick else [1, most]))
     results = Results(describe())
     with console.status("counting operations") as status:
         for workload in chosen:
             results.counts[workload.name] = counts(workload, "f32", workload.sizes)
-        for count in dict.fromkeys(threads):
-            cells = [(w.name, dtype) for w, dtype in itertools.product(chosen, dict.fromkeys(dtypes))]
+        for count in threads:
+            cells = [(workload.name, dtype) for workload in chosen for dtype in dtypes]
             budget = QUICK_BUDGET if options.quick else BUDGET
-            job = Job(cells, list(dict.fromkeys(dtypes)), count, budget, options.quick)
+            job = Job(cells, list(dtypes), count, budget, options.quick)
             for found in run(job, lambda name, n=count: status.update(f"{name[0]}, {name[1]}, threads: {n}")):
                 if isinstance(found, Cell):
                     results.cells.append(found)
+                    _note(found, console)
                 else:
                     results.rooflines.append(found)
     return results
+
+
+def _note(cell: Cell, console: Console) -> None:
+    """A line for a workload that is done."""
+    ratio = cell.ratio()
+    said = f"ratio {ratio:.2g}" if ratio else "no ratio"
+    console.print(f"{cell.workload}, {cell.dtype}, threads: {cell.threads}: {said}", style="dim")

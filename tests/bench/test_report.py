@@ -159,7 +159,9 @@ def test_a_process_that_dies_is_begun_behind_what_killed_it(monkeypatch: pytest.
     assert sum(isinstance(item, Roofline) for item in found) == 1
 
 
-@pytest.mark.parametrize("words", [["no_such_workload"], ["--threads", "0"], ["--dtype", "f16"]])
+@pytest.mark.parametrize(
+    "words", [["no_such_workload"], ["--threads", "0"], ["--dtype", "f16"], ["fir", "--publish"]]
+)
 def test_wrong_words_are_usage_errors(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         speed.main(words)
