@@ -15,7 +15,7 @@ from bench.results import Cell
 from bench.workloads.workload import Arrays, Workload
 
 #: The largest error that counts as agreement.
-TOLERANCE = {"f32": 1e-3, "f64": 1e-9}
+TOLERANCE = {"f32": 1e-4, "f64": 1e-10}
 DTYPES = {"f32": np.float32, "f64": np.float64}
 
 

@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--dtype", action="append", choices=("f32", "f64"), help="default: both")
     made.add_argument("--threads", action="append", type=int, metavar="N", help="default: 1 and 2")
     made.add_argument("--quick", action="store_true", help="f32, 2 threads, without slow peers: 2 minutes")
-    made.add_argument("--json", type=Path, metavar="FILE", help="write all that was found")
+    made.add_argument("--json", type=Path, metavar="FILE", help="write all that is found, as it is found")
     made.add_argument("--read", type=Path, metavar="FILE", help="show what --json wrote, time nothing")
     made.add_argument("--publish", action="store_true", help="write docs/benchmark.* and the README's table")
     return made
@@ -63,8 +63,6 @@ def main(words: list[str]) -> None:
         console.print(all_times(results, *setting))
         for line in absences(results, *setting):
             console.print(line, style="dim")
-    if options.json:
-        results.write(options.json)
     if options.publish:
         readme.publish(results, ROOT)
 
@@ -88,6 +86,8 @@ def _measure(options: argparse.Namespace, console: Console) -> Results:
                     _note(found, console)
                 else:
                     results.rooflines.append(found)
+                if options.json:
+                    results.write(options.json)  # an interrupted run keeps what it has
     return results
 
 
