@@ -8,7 +8,7 @@ from typing import Any
 
 import matplotlib
 
-from bench.report import TITLES, ratio
+from bench.report import TITLES, ratio, threads_text
 from bench.results import Results
 
 TICKS = (0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
@@ -31,7 +31,7 @@ def draw(results: Results, path: Path) -> None:
     with plt.rc_context(style):
         figure, axes = plt.subplots(figsize=(8, 0.6 + 0.32 * len(cells)))
         _bars(axes, cells)
-        axes.set_xlabel(f"time of the best peer / time of tadc, {dtype}, {threads} threads")
+        axes.set_xlabel(f"time of the best peer / time of tadc, {dtype}, {threads_text(threads)}")
         text = StringIO()
         figure.savefig(text, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
         plt.close(figure)

@@ -153,7 +153,8 @@ def _numpy(form: Form, kind: str, inputs: Arrays) -> Contender:
 
 def _numba(form: Form, kind: str, inputs: Arrays) -> Contender:
     numba: Any = import_module("numba")
-    compiled = numba.njit(parallel=True, fastmath=True)(form)
+    # Kept beside the module's bytecode: compiling takes seconds.
+    compiled = numba.njit(parallel=True, fastmath=True, cache=True)(form)
     begin = time.perf_counter()
     compiled.compile(tuple(numba.typeof(a) for a in inputs))
     return Contender(lambda: compiled(*inputs), time.perf_counter() - begin)

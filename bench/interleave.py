@@ -10,7 +10,7 @@ from bench.timing import seconds
 
 #: Calls in turns until the time is up, but so often at least, if a call is not very long, and at most.
 LEAST, MOST = 3, 100
-#: A call so many times slower than the fastest is timed once: nobody asks how far behind it is.
+#: A call so many times slower than the fastest leaves the race: nobody asks how far behind it is.
 SLOW = 5
 #: Then a first call longer than this is enough.
 LONG = 0.5
@@ -36,12 +36,12 @@ def interleaved(
         begin = time.perf_counter()
         hopeless = max(LONG, SLOW * min(first.values()))
         times = {
-            name: [_timed(call) if name == always or first[name] < hopeless else first[name]]
+            name: _heat(call, first[name]) if name == always or first[name] < hopeless else [first[name]]
             for name, call in calls.items()
         }
-        fastest = min(once for (once,) in times.values())
+        fastest = min(map(min, times.values()))
         racing = {
-            name: call for name, call in calls.items() if name == always or times[name][0] < SLOW * fastest
+            name: call for name, call in calls.items() if name == always or min(times[name]) < SLOW * fastest
         }
         for turn in range(1, MOST):
             spent = time.perf_counter() - begin
@@ -52,6 +52,11 @@ def interleaved(
         return times
     finally:
         gc.enable()
+
+
+def _heat(call: Callable[[], object], first: float) -> list[float]:
+    """One time of a long call, some of a short one: what else runs may make any of them long."""
+    return [_timed(call, first) for _ in range(1 if first > LONG else LEAST)]
 
 
 def _timed(call: Callable[[], object], expected: float = 1.0) -> float:

@@ -17,7 +17,7 @@ TITLES: Mapping[str, str] = {workload.name: workload.title for workload in WORKL
 def summary(results: Results, dtype: str, threads: int) -> Table:
     """tadc against the best peer, and against what the machine can do."""
     table = Table(
-        title=f"value + all gradients, {dtype}, {_threads(threads)}", caption=headline(results.machine)
+        title=f"value + all gradients, {dtype}, {threads_text(threads)}", caption=headline(results.machine)
     )
     for column in (
         "workload", "tadc\nms", "best peer", "its\nms", "ratio", "floor, ms\nby work", "floor, ms\nby bytes",
@@ -47,7 +47,7 @@ def summary(results: Results, dtype: str, threads: int) -> Table:
 
 def all_times(results: Results, dtype: str, threads: int) -> Table:
     """The medians of all contenders."""
-    table = Table(title=f"medians in ms, {dtype}, {_threads(threads)}")
+    table = Table(title=f"medians in ms, {dtype}, {threads_text(threads)}")
     cells = results.of(dtype, threads)
     names = list(dict.fromkeys(name for cell in cells for name in cell.seconds))
     table.add_column("workload", no_wrap=True)
@@ -73,7 +73,7 @@ def markdown(results: Results) -> str:
     settings = sorted(results.settings(), key=lambda s: (s[0], -s[1]))
     dtype, threads = settings[0]
     heads = ["workload", "tadc ms", "best peer", "its ms"]
-    heads += [f"ratio, {d}, {_threads(t)}" for d, t in settings]
+    heads += [f"ratio, {d}, {threads_text(t)}" for d, t in settings]
     heads += ["of the roofline", "operations"]
     lines = ["| " + " | ".join(heads) + " |", "|---|--:|---|" + "--:|" * (len(heads) - 3)]
     for cell in results.of(dtype, threads):
@@ -90,7 +90,7 @@ def markdown(results: Results) -> str:
         lines.append("| " + " | ".join(row) + " |")
     means = [ratio(geometric_mean(results.of(*setting))) for setting in settings]
     lines.append("| " + " | ".join(["geometric mean, Hessians apart", "", "", "", *means, "", ""]) + " |")
-    note = f"ms and roofline: {dtype}, {_threads(threads)}. {headline(results.machine)}."
+    note = f"ms and roofline: {dtype}, {threads_text(threads)}. {headline(results.machine)}."
     return "\n".join([*lines, "", note])
 
 
@@ -100,7 +100,8 @@ def _same(results: Results, cell: Cell, dtype: str, threads: int) -> float | Non
     return found[0] if found else None
 
 
-def _threads(count: int) -> str:
+def threads_text(count: int) -> str:
+    """With its number."""
     return "1 thread" if count == 1 else f"{count} threads"
 
 
