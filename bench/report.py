@@ -116,8 +116,10 @@ def ratio(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """As a whole number."""
-    return "" if value is None else f"{100 * value:.0f} %"
+    """Two digits."""
+    if value is None:
+        return ""
+    return f"{100 * value:.0f} %" if value >= 0.1 else f"{100 * value:.2g} %"
 
 
 def size(count: int | None) -> str:
