@@ -129,7 +129,7 @@ y[i: N] = sum{m}_(max [0; W - i])^(min [2*W; N + W - 1 - i]) (bands[m, i] * x[i 
         "PyTorch": _banded_torch,
         "numba": _banded_numba,
     },
-    growing=("N", 256),
+    growing=("N", 160),
 )
 
 #: Lags of the autocorrelation; nothing in its arguments tells them.
