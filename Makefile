@@ -17,8 +17,8 @@ lint: .venv/lint.stamp
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-bench: .venv/test.stamp
-	$(BIN)/python -m bench
+bench: .venv/bench.stamp
+	$(BIN)/python -m bench --publish
 
 clean:
 	rm -rf .venv build *.egg-info

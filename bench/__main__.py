@@ -1,4 +1,4 @@
-"""`python -m bench`: run time against JAX.
+"""`python -m bench`: run time against other libraries; `python -m bench -h` has its options.
 
 `python -m bench compile`: how long compiling takes.
 `python -m bench empty`: inner loops without an iteration.
@@ -24,10 +24,10 @@ def main(words: list[str]) -> None:
         from bench.functions import main as run
     elif words == ["empty"]:
         from bench.empty_iterations import main as run
-    elif not words:
-        from bench.run_time import main as run
     else:
-        sys.exit("usage: python -m bench [compile | empty | functions | operations | sizes]")
+        from bench.speed import main as time_workloads
+
+        return time_workloads(words)
     run()
 
 

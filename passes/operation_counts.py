@@ -30,18 +30,20 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Bound, Level
 from tadc.lattice.nest import LoopNest, loop_nest
-from tadc.passes.costs import weight
+from tadc.passes.costs import TRANSCENDENTAL, weight
 from tadc.passes.moves import ELEMENT
 
 
 @dataclass(frozen=True)
 class Work:
-    """Arithmetic in the weights of `costs` and as a number of operations, and the bytes that it asks for."""
+    """Arithmetic in the weights of `costs` and as a number of operations, `transcendental` ones of them,
+    and the bytes that it asks for."""
 
     weighted: int = 0
     operations: int = 0
     loaded: int = 0
     stored: int = 0
+    transcendental: int = 0
 
     def __add__(self, other: Work) -> Work:
         return Work(
@@ -49,10 +51,17 @@ class Work:
             self.operations + other.operations,
             self.loaded + other.loaded,
             self.stored + other.stored,
+            self.transcendental + other.transcendental,
         )
 
     def __mul__(self, times: int) -> Work:
-        return Work(self.weighted * times, self.operations * times, self.loaded * times, self.stored * times)
+        return Work(
+            self.weighted * times,
+            self.operations * times,
+            self.loaded * times,
+            self.stored * times,
+            self.transcendental * times,
+        )
 
 
 NOTHING = Work()
@@ -67,11 +76,13 @@ def work_of(node: Term) -> Work:
         case IndexValue():
             return NOTHING  # arithmetic of indices, which is not counted
         case Reduce():
-            return Work(weight(node), 2 if node.kind == "logsumexp" else 1)
+            exponential = int(node.kind == "logsumexp")
+            return Work(weight(node), 1 + exponential, transcendental=exponential)
         case _:
             n = integer_exponent(node)
             if n is None:
-                return Work(weight(node), min(weight(node), 1))
+                cost = weight(node)
+                return Work(cost, min(cost, 1), transcendental=int(cost == TRANSCENDENTAL))
             return Work(weight(node), max(0, abs(n).bit_length() + abs(n).bit_count() - 2) + (n < 0))
 
 

@@ -33,6 +33,7 @@ def run(program: Program) -> Run:
 def check(program: Program) -> None:
     counted, done = count_program(program), run(program)
     assert counted.weighted == done.weighted
+    assert counted.transcendental == done.transcendental
     assert counted.loaded == done.moved("load")
     assert counted.stored == done.moved("store")
 

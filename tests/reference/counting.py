@@ -94,6 +94,12 @@ class Run:
         arithmetic = {n: count for n, count in self.counts.items() if n.split()[0] not in ("load", "store")}
         return sum(count * (HEAVY.get(n) or (1 if n in LIGHT else 10)) for n, count in arithmetic.items())
 
+    @property
+    def transcendental(self) -> int:
+        """The operations that are neither light nor a quotient or a root."""
+        light = LIGHT | {"div", "sqrt", "mod", "load", "store"}
+        return sum(count for n, count in self.counts.items() if n.split()[0] not in light)
+
     def moved(self, what: str) -> int:
         """The bytes that loads or stores move."""
         found = [(n.split(), count) for n, count in self.counts.items()]

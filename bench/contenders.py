@@ -1,0 +1,160 @@
+"""Who computes a workload: tadc and its peers, each as a call without arguments that returns arrays.
+
+A peer that is not installed is left out. Arrays are made before the call, in the form the peer likes;
+results are made by the call.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+import tadc
+from bench.workloads.workload import Arrays, Form, Workload
+from tadc.frontend.extents import shape_at
+
+TADC = "tadc"
+COMPILED = "PyTorch, compiled"
+
+
+class UnavailableError(Exception):
+    """Why a contender cannot take part."""
+
+
+@dataclass
+class Contender:
+    """A call, and what it took to prepare it."""
+
+    call: Callable[[], Any]
+    compile_seconds: float = 0.0
+    """Before the first call, where that can be told apart."""
+    temporaries: int | None = None
+    """Bytes of temporary arrays of a call, where known."""
+    numpy: Callable[[Any], np.ndarray] = field(default=np.asarray)
+
+    def results(self) -> list[np.ndarray]:
+        """The results of a call."""
+        found = self.call()
+        return [self.numpy(a) for a in (found if isinstance(found, tuple | list) else (found,))]
+
+
+def names_of(workload: Workload) -> list[str]:
+    """The contenders that the workload has a form for, and those it says why not."""
+    names = [TADC, *workload.peers]
+    if "PyTorch" in workload.peers:
+        names.insert(names.index("PyTorch") + 1, COMPILED)
+    return [*names, *workload.absent]
+
+
+def prepare(name: str, workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Contender:
+    """The contender of a name on these inputs, in their element type. Raises UnavailableError."""
+    if name in workload.absent:
+        raise UnavailableError(workload.absent[name])
+    if name == TADC:
+        return _tadc(workload, sizes, inputs)
+    library = name.split(",")[0]
+    package = {"PyTorch": "torch", "KeOps": "pykeops"}.get(library, library.lower())
+    if not find_spec(package):
+        raise UnavailableError("not installed")
+    if name == COMPILED:
+        return _torch_compiled(workload.peers["PyTorch"], workload, inputs)
+    makers = {"JAX": _jax, "PyTorch": _torch, "NumPy": _numpy, "numba": _numba, "KeOps": _keops}
+    direct = workload.kind == "hessian" and name.endswith("tuned")
+    return makers[library](workload.peers[name], "value" if direct else workload.kind, inputs)
+
+
+def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Contender:
+    begin = time.perf_counter()
+    kernel = tadc.compile(workload.derivative(str(inputs[0].dtype).replace("float", "f"), sizes))
+    seconds = time.perf_counter() - begin
+    temporaries = sum(math.prod(shape_at(p.shape, {})) * p.dtype.itemsize for p in kernel.kernel.temporaries)
+    return Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
+
+
+def _jax(form: Form, kind: str, inputs: Arrays) -> Contender:
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+
+    def gradients(*arrays: Any) -> Any:
+        *arguments, cotangent = arrays
+        value, pull = jax.vjp(lambda *a: form(jax, *a), *arguments)
+        return (value, *pull(cotangent))
+
+    def value(*arrays: Any) -> Any:
+        return form(jax, *arrays)
+
+    works = {"gradients": gradients, "value": value, "hessian": jax.hessian(value)}
+    arrays = [jax.device_put(a) for a in inputs]
+    begin = time.perf_counter()
+    compiled = jax.jit(works[kind]).lower(*arrays).compile()
+    seconds = time.perf_counter() - begin
+    memory = compiled.memory_analysis()
+    temporaries = memory.temp_size_in_bytes if memory else None
+    return Contender(lambda: jax.block_until_ready(compiled(*arrays)), seconds, temporaries)
+
+
+def _torch(form: Form, kind: str, inputs: Arrays) -> Contender:
+    torch: Any = import_module("torch")
+    return _torch_call(lambda *a: form(torch, *a), kind, inputs)
+
+
+def _torch_compiled(form: Form, workload: Workload, inputs: Arrays) -> Contender:
+    torch: Any = import_module("torch")
+    if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
+        raise UnavailableError("no C++ compiler")
+    if workload.kind != "gradients":
+        raise UnavailableError("does not compile second derivatives")
+    torch.compiler.reset()
+    compiled = torch.compile(lambda *a: form(torch, *a), dynamic=False)
+    made = _torch_call(compiled, workload.kind, inputs)
+    begin = time.perf_counter()
+    made.call()
+    made.compile_seconds = time.perf_counter() - begin
+    return made
+
+
+def _torch_call(function: Form, kind: str, inputs: Arrays) -> Contender:
+    torch: Any = import_module("torch")
+    arrays = [torch.from_numpy(a) for a in inputs]
+    arguments = [a.requires_grad_() for a in arrays[:-1]]
+
+    def gradients() -> Any:
+        value = function(*arguments)
+        return (value.detach(), *torch.autograd.grad(value, arguments, arrays[-1]))
+
+    works: dict[str, Callable[[], Any]] = {
+        "gradients": gradients,
+        "value": lambda: function(*arrays),
+        "hessian": lambda: torch.autograd.functional.hessian(function, *arrays),
+    }
+    return Contender(works[kind], numpy=lambda a: a.detach().numpy())
+
+
+def _keops(form: Form, kind: str, inputs: Arrays) -> Contender:
+    try:
+        keops: Any = import_module("pykeops.torch")
+    except Exception as error:
+        raise UnavailableError(f"does not load: {error}") from error
+    return _torch_call(lambda *a: form(keops, *a), kind, inputs)
+
+
+def _numpy(form: Form, kind: str, inputs: Arrays) -> Contender:
+    return Contender(lambda: form(*inputs))
+
+
+def _numba(form: Form, kind: str, inputs: Arrays) -> Contender:
+    numba: Any = import_module("numba")
+    # Kept beside the module's bytecode: compiling takes seconds.
+    compiled = numba.njit(parallel=True, fastmath=True, cache=True)(form)
+    begin = time.perf_counter()
+    compiled.compile(tuple(numba.typeof(a) for a in inputs))
+    return Contender(lambda: compiled(*inputs), time.perf_counter() - begin)

@@ -1,0 +1,66 @@
+"""Times of several calls, taken in turns: what else runs on the machine then slows all of them alike."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+
+from bench.timing import seconds
+
+#: Calls in turns until the time is up, but so often at least, if a call is not very long, and at most.
+LEAST, MOST = 3, 100
+#: A call so many times slower than the fastest leaves the race: nobody asks how far behind it is.
+SLOW = 5
+#: Then a first call longer than this is enough.
+LONG = 0.5
+#: Threads of a library may spin for a while after its call.
+PAUSE = 0.003
+#: A call shorter than this comes after one that is not timed, to find its data and its threads awake.
+SHORT = 0.005
+
+
+def interleaved(
+    calls: Mapping[str, Callable[[], object]],
+    budget: float,
+    first: Mapping[str, float],
+    always: str = "",
+) -> dict[str, list[float]]:
+    """The times of each call, in about `budget` seconds; `always` is in every turn, however slow.
+
+    Every call has run once before, in `first` seconds.
+    """
+    gc.collect()
+    gc.disable()
+    try:
+        begin = time.perf_counter()
+        hopeless = max(LONG, SLOW * min(first.values()))
+        times = {
+            name: _heat(call, first[name]) if name == always or first[name] < hopeless else [first[name]]
+            for name, call in calls.items()
+        }
+        fastest = min(map(min, times.values()))
+        racing = {
+            name: call for name, call in calls.items() if name == always or min(times[name]) < SLOW * fastest
+        }
+        for turn in range(1, MOST):
+            spent = time.perf_counter() - begin
+            if spent > (budget if turn >= LEAST else 5 * budget):
+                break
+            for name, call in racing.items():
+                times[name].append(_timed(call, times[name][-1]))
+        return times
+    finally:
+        gc.enable()
+
+
+def _heat(call: Callable[[], object], first: float) -> list[float]:
+    """One time of a long call, some of a short one: what else runs may make any of them long."""
+    return [_timed(call, first) for _ in range(1 if first > LONG else LEAST)]
+
+
+def _timed(call: Callable[[], object], expected: float = 1.0) -> float:
+    time.sleep(PAUSE)
+    if expected < SHORT:
+        call()
+    return seconds(call)

@@ -1,0 +1,69 @@
+"""The machine and the versions that numbers belong to."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("tadc", "llvmlite", "torch-mlir", "numpy", "jax", "torch", "numba", "pykeops")
+
+
+def describe() -> dict[str, Any]:
+    """Processor, cores, memory, system, versions, date, and how busy the machine is."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "memory": _memory(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        "commit": _commit(),
+        "date": datetime.date.today().isoformat(),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+    }
+
+
+def headline(machine: dict[str, Any]) -> str:
+    """The machine in a line."""
+    versions = ", ".join(f"{name} {found}" for name, found in machine["versions"].items())
+    processor = f"{machine['cpu']}, {machine['cores']} cores"
+    return f"{processor}, {machine['date']}; Python {machine['python']}, {versions}"
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    name = found.get("model name", platform.machine())
+    vector = [flag for flag in ("avx512f", "avx2") if flag in found.get("flags", "").split()]
+    return f"{name}{', AVX-512' if 'avx512f' in vector else ', AVX2' if vector else ''}"
+
+
+def _memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    try:
+        command = ["git", "rev-parse", "--short", "HEAD"]
+        found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()

@@ -1,0 +1,90 @@
+"""What a workload is: a program, sizes, and the same function for each peer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+import tadc
+from tadc.frontend.extents import shape_at
+
+if find_spec("numba"):
+    from numba import prange  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+else:
+    prange: Any = range
+
+__all__ = ["Arrays", "Derivative", "Form", "Workload", "prange"]
+
+Arrays = tuple[Any, ...]
+Form = Callable[..., Any]
+Derivative = tuple[tadc.Function, str, tuple[str, ...]]
+"""A function, the mode of its derivative and by what."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program with one output, and the same function in other hands.
+
+    `peers` has a form for each contender, of the arguments in the order of the program:
+    - "JAX" and "PyTorch" take their package first and return the value; they differentiate it themselves.
+      "JAX, tuned" and "PyTorch, tuned" are the same, written for speed.
+    - "KeOps" takes its package first too, and PyTorch's tensors.
+    - "NumPy" and "numba" take the cotangent last and return the value and all gradients.
+      A form for numba is a function that numba can compile.
+    """
+
+    name: str
+    title: str
+    program: str
+    """In f64."""
+    sizes: Mapping[str, int]
+    small: Mapping[str, int]
+    """Sizes for tests."""
+    peers: Mapping[str, Form]
+    absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why a peer has no form here."""
+    growing: tuple[str, int] | None = None
+    """A size, and a value from which counts of operations are polynomials in it."""
+    kind: str = "gradients"
+    """`gradients`, or `hessian`: no cotangent then, and the Hessian alone is the result."""
+
+    def text(self, dtype: str) -> str:
+        """The program in an element type."""
+        return self.program.replace("f64", dtype)
+
+    def function(self, dtype: str, sizes: Mapping[str, int]) -> tadc.Function:
+        """The value at given sizes."""
+        return tadc.function(self.text(dtype), self.name, sizes=sizes)
+
+    def differentiated(self, dtype: str, sizes: Mapping[str, int]) -> Derivative:
+        """What is timed."""
+        f = self.function(dtype, sizes)
+        return f, "value-and-vjp", f.inputs
+
+    def derivative(self, dtype: str, sizes: Mapping[str, int]) -> tadc.Function:
+        """Value and all gradients."""
+        f, mode, wrt = self.differentiated(dtype, sizes)
+        return tadc.vjp(f, wrt) if mode == "vjp" else tadc.value_and_vjp(f, wrt)
+
+    def inputs(self, sizes: Mapping[str, int]) -> Arrays:
+        """Random arguments, the cotangent last, in f32: they are the same numbers in both types."""
+        program = self.function("f32", sizes).program
+        shapes = [shape_at(a.shape, {}) for a in program.arguments]
+        if self.kind == "gradients":
+            (output,) = program.outputs
+            shapes.append(shape_at(output.shape, {}))
+        random = np.random.default_rng(0)
+        return tuple(random.uniform(-0.5, 0.5, shape).astype(np.float32) for shape in shapes)
+
+    def arguments(self, inputs: Arrays) -> Arrays:
+        """What the derivative takes, of `inputs`."""
+        return inputs
+
+    def reference(self, inputs: Arrays) -> Arrays:
+        """Value and all gradients in f64."""
+        found = self.peers["NumPy"](*(np.asarray(a, np.float64) for a in inputs))
+        return found if isinstance(found, tuple) else (found,)

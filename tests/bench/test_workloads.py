@@ -1,0 +1,121 @@
+"""Each workload's program, and every form of it that can run here, against closed forms in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.contenders import COMPILED, TADC, UnavailableError, names_of, prepare
+from bench.counting import counted, counts
+from bench.measure import measure, worst_error
+from bench.workloads import WORKLOADS
+from bench.workloads.workload import Workload
+
+BY_NAME = {workload.name: workload for workload in WORKLOADS}
+
+
+def each(which: Callable[[Workload], object] = bool) -> pytest.MarkDecorator:
+    """A test for each workload that is so."""
+    return pytest.mark.parametrize("name", [w.name for w in WORKLOADS if which(w)])
+
+
+@each()
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tadc_agrees(name: str, dtype: type) -> None:
+    workload = BY_NAME[name]
+    given = workload.inputs(workload.small)
+    ours = prepare(TADC, workload, workload.small, tuple(a.astype(dtype) for a in given))
+    assert worst_error(ours.results(), workload.reference(given)) < 100 * np.finfo(dtype).eps
+
+
+@each()
+def test_peers_agree(name: str) -> None:
+    """JAX differentiates by itself: this checks the closed forms, which are the reference, too."""
+    workload = BY_NAME[name]
+    given = workload.inputs(workload.small)
+    checked: list[str] = []
+    for peer in names_of(workload):
+        if peer in (TADC, COMPILED, "KeOps", "numba"):  # these compile for seconds
+            continue
+        try:
+            found = prepare(peer, workload, workload.small, tuple(a.astype(np.float64) for a in given))
+        except UnavailableError:
+            continue
+        assert worst_error(found.results(), workload.reference(given)) < 1e-12, peer
+        checked.append(peer)
+    assert any(peer.startswith("JAX") for peer in checked)
+
+
+@each(lambda workload: "numba" in workload.peers)
+def test_gathers_written_by_hand_agree(name: str) -> None:
+    """What numba compiles is Python too."""
+    workload = BY_NAME[name]
+    given = workload.inputs(workload.small)
+    found = workload.peers["numba"](*(a.astype(np.float64) for a in given))
+    assert (
+        worst_error(list(found) if isinstance(found, tuple) else [found], workload.reference(given)) < 1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "operations"),
+    [
+        ("density", 8192**2 * (3 * 3 + 12)),
+        ("fir", 100_000 * 129 * 2),
+        ("mttkrp", 256**3 * 32 * 3),
+        ("conv1d", 16 * 128 * 2036 * 64 * 9 * 2),
+        ("conv2d", 8 * 64 * 27**2 * 32 * 9 * 2),
+        ("local", 8 * 16 * 28**2 * 16 * 9 * 2),
+        ("matmul", 1024**3 * 2),
+    ],
+)
+def test_sizes(name: str, operations: int) -> None:
+    """The values cost what their formulas say by hand."""
+    assert counts(BY_NAME[name], "f32", BY_NAME[name].sizes)["written"] == operations
+
+
+@each(lambda workload: workload.growing)
+def test_counts_are_polynomials(name: str) -> None:
+    """At a size that is not among those through which the polynomial goes."""
+    workload = BY_NAME[name]
+    assert workload.growing is not None
+    symbol, first = workload.growing
+    narrow = {"stencil": {"M": 6}, "banded": {"W": 8}, "fir": {"K": 9}, "paper": {"K": 6}}.get(name, {})
+    first = min(first, 16)
+    sizes = {**workload.sizes, **narrow, symbol: 4 * first + 1}
+    made = {**vars(workload), "growing": (symbol, first)}
+    assert counts(type(workload)(**made), "f32", sizes) == counted(workload, "f32", sizes)
+
+
+def _double(jax: Any, x: Any, w: Any) -> Any:
+    return 2 * jax.numpy.correlate(x, w, "valid")
+
+
+def _too_large(jax: Any, x: Any, w: Any) -> Any:
+    raise MemoryError("too large")
+
+
+def test_who_is_wrong_or_fails_is_not_timed() -> None:
+    fir = BY_NAME["fir"]
+    peers = {"NumPy": fir.peers["NumPy"], "JAX": _double, "JAX, tuned": _too_large}
+    flawed = Workload("fir", fir.title, fir.program, fir.sizes, fir.small, peers, {"KeOps": "has no sums"})
+    cell = measure(flawed, fir.small, "f64", threads=1, budget=0.01)
+    assert set(cell.seconds) == {TADC, "NumPy"}
+    assert cell.skipped == {
+        "JAX": "is wrong by 1.0e+00",
+        "JAX, tuned": "MemoryError: too large",
+        "KeOps": "has no sums",
+    }
+    numpy, ours = cell.median("NumPy"), cell.median()
+    assert numpy
+    assert ours
+    assert cell.ratio() == numpy / ours
+
+
+@pytest.mark.parametrize("found", [np.full(3, np.nan), np.zeros(2), np.zeros((3, 1))])
+def test_nothing_agrees_with_the_wrong(found: np.ndarray) -> None:
+    """Neither what is no number, nor another shape."""
+    assert not worst_error([found], (np.ones(3),)) <= 1e-3
