@@ -74,7 +74,9 @@ class Loop:
 class Accesses:
     """The pieces of a map's body. An index of the map whose loop runs by residue counts its groups."""
 
-    def __init__(self, op: Any, sizes: Sequence[Affine], factors: Sequence[int], outer: Mapping[Any, Affine]) -> None:
+    def __init__(
+        self, op: Any, sizes: Sequence[Affine], factors: Sequence[int], outer: Mapping[Any, Affine]
+    ) -> None:
         block = op.regions[0].blocks[0]
         self.outer = outer
         self.known: frozenset[str] = frozenset(v for form in outer.values() for v in form.variables)
@@ -143,7 +145,7 @@ class Accesses:
         forms = self.subscripts(op, list(op.operands)[1:])
         shape = [LARGE if n < 0 else n for n in _shape(op.operands[0].type)]
         strides: dict[str, int | None] = {}
-        for name in sorted(frozenset().union(*(f.variables for f in forms)) & frozenset(self.ranges)):
+        for name in sorted(frozenset[str]().union(*(f.variables for f in forms)) & frozenset(self.ranges)):
             total: int | None = 0
             step = 1
             for form, size in zip(reversed(forms), reversed(shape), strict=True):
@@ -171,7 +173,9 @@ class Accesses:
             self.forms[argument] = Affine.var(name)
             self.deps[argument] = frozenset([name])
         trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
-        bounds = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges) - set(binders)
+        bounds = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges) - set(
+            binders
+        )
         made = owner(yielded(block))
         fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
         inner = Loop(op, binders, trips, bounds=bounds, fused=fused)

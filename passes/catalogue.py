@@ -162,10 +162,10 @@ class Simplify(Pass):
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
-    """Lowering for the CPU. `vector_bytes` is the size of its vectors, 0 for none; `registers` their number."""
+    """Lowering for the CPU."""
 
-    vector_bytes: int = 64
-    registers: int = 28
+    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
+    registers: int = number_option(28, "vectors that a loop may hold in registers")
 
     def run(self, module: Any) -> None:
         """Lower every function."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.tile_loops import Ends, Schedule
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.tile_loops import Ends, Schedule
 
 FEW = 32
 """An index of fewer values is divided only if there is no better one."""

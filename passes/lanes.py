@@ -102,7 +102,9 @@ class Lanes:
             return total
         start = self.spread(self.low.affine([rest], point), point)
         moving = form - rest
-        return start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
+        return (
+            start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
+        )
 
     def _by_lane(self, form: Affine, point: Any) -> Any:
         """The sum of terms that hold the lane."""
@@ -117,7 +119,10 @@ class Lanes:
 
     def _floor(self, atom: Floor, point: Any) -> Any:
         """A floor division in each lane: `arith.divsi` rounds towards zero."""
-        numerator, denominator = self.index_vector(atom.numerator, point), self._number(atom.denominator, point)
+        numerator, denominator = (
+            self.index_vector(atom.numerator, point),
+            self._number(atom.denominator, point),
+        )
         quotient = self._op("arith.divsi", numerator, denominator, point)
         rest = self._op("arith.remsi", numerator, denominator, point)
         below = self._compare(_BELOW, rest, self._number(0, point), point)
@@ -128,7 +133,9 @@ class Lanes:
         index = self.low.index_type
         elements = [ir.IntegerAttr.get(index, value) for value in values]
         attribute = ir.DenseElementsAttr.get(elements, self.type(index))
-        return self.low.create("arith.constant", [self.type(index)], [], point, {"value": attribute}).results[0]
+        return self.low.create("arith.constant", [self.type(index)], [], point, {"value": attribute}).results[
+            0
+        ]
 
     def _number(self, value: int, point: Any) -> Any:
         return self._numbers([value] * self.width, point)
@@ -219,7 +226,9 @@ class Lanes:
         base, offsets = self._addresses(buffer, forms, point)
         mask = self._all(point) if mask is None else self.spread(mask, point)
         zero = self.low.constant(vector, 0.0, point)
-        return self.low.create("vector.gather", [vector], [buffer, *base, offsets, mask, zero], point).results[0]
+        return self.low.create(
+            "vector.gather", [vector], [buffer, *base, offsets, mask, zero], point
+        ).results[0]
 
     def _one(self, buffer: Any, forms: Sequence[Affine], mask: Any, point: Any) -> Any:
         """One element; where no lane reads it, the first of the buffer, which then has some."""
@@ -230,7 +239,9 @@ class Lanes:
                 self.low.create("arith.select", [zero.type], [wanted, i, zero], point).results[0]
                 for i in indices
             ]
-        return self.low.create("memref.load", [buffer.type.element_type], [buffer, *indices], point).results[0]
+        return self.low.create("memref.load", [buffer.type.element_type], [buffer, *indices], point).results[
+            0
+        ]
 
     def _run(self, buffer: Any, forms: Sequence[Affine], stride: int, mask: Any, point: Any) -> Any:
         """Consecutive elements, reversed for a stride of -1."""
@@ -293,7 +304,9 @@ class Lanes:
             if isinstance(stride, int):
                 moved = self.index_vector(moving * stride, point)
             else:
-                moved = self._op("arith.muli", self.index_vector(moving, point), self.spread(stride, point), point)
+                moved = self._op(
+                    "arith.muli", self.index_vector(moving, point), self.spread(stride, point), point
+                )
             total = moved if total is None else self._op("arith.addi", total, moved, point)
         return base, total
 
@@ -335,4 +348,3 @@ def extreme(form: Affine, ranges: Mapping[str, int], sign: int) -> Affine:
         else:
             total += Affine.var(atom) * k
     return total
-

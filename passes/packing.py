@@ -27,7 +27,7 @@ SCATTERED = 8
 
 @dataclass(frozen=True)
 class Panel:
-    """A buffer over some binders of a reduction, each from a start on, and the elements of a tile along its lanes."""
+    """A buffer over binders of a reduction, each from a start on, and the lanes of a tile."""
 
     buffer: Any
     binders: tuple[Any, ...]
@@ -62,8 +62,10 @@ class Packer:
         self.binders = list(self.inner.arguments)
         self.location = unnamed(self.op.location)
 
-    def emit(self, outer: Mapping[int, Affine], facts: Domain, point: Any, then: Callable[[Panels, Any], None]) -> None:
-        """Pack what tiles read whose outer indices have these forms; `then` makes the loops over these tiles."""
+    def emit(
+        self, outer: Mapping[int, Affine], facts: Domain, point: Any, then: Callable[[Panels, Any], None]
+    ) -> None:
+        """Pack what tiles with these outer indices read; `then` makes the loops over these tiles."""
         low = self.low
         for number, argument in enumerate(self.block.arguments):
             low.forms[argument] = outer.get(number, ZERO)
@@ -84,7 +86,9 @@ class Packer:
         end = low.variable(low.affine([begin + self.packed.block, stop], inside, "affine.min"))
         predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), 0)}
         truth = ir.IntegerType.get_signless(1, low.context)
-        first = low.create("arith.cmpi", [truth], [block.arguments[0], values[0]], inside, predicate).results[0]
+        first = low.create("arith.cmpi", [truth], [block.arguments[0], values[0]], inside, predicate).results[
+            0
+        ]
         panels = self.pack([(begin, end), *rest], inside)
         ends = (low.affine([begin], inside), low.affine([end], inside))
         then(Panels(panels, self.op, ends, first), inside)
@@ -146,7 +150,7 @@ class Packer:
         lanes: Lanes,
         group: Sequence[int],
     ) -> Callable[[Mapping[int, Affine], Any], None]:
-        """What copies vectors of a panel, which start at some of its last subscripts, at a point of the binders."""
+        """What copies vectors of a panel, which start at some last subscripts, at a point of the binders."""
         low = self.low
         argument = self.block.arguments[self.schedule.lanes]
         base = low.forms[argument]

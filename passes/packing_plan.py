@@ -94,7 +94,9 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
         if block < 16:
             return None
     reuse = _reuse(accesses, names, way)
-    price = sum(_elements(loop, read, way) * (GATHER if read.strides[way.lane] != 1 else 0.2) for read in reads)
+    price = sum(
+        _elements(loop, read, way) * (GATHER if read.strides[way.lane] != 1 else 0.2) for read in reads
+    )
     return Packed(loop, way.lane, tuple(reads), names, block, price / reuse)
 
 

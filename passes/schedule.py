@@ -87,7 +87,9 @@ def _ways(
             for vectors in VECTORS:
                 room = extent is None or extent >= vectors * fitting
                 if vectors == 1 or (room and accesses.body.inner):
-                    yield from _blocked(accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine)
+                    yield from _blocked(
+                        accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine
+                    )
     for loop in accesses.body.below():
         if loop.binders and not (loop.bounds and len(loop.binders) > 1):
             fitting = _width(width, loop.trips[-1])
@@ -116,7 +118,11 @@ def _blocked(
             continue
         for block in BLOCKS[1:]:
             made = Way(way.width, way.lane, way.over, {**way.blocks, name: block}, way.parts)
-            if own * block <= most and (extent is None or extent >= block) and _fits(accesses.body, made, machine):
+            if (
+                own * block <= most
+                and (extent is None or extent >= block)
+                and _fits(accesses.body, made, machine)
+            ):
                 yield made
 
 
@@ -125,7 +131,7 @@ def _fits(body: Loop, way: Way, machine: Machine) -> bool:
     for loop in body.below():
         if not loop.binders or loop.inner:
             continue
-        carried = way.copies(loop.result | ({way.lane} if loop is way.over else frozenset()))
+        carried = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
         read = max((way.copies(r.names) for r in loop.reads if way.lane in r.names), default=0)
         if carried > 1 and carried + read + 1 > machine.registers:
             return False
@@ -173,7 +179,7 @@ def _loop(loop: Loop, way: Way, packed: Packed | None) -> float:
     once += sum(_loop(inner, way, packed) for inner in loop.inner)
     if not loop.binders:
         return once
-    results = way.copies(loop.result | ({way.lane} if loop is way.over else frozenset()))
+    results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
     once += (0 if loop.fused else results) + 2
     trips = math.prod(loop.trips)
     ending = 0.0

@@ -15,7 +15,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Constraint
-from tadc.passes.lanes import LANE, Lanes, is_vector
+from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.packing import Panels
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
@@ -115,7 +115,10 @@ class TileBody:
         if name == "tad.read":
             panel = self.panels.by_read.get(op)
             if panel is None:
-                forms, buffer = self.low.subscripts(op, list(op.operands)[1:]), self.low.memrefs[op.operands[0]]
+                forms, buffer = (
+                    self.low.subscripts(op, list(op.operands)[1:]),
+                    self.low.memrefs[op.operands[0]],
+                )
             else:
                 forms, buffer = panel.subscripts(self.low.forms), panel.buffer
 

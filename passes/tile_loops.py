@@ -23,7 +23,6 @@ from tadc.passes.splits import PLAIN, Split
 from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, at
 
-
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
 
@@ -150,7 +149,9 @@ class TileLoops:
             self.loops(rest, bases, found, used, known, inside)
             self.panels = Panels()
 
-        Packer(self.block, self.low, self.schedule, packed).emit(bases, (*known, *self.low.known), point, then)
+        Packer(self.block, self.low, self.schedule, packed).emit(
+            bases, (*known, *self.low.known), point, then
+        )
 
     def parts(self, index: int, split: Split, point: Any) -> list[Part]:
         """The full part, and those before and after it."""
@@ -176,7 +177,7 @@ class TileLoops:
         )
 
     def full_part(self, index: int, split: Split, size: Affine, point: Any) -> tuple[Affine, Affine]:
-        """The first group of the full part, all of whose elements are in range and meet the rows, and its end.
+        """The first group of the full part, whose elements are in range and meet the rows, and its end.
 
         Where no tile fits, it is empty and starts at 0.
         """
@@ -235,7 +236,17 @@ class TileLoops:
         span = part.stop - part.start
         count = span.floordiv(tile) * tile
         middle = part.start + count
-        self.one_loop(part, (part.start, self.low.affine([middle], point)), index, inner, bases, found, used, known, point)
+        self.one_loop(
+            part,
+            (part.start, self.low.affine([middle], point)),
+            index,
+            inner,
+            bases,
+            found,
+            used,
+            known,
+            point,
+        )
         left = span - count
         if left == ZERO:
             return

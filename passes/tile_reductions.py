@@ -27,9 +27,9 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.nest import loop_nest
-from tadc.passes.lanes import LANE, extreme, is_vector
+from tadc.passes.lanes import LANE, extreme
 from tadc.passes.scalar_lowering import EXPANSIONS, LESS, Scalars
-from tadc.passes.tile_values import PARTS, Copy, at, lanes_index, owner, yielded
+from tadc.passes.tile_values import PARTS, Copy, lanes_index, owner, yielded
 
 if TYPE_CHECKING:
     from tadc.passes.tile_body import Context, TileBody
@@ -155,7 +155,9 @@ class TileReduction:
         except Unbounded:
             raise UnsupportedIR(f"'{self.op.name}' over an unbounded domain", self.op.location) from None
         except EliminationLimit:
-            places = [(n, name_of(a.location) or n) for n, a in zip(self.names, self.block.arguments, strict=True)]
+            places = [
+                (n, name_of(a.location) or n) for n, a in zip(self.names, self.block.arguments, strict=True)
+            ]
             mapping = {name: Affine.var(spoken) for name, spoken in places}
             rows = [row.substitute(mapping) for row in self.rows]
             raise IndexSetLimit([spoken for _, spoken in places], rows, place_of(self.op.location)) from None
@@ -204,7 +206,9 @@ class TileReduction:
 
         return low.choose(panels.first, [self.type] * len(copies), lambda at: fresh, left, point)
 
-    def where(self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any) -> list[Any]:
+    def where(
+        self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any
+    ) -> list[Any]:
         """What `then` makes where all rows hold, else the values given."""
         if not rows:
             return then(point)
@@ -213,7 +217,12 @@ class TileReduction:
         return low.choose(low.holds(rows, point), types, then, lambda at: otherwise, point)
 
     def loop(
-        self, levels: Sequence[Level], bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+        self,
+        levels: Sequence[Level],
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
     ) -> list[Any]:
         """Loops over levels, outermost first; what they carry at the end."""
         if not levels:
@@ -316,7 +325,9 @@ class TileReduction:
         if masked:
             tested = (c.substitute(bound) for c in self.conditions())
             moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
-            return self.where(still, lambda at: self.under(moving, carried, inside.moved(at)), carried, context.point)
+            return self.where(
+                still, lambda at: self.under(moving, carried, inside.moved(at)), carried, context.point
+            )
         return self.where(still, lambda at: self.take(carried, inside.moved(at)), carried, context.point)
 
     def conditions(self) -> Domain:

@@ -72,7 +72,9 @@ class Values:
 
     tile: Tile
     kept: dict[Any, tuple[str, ...]] = field(default_factory=dict[Any, tuple[str, ...]])
-    found: dict[Any, dict[tuple[int, ...], Any]] = field(default_factory=dict[Any, dict[tuple[int, ...], Any]])
+    found: dict[Any, dict[tuple[int, ...], Any]] = field(
+        default_factory=dict[Any, dict[tuple[int, ...], Any]]
+    )
 
     def __contains__(self, value: Any) -> bool:
         return value in self.kept

@@ -22,10 +22,13 @@ PROGRAMS = {
     "guarded": "x: f64[40]\nf[i: 40] = if {i >= 3 and i % 4 <= 2} then (x[i - 3]**2) else (exp(x[39 - i]))",
     "triangle": "a: f64[20, 20]\nf[i] = sum{k}_0^i (a[i, k]**2 * a[k, i])",
     "convolution": "x: f64[3, 30]\nw: f64[3, 5]\nf[t: 26] = sum{c, u} (x[c, t + u] * w[c, u])",
-    "padded": "x: f64[23]\nw: f64[5]\nf[i: 23] = sum{k}_(max [0; 2 - i])^(min [4; 24 - i]) (w[k] * x[i + k - 2])",
+    "padded": "x: f64[23]; w: f64[5]\n"
+    "f[i: 23] = sum{k}_(max [0; 2 - i])^(min [4; 24 - i]) (w[k] * x[i + k - 2])",
     "strided": "x: f64[47]\nw: f64[5]\nf[i: 22] = sum{k} (w[k] * x[2*i + k])",
-    "nested": "a: f64[12, 9]\nb: f64[9, 10]\nf[i] = sum{k} (exp(-sum{j}_(max [0; k - 4])^9 (a[i, k] * b[k, j])))",
-    "kinds": "x: f64[18, 11]\nf[i] = max{k} (x[i, k]) + prod{k} (x[i, k]) * logsumexp{k}_0^(i // 2) (x[i, k])",
+    "nested": "a: f64[12, 9]\nb: f64[9, 10]\n"
+    "f[i] = sum{k} (exp(-sum{j}_(max [0; k - 4])^9 (a[i, k] * b[k, j])))",
+    "kinds": "x: f64[18, 11]\n"
+    "f[i] = max{k} (x[i, k]) + prod{k} (x[i, k]) * logsumexp{k}_0^(i // 2) (x[i, k])",
     "scalar": "x: f64[50]\ny: f64[50]\nf = sum{i} (x[i] * y[49 - i] + min{k}_0^i (x[k]))",
     "index values": "x: f64[33]\nf[i: 33] = x[i] * (i // 3) - (i % 5)",
     "diagonal": "x: f64[13, 13]\nf[i, j] = sum{k} (x[i, i] * x[k, j] - x[j, j] * x[k, k])",
@@ -39,7 +42,9 @@ def compiled(text: str) -> Callable[[], dict[str, Any]]:
     derived = derive(tadc.function(text).program, "value-and-vjp")
     numbers = np.random.default_rng(7)
     arrays = {
-        a.name: numbers.uniform(-1, 1, shape_at(a.shape, SIZES)).astype("f4" if str(a.type) == "f32" else "f8")
+        a.name: numbers.uniform(-1, 1, shape_at(a.shape, SIZES)).astype(
+            "f4" if str(a.type) == "f32" else "f8"
+        )
         for a in derived.arguments
     }
     return lambda: evaluate(compile_program(derived), arrays)
