@@ -164,14 +164,15 @@ class TileLoops:
         return [self.clipped(index, part, point) for part in found]
 
     def clipped(self, index: int, part: Part, point: Any) -> Part:
-        """What of a part is between the ends; a group belongs where it starts."""
-        if self.ends is None or index not in self.ends:
+        """What of a part is between the ends, which are in range; a group belongs where it starts."""
+        if self.ends is None or index not in self.ends or part.start == part.stop:
             return part
         c = part.split.factor
         start, stop = (-((-end).floordiv(c)) for end in self.ends[index])
+        first, last = part.start == ZERO, part.stop == self.sizes[index]
         return Part(
-            self.extreme("affine.max", [part.start, start], point),
-            self.extreme("affine.min", [part.stop, stop], point),
+            start if first else self.extreme("affine.max", [part.start, start], point),
+            stop if last else self.extreme("affine.min", [part.stop, stop], point),
             part.limit,
             part.split,
         )

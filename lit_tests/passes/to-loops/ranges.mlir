@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes tad-to-loops,canonicalize,cse | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{vector-bytes=0},canonicalize,cse' | filecheck %s
 // A map of many operations is lowered over a range of its elements, one of few over all.
 
 func.func @f(%x: tensor<65536xf64> {tad.name = "x"}) -> (tensor<65536xf64> {tad.name = "y"}, tensor<9xf64> {tad.name = "z"}) {

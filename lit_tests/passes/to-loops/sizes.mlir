@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes tad-to-loops,canonicalize,cse | filecheck %s
+// RUN: tadc %s --passes 'tad-to-loops{vector-bytes=0},canonicalize,cse' | filecheck %s
 
 // Buffers whose shape depends on sizes are passed by address; a view has their shape.
 // CHECK: func.func @tad_f(%x: memref<1xf64> {llvm.noalias}, %f: memref<1xf64> {llvm.noalias}, %N: index, %M: index)
