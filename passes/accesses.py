@@ -8,7 +8,7 @@ from typing import Any
 
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.costs import LARGE, extent
 from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.tile_values import is_reduction, owner, yielded
@@ -51,8 +51,10 @@ class Loop:
     trips: tuple[int, ...] = ()
     result: frozenset[str] = frozenset()
     """The indices from outside that the result depends on."""
-    bounds: frozenset[str] = frozenset()
+    domain: frozenset[str] = frozenset()
     """Those that the domain depends on."""
+    bounds: frozenset[str] = frozenset()
+    """Those by which the bounds of the loops differ, where the map's index runs in its full part."""
     fused: bool = False
     """Whether what is added is a product."""
     reads: list[Read] = field(default_factory=list[Read])
@@ -140,6 +142,18 @@ class Accesses:
         """The forms of an op's map."""
         return self.over(indices, "d", parse_map(str(op.attributes["at"])).forms)
 
+    def unshared(self, name: str, rows: Sequence[Constraint]) -> frozenset[str]:
+        """The indices with which the bounds of a binder move, but not all alike.
+
+        Those that are no closest ones do not count: a split leaves them to the boundary.
+        """
+        pair = _pair(name, rows)
+        forms = pair or tuple(f for row in rows for f in row.inequalities if name in f.variables)
+        if pair is not None:
+            shift = _shift(name, rows, self.names)
+            forms = tuple(f + shift * f.coefficient(name) for f in pair)
+        return frozenset(v for form in forms for v in form.variables) & frozenset(self.ranges)
+
     def read(self, op: Any) -> Read:
         """A read with the strides of its indices."""
         forms = self.subscripts(op, list(op.operands)[1:])
@@ -170,27 +184,52 @@ class Accesses:
         rows = [Constraint(f, row.equality) for f, row in zip(forms, found.constraints, strict=True)]
         self.ranges |= ranges_within(binders, rows, self.ranges, self.known)
         for name, argument in zip(binders, block.arguments, strict=True):
-            self.forms[argument] = Affine.var(name)
-            self.deps[argument] = frozenset([name])
+            moved = _shift(name, rows, self.names)
+            self.forms[argument] = Affine.var(name) + moved
+            self.deps[argument] = frozenset([name, *moved.variables])
         trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
-        bounds = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges) - set(
-            binders
-        )
+        bounds = frozenset(v for name in binders for v in self.unshared(name, rows)) - set(binders)
+        domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
         made = owner(yielded(block))
         fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
-        inner = Loop(op, binders, trips, bounds=bounds, fused=fused)
+        inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
         loop.inner.append(inner)
-        inner.result = (self.region(block, inner) | bounds) - set(binders)
+        inner.result = (self.region(block, inner) | inner.domain) - set(binders)
         return inner.result
+
+
+def _pair(name: str, rows: Sequence[Constraint]) -> tuple[Affine, Affine] | None:
+    """The lower and the upper bound that are closest, of those that move together."""
+    forms = [form for row in rows for form in row.inequalities]
+    lower = [form for form in forms if form.coefficient(name) > 0]
+    upper = [form for form in forms if form.coefficient(name) < 0]
+    best: tuple[float, Affine, Affine] | None = None
+    for low in lower:
+        for high in upper:
+            j, k = low.coefficient(name), -high.coefficient(name)
+            distance = low * k + high * j
+            if distance.is_constant and (best is None or distance.constant / (j * k) < best[0]):
+                best = distance.constant / (j * k), low, high
+    return None if best is None else (best[1], best[2])
+
+
+def _shift(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
+    """How far the closest bounds of an index move with those of the map, where by whole steps."""
+    pair = _pair(name, rows)
+    if pair is None:
+        return ZERO
+    low, k = pair[0], pair[0].coefficient(name)
+    moves = {index: -low.coefficient(index) for index in own if low.coefficient(index)}
+    return Affine.of({index: m // k for index, m in moves.items()}, 0) if all(m % k == 0 for m in moves.values()) else ZERO
 
 
 def _distance(name: str, rows: Sequence[Constraint]) -> int:
     """The most values between a lower and an upper bound that move together."""
-    forms = [form for row in rows for form in row.inequalities]
-    lower = [form for form in forms if form.coefficient(name) == 1]
-    upper = [form for form in forms if form.coefficient(name) == -1]
-    together = [x + y for x in lower for y in upper]
-    return min([max(0, t.constant + 1) for t in together if t.is_constant], default=LARGE**3)
+    pair = _pair(name, rows)
+    if pair is None:
+        return LARGE**3
+    j, k = pair[0].coefficient(name), -pair[1].coefficient(name)
+    return max(0, (pair[0] * k + pair[1] * j).constant // (j * k) + 1)
 
 
 def _name(op: Any) -> str:

@@ -72,13 +72,16 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
         return None
     loop = accesses.body.inner[0]
     lane = accesses.names.index(way.lane)
-    if loop.bounds or loop.inner or (found and found[lane].factor > 1):
+    if loop.domain or loop.inner or (found and found[lane].factor > 1):
         return None
     own = set(accesses.names)
     names = frozenset([way.lane])
     reads: list[Read] = []
     for read in loop.reads:
         together = names | (read.names & own)
+        # A panel has no copies along other indices than that of the lanes.
+        if any(way.blocks.get(name, 1) > 1 for name in together - {way.lane}):
+            continue
         if _worth(accesses, read, way) and _reuse(accesses, together, way) >= LEAST_REUSE:
             reads.append(read)
             names = together

@@ -16,14 +16,14 @@ from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
 from tadc.passes.machine import Machine
 from tadc.passes.packing_plan import GATHER, Packed, Way, packing
-from tadc.passes.splits import Split
+from tadc.passes.splits import Split, copies
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
 """The price of one step of a loop whose result waits for the step before."""
 
-MOST_WORK = 400
+MOST_WORK = 600
 """The most operations that the code of a tile has."""
 
 PRICES: Mapping[str, float] = {
@@ -50,8 +50,7 @@ def schedule_of(
     if not machine.vector_bytes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    copies = math.prod(split.factor * (3 if split.rows else 1) for split in found)
-    budget = MOST_WORK // copies
+    budget = MOST_WORK // copies(found)
     if accesses.body.size > budget:
         return None
     ways = _ways(accesses, sizes, found, budget, machine)

@@ -70,8 +70,8 @@ def splits(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -> lis
         made = Split(factor, rows if _most(rows, factor, size) else ())
         result.append(made if made.factor > 1 or made.rows else PLAIN)
     while any(split is not PLAIN for split in result):
-        copies = _copies(result)
-        if copies <= MOST_COPIES and copies * found.operations <= MOST_OPERATIONS:
+        count = copies(result)
+        if count <= MOST_COPIES and count * found.operations <= MOST_OPERATIONS:
             break
         # The innermost index is worth most: its loop becomes vectors.
         outermost = next(i for i, split in enumerate(result) if split is not PLAIN)
@@ -79,12 +79,12 @@ def splits(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -> lis
     return result
 
 
-def _copies(found: Sequence[Split]) -> int:
+def copies(found: Sequence[Split]) -> int:
     """How often the body stands in the loops."""
-    copies = 1
+    count = 1
     for split in reversed(found):
-        copies = copies if split is PLAIN else 2 + split.factor * copies
-    return copies
+        count = count if split is PLAIN else 2 + split.factor * count
+    return count
 
 
 def _most(rows: Sequence[Row], factor: int, size: Affine) -> bool:
@@ -220,26 +220,30 @@ class _Collector:
         rows = parse_set(str(op.attributes["domain"])).constraints
         mapping = {f"d{i}": Affine.var(name) for i, name in enumerate(binders)}
         forms = [form.substitute(mapping) for form in self.over(op.operands, "s", [row.form for row in rows])]
-        for form in forms:
-            self.test(_with_bounds(form, binders))
+        self.test(forms)
         sides = [
             side
             for f, row in zip(forms, rows, strict=True)
             for side in Constraint(f, row.equality).inequalities
         ]
-        self.limits += [limit for name in binders for limit in self.limits_of(name, sides)]
+        for name in binders:
+            limits, pair = self.limits_of(name, sides)
+            self.limits += limits
+            # In the full part no other bounds are left.
+            for form in pair if limits else sides:
+                self.test(_bounds(form, [name]))
 
-    def limits_of(self, name: str, rows: Sequence[Affine]) -> list[Affine]:
-        """Where the closest pair of bounds of a sum's index that move together are its bounds.
+    def limits_of(self, name: str, rows: Sequence[Affine]) -> tuple[list[Affine], Sequence[Affine]]:
+        """Where the closest pair of bounds of a sum's index that move together are its bounds, and the pair.
 
-        Each form returned has one index of the map; none if there is no such pair or no other bound.
+        Each form returned first has one index of the map; none if there is no such pair or no other bound.
         """
         own = set(self.names)
         rows = [form for form in rows if name in form.variables]
         if any(not form.is_linear or form.variables & self.bound - own - {name} for form in rows):
-            return []
+            return [], ()
         sides = [[form for form in rows if form.coefficient(name) * sign > 0] for sign in (1, -1)]
-        closest, limits = Fraction(MOST_TERMS), list[Affine]()
+        closest, limits, pair = Fraction(MOST_TERMS), list[Affine](), ()
         for low, high in product(*sides):
             j, k = low.coefficient(name), -high.coefficient(name)
             distance = low * k + high * j
@@ -249,13 +253,12 @@ class _Collector:
             found = [f * j - low * f.coefficient(name) for f in sides[0] if f is not low]
             found += [f * k + high * f.coefficient(name) for f in sides[1] if f is not high]
             if all(len(form.variables & own) == 1 for form in found):
-                closest, limits = Fraction(distance.constant, j * k), found
-        return limits
+                closest, limits, pair = Fraction(distance.constant, j * k), found, (low, high)
+        return limits, pair
 
 
-def _with_bounds(form: Affine, binders: Sequence[str]) -> Iterator[Affine]:
-    """A row, and the bounds that it gives to loops, whose rounding is a floor."""
-    yield form
+def _bounds(form: Affine, binders: Sequence[str]) -> Iterator[Affine]:
+    """The bounds that a row gives to loops, whose rounding is a floor."""
     for name in binders:
         k = abs(form.coefficient(name))
         if k > 1:

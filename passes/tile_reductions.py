@@ -230,6 +230,9 @@ class TileReduction:
         level, point = levels[0], context.point
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
+        shift = self.shift(level, bound)
+        if shift is not None:
+            return self.shifted(levels, shift, bound, carried, masked, context)
         span = self.span(level, bound, masked or context.in_part, point)
         in_part = context.in_part or span.inner_start is not None
 
@@ -246,6 +249,34 @@ class TileReduction:
         carried = run(span.start, span.inner_start, carried, True)
         carried = run(span.inner_start, span.inner_stop, carried, masked)
         return run(span.inner_stop, span.stop, carried, True)
+
+    def shift(self, level: Level, bound: Mapping[str, Affine]) -> Affine | None:
+        """How the bounds of a level move with the tile, where all do in the same way."""
+        forms = [b.ceil().substitute(bound) for b in level.lower]
+        forms += [b.floor().substitute(bound) for b in level.upper]
+        names = sorted(forms[0].variables & self.moving)
+        moved = Affine.of({name: forms[0].coefficient(name) for name in names}, 0)
+        return moved if names and not self.moves([form - moved for form in forms]) else None
+
+    def shifted(
+        self,
+        levels: Sequence[Level],
+        shift: Affine,
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+    ) -> list[Any]:
+        """A loop that starts and stops at the same step for all points of the tile, each at an index of its own."""
+        level, low, point = levels[0], self.body.low, context.point
+        start = low.affine([b.ceil().substitute(bound) - shift for b in level.lower], point, "affine.max")
+        stop = low.affine([b.floor().substitute(bound) + 1 - shift for b in level.upper], point, "affine.min")
+
+        def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
+            inner = {**bound, level.name: index + shift}
+            return self.loop(levels[1:], inner, values, masked, context.moved(at))
+
+        return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
 
     def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
         """Whether the bounds of a level move with the tile."""
