@@ -325,8 +325,8 @@ class _Body:
         cost = self.costs.term(term, place.ranges)
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
 
-    def uses(self, term: Reduce, place: Place) -> int:
-        """How often the gradients of all active reads need the value of a reduction, for each element."""
+    def uses(self, term: Term, place: Place) -> int:
+        """How often the gradients of all active reads need the value of a term, for each element."""
 
         def counted(node: Term) -> bool:
             return isinstance(node, Read) and node.tensor in self.active

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from tadc.dialect.index_maps import parse_set
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lanes import LANE
@@ -118,14 +119,27 @@ class Dependence:
             lanes_here = False
             for region in op.regions:
                 inner = region.blocks[0]
-                for argument in inner.arguments:
+                moving = _moving(op) if is_reduction(op) else ()
+                for n, argument in enumerate(inner.arguments):
                     is_lanes = self.lanes_of is not None and argument == self.lanes_of
                     lanes_here |= is_lanes
-                    self.known[argument] = ACROSS if is_lanes else NOTHING
+                    self.known[argument] = ACROSS if is_lanes else self.union(moving[n])
                 names |= self._block(inner)
             for result in op.results:
                 self.known[result] = names - ACROSS if lanes_here else names
         return self.union(operations[-1].operands)
+
+
+def _moving(op: Any) -> list[list[Any]]:
+    """For each index of a reduction the operands with which a lower and an upper bound may move alike."""
+    found = parse_set(str(op.attributes["domain"]))
+    forms = [form for row in found.constraints for form in row.inequalities]
+    result: list[list[Any]] = []
+    for n in range(found.dims):
+        sides = [[f.variables for f in forms if f.coefficient(f"d{n}") * sign > 0] for sign in (1, -1)]
+        both = frozenset[str]().union(*sides[0]) & frozenset[str]().union(*sides[1])
+        result.append([v for i, v in enumerate(op.operands) if f"s{i}" in both])
+    return result
 
 
 def lanes_index(op: Any) -> Any:

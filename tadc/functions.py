@@ -370,7 +370,7 @@ def _derivative(
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
     if materialize not in MATERIALIZE:
         raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
-    if memory_limit is not None and not (type(memory_limit) is int and memory_limit >= 0):
+    if memory_limit is not None and memory_limit < 0:
         raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}")
     derived = _derived(Origin(f, mode, _names(f, wrt), materialize, memory_limit))
     if derived.is_known:
