@@ -13,6 +13,7 @@ from collections.abc import Callable
 from tadc.backend import scalar_functions
 from tadc.backend.ir_text import F32, F64, Type, declarations
 from tadc.backend.scalar_functions import host_function, symbol
+from tadc.backend.target import host_features
 
 #: What finds the text of a function by its name, or None.
 Find = Callable[[str], str | None]
@@ -52,6 +53,11 @@ def complete(text: str, find: Find = host_function) -> str:
         line for line in declarations("".join(bodies)) if not declared & set(_DECLARED.findall(line))
     )
     return "\n".join([text.rstrip("\n"), "", *bodies, *needed, ""])
+
+
+def fused_if_fast(text: str) -> str:
+    """The text for this machine: without an instruction for it a fused product and sum is a slow call."""
+    return text if host_features().get("fma", True) else text.replace("@llvm.fma.", "@llvm.fmuladd.")
 
 
 def without(text: str, names: set[str]) -> str:

@@ -80,6 +80,14 @@ def host_features() -> dict[str, bool]:
     return dict(binding().get_host_cpu_features())
 
 
+def host_vectors() -> tuple[int, int]:
+    """The bytes of a vector register of the host CPU, and how many of them a loop may hold values in."""
+    features = host_features()
+    if features.get("avx512f"):
+        return 64, 28
+    return (32, 12) if features.get("avx") else (16, 12)
+
+
 def host_machine(level: int) -> Any:
     """A new TargetMachine for the host, for position-independent code at -O`level`.
 

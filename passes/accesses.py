@@ -47,8 +47,8 @@ class Loop:
     """A body: the map's, with trips of 1, or that of a reduction. Loops inside are `inner`."""
 
     op: Any
-    binders: tuple[str, ...] = ()
-    trips: tuple[int, ...] = ()
+    binders: Sequence[str] = ()
+    trips: Sequence[int] = ()
     result: frozenset[str] = frozenset()
     """The indices from outside that the result depends on."""
     domain: frozenset[str] = frozenset()
@@ -220,7 +220,8 @@ def _shift(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
         return ZERO
     low, k = pair[0], pair[0].coefficient(name)
     moves = {index: -low.coefficient(index) for index in own if low.coefficient(index)}
-    return Affine.of({index: m // k for index, m in moves.items()}, 0) if all(m % k == 0 for m in moves.values()) else ZERO
+    whole = all(move % k == 0 for move in moves.values())
+    return Affine.of({index: move // k for index, move in moves.items()}, 0) if whole else ZERO
 
 
 def _distance(name: str, rows: Sequence[Constraint]) -> int:

@@ -67,12 +67,8 @@ class Lanes:
             width //= 2
             type = ir.VectorType.get([width], element)
             halves = [
-                self.low.create(
-                    "vector.shuffle", [type], [vector, vector], point,
-                    {"mask": ir.DenseI64ArrayAttr.get([*range(first, first + width)])},
-                ).results[0]
-                for first in (0, width)
-            ]  # fmt: skip
+                self._shuffle(vector, vector, range(first, first + width), point) for first in (0, width)
+            ]
             vector = join(Scalars(self.low, point, type), *halves)
         static = {"static_position": ir.DenseI64ArrayAttr.get([0])}
         return self.low.create("vector.extract", [element], [vector], point, static).results[0]
@@ -255,8 +251,7 @@ class Lanes:
         made = self.low.create("vector.load", [vector], [buffer, *indices], point).results[0]
         if stride == 1:
             return made
-        backwards = {"mask": ir.DenseI64ArrayAttr.get([*range(self.width - 1, -1, -1)])}
-        return self.low.create("vector.shuffle", [vector], [made, made], point, backwards).results[0]
+        return self._shuffle(made, made, range(self.width - 1, -1, -1), point)
 
     def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
         """Store a value at subscripts, in each lane where they move with the lane."""
@@ -279,12 +274,30 @@ class Lanes:
         self.low.create("vector.store", [], [vector, buffer, *indices], point)
 
     def woven(self, vectors: Sequence[Any], point: Any) -> Any:
-        """The elements of 2^n vectors in turn: the first of each, then the second of each."""
+        """The elements of vectors in turn: the first of each, then the second of each."""
         if len(vectors) == 1:
             return self.spread(vectors[0], point)
+        if len(vectors) % 2:
+            return self._turned(vectors, point)
         even, odd = self.woven(vectors[::2], point), self.woven(vectors[1::2], point)
         type = ir.VectorType.get([2 * even.type.shape[0]], even.type.element_type)
         return self.low.create("vector.interleave", [type], [even, odd], point).results[0]
+
+    def _turned(self, vectors: Sequence[Any], point: Any) -> Any:
+        """The same for any number, by one shuffle of all vectors."""
+        width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width
+        whole = self.spread(vectors[0], point)
+        for number, vector in enumerate(vectors[1:], 1):
+            order = range((number + 1) * width)
+            whole = self._shuffle(whole, self.spread(vector, point), order, point)
+        order = [n % len(vectors) * width + n // len(vectors) for n in range(len(vectors) * width)]
+        return self._shuffle(whole, whole, order, point)
+
+    def _shuffle(self, x: Any, y: Any, order: Sequence[int], point: Any) -> Any:
+        """Elements of two vectors, one after the other, by their numbers."""
+        type = ir.VectorType.get([len(order)], x.type.element_type)
+        mask = {"mask": ir.DenseI64ArrayAttr.get([*order])}
+        return self.low.create("vector.shuffle", [type], [x, y], point, mask).results[0]
 
     def _all(self, point: Any) -> Any:
         """The mask of all lanes."""

@@ -91,10 +91,11 @@ def _ways(
                     )
     for loop in accesses.body.below():
         if loop.binders and not (loop.bounds and len(loop.binders) > 1):
-            fitting = _width(width, loop.trips[-1])
+            innermost, trips = loop.binders[-1], loop.trips[-1]
+            fitting = _width(width, trips)
             for parts in VECTORS:
-                if fitting >= 4 and fitting * parts <= loop.trips[-1]:
-                    way = Way(fitting, loop.binders[-1], loop, {}, parts)
+                if fitting >= 4 and fitting * parts <= trips:
+                    way = Way(fitting, innermost, loop, {}, parts)
                     yield from _blocked(accesses, way, extents, most, machine)
 
 
@@ -141,7 +142,7 @@ def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     """The price of one element."""
     body = accesses.body
     packed = packing(accesses, way, found) if way.over is None else None
-    cost = _loop(body, way, packed) + _store(body, way, found)
+    cost = _loop(body, way, packed) + _store(body, way)
     if packed is not None:
         cost += packed.price
     return cost / way.elements * _waste(accesses, way)
@@ -159,14 +160,14 @@ def _waste(accesses: Accesses, way: Way) -> float:
     return total
 
 
-def _store(body: Loop, way: Way, found: Sequence[Split]) -> float:
+def _store(body: Loop, way: Way) -> float:
     """The price of storing a tile."""
     if way.over is not None:
         return way.elements
     last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
     vectors = way.elements // way.width
     consecutive = way.lane == f"b{last}"
-    if consecutive and (not found or found[last].factor in (1, 2, 4, 8)):
+    if consecutive:
         return vectors
     return vectors * way.width * 1.5
 

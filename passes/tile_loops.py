@@ -369,7 +369,7 @@ class TileLoops:
         tensor = self.op.results[0]
         lanes = Lanes(self.low, self.schedule.width)
         for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-            if len(groups) in (2, 4, 8) and self.schedule.lanes == len(self.sizes) - 1:
+            if len(groups) > 1 and self.schedule.lanes == len(self.sizes) - 1:
                 for same in zip(*groups, strict=True):
                     at_first = [at(form, same[0][0]) for form in forms[0]]
                     woven = lanes.woven([value for _, value in same], point)

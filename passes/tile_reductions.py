@@ -267,7 +267,7 @@ class TileReduction:
         masked: bool,
         context: Context,
     ) -> list[Any]:
-        """A loop that starts and stops at the same step for all points of the tile, each at an index of its own."""
+        """A loop of the same steps for all points of the tile, each at an index of its own."""
         level, low, point = levels[0], self.body.low, context.point
         start = low.affine([b.ceil().substitute(bound) - shift for b in level.lower], point, "affine.max")
         stop = low.affine([b.floor().substitute(bound) + 1 - shift for b in level.upper], point, "affine.min")

@@ -176,7 +176,8 @@ def hoist(state: Compilation) -> None:
 
 
 def lower_to_loops(state: Compilation) -> None:
-    """The `tad` dialect to loops; notes the function's symbol and its temporaries."""
+    """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
+    from tadc.backend.target import host_vectors
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.passes.buffers import buffers_of, symbol_of
@@ -188,7 +189,8 @@ def lower_to_loops(state: Compilation) -> None:
             (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]))
             for v in buffers.temporaries
         ]
-    run_pipeline(state, "tad-to-loops,canonicalize,cse")
+    size, number = host_vectors()
+    run_pipeline(state, f"tad-to-loops{{vector-bytes={size} registers={number}}},canonicalize,cse")
 
 
 def lower_to_gpu(state: Compilation) -> None:
@@ -213,11 +215,11 @@ def lower_to_llvm_dialect(state: Compilation) -> None:
 def translate(state: Compilation) -> None:
     """The llvm dialect to LLVM IR, the scalar functions that it calls included."""
     from tadc.backend import pipelines
-    from tadc.backend.llvm_ir import complete
+    from tadc.backend.llvm_ir import complete, fused_if_fast
     from tadc.backend.splitting import define_splits
 
     text = pipelines.translate(state.module)
-    state.llvm_ir = text if state.options.is_cuda else complete(define_splits(text))
+    state.llvm_ir = text if state.options.is_cuda else complete(define_splits(fused_if_fast(text)))
 
 
 def emit_ptx(state: Compilation) -> None:

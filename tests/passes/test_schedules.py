@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.backend import target
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
@@ -79,3 +80,15 @@ def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
             np.testing.assert_allclose(value, expected[name], rtol=tolerance, atol=tolerance * 10)
         else:
             np.testing.assert_array_equal(value, expected[name])
+
+
+@pytest.mark.parametrize("vectors", [(16, 12), (32, 12)])
+@pytest.mark.parametrize("name", ["contraction", "contraction of f32", "strided", "kinds", "sizes"])
+def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processors with smaller vectors, and fewer of them, compute the same."""
+    run = compiled(PROGRAMS[name])
+    expected = run()
+    monkeypatch.setattr(target, "host_vectors", lambda: vectors)
+    for key, value in run().items():
+        tolerance = 1e-5 if value.dtype == np.float32 else 1e-13
+        np.testing.assert_allclose(value, expected[key], rtol=tolerance, atol=tolerance * 10)
