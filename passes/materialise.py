@@ -73,8 +73,13 @@ def materialise_program(
     return program
 
 
-def _round(program: Program, active: Collection[str] | None, mode: str, limit: int | None) -> Program:
-    """One look at every definition; before a derivative also at those that are new."""
+def _round(
+    program: Program, active: Collection[str] | None, mode: str, limit: int | None, read_later: bool = True
+) -> Program:
+    """One look at every definition; before a derivative also at those that are new.
+
+    With `read_later`, an output may be read by definitions before it, which then move behind it.
+    """
     names = Names(program)
     if active is not None:
         # What the derivative will call its cotangents and gradients.
@@ -87,7 +92,8 @@ def _round(program: Program, active: Collection[str] | None, mode: str, limit: i
     if active is None and len(program.definitions) <= MANY_DEFINITIONS:
         for definition in program.definitions:
             _Body(mover, costs, definition, definition.name, False, known, mode, shared).survey()
-            mover.holds(definition)
+            if read_later or not definition.is_output:
+                mover.holds(definition)
     definitions: list[Definition] = []
     waiting = list(reversed(program.definitions))
     owners = {d.name: d.name for d in waiting}
@@ -108,7 +114,11 @@ def _round(program: Program, active: Collection[str] | None, mode: str, limit: i
         waiting += [made, *reversed(body.new)]
     if all(new is old for new, old in zip(definitions, program.definitions, strict=False)):
         return program
-    return replace(program, definitions=tuple(_in_order(definitions)))
+    result = replace(program, definitions=tuple(_in_order(definitions)))
+    if [d.name for d in result.outputs] == [d.name for d in program.outputs]:
+        return result
+    # Callers know outputs by their order.
+    return _round(program, active, mode, limit, read_later=False)
 
 
 def _in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
