@@ -6,13 +6,22 @@ import operator
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import SIZE_LIMIT, required_text
 
 if TYPE_CHECKING:
     from tadc.frontend.terms import Domain
 
 SizeValues = dict[str, int]
+
+
+def checked_sizes(given: Mapping[str, Any]) -> SizeValues:
+    """The values as integers, in the order of their names. Raises CompileError with all problems."""
+    problems: list[Diagnostic] = []
+    values = size_values(dict(sorted(given.items())), problems)
+    if problems:
+        raise CompileError(problems)
+    return values
 
 
 def size_values(given: Mapping[str, Any], problems: list[Diagnostic]) -> SizeValues:

@@ -19,7 +19,7 @@ from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.packing import Panels
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
-from tadc.passes.tile_reductions import lower_tiled_reduction
+from tadc.passes.tile_kinds import lower_tiled_reduction
 from tadc.passes.tile_values import Copy, Dependence, Tile, Values, at, is_reduction, owner, yielded
 
 

@@ -10,7 +10,6 @@ at the end, by halves.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from tadc.dialect.index_maps import parse_set
 from tadc.dialect.locations import name_of, place_of, unnamed
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
-from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
@@ -28,85 +26,14 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.nest import loop_nest
 from tadc.passes.lanes import LANE, extreme
-from tadc.passes.scalar_lowering import EXPANSIONS, LESS, Scalars
-from tadc.passes.tile_values import PARTS, Copy, lanes_index, owner, yielded
+from tadc.passes.scalar_lowering import Scalars
+from tadc.passes.tile_values import PARTS, Copy, lanes_index, yielded
 
 if TYPE_CHECKING:
     from tadc.passes.tile_body import Context, TileBody
 
 #: The result so far and what an element makes of the body's value, at a copy.
 Combine = Callable[["TileReduction", Scalars, Any, Copy], Any]
-
-
-def _sum(of: TileReduction, s: Scalars, result: Any, copy: Copy) -> Any:
-    """A product is added in one rounding."""
-    made = owner(of.element)
-    if made is not None and made.name == "arith.mulf" and of.is_own(made):
-        x, y = (of.body.lanes.spread_to(of.body.value(v, copy), s.type, s.point) for v in made.operands)
-        return s.op("math.fma", x, y, result)
-    return s.op("arith.addf", result, of.value(s, copy))
-
-
-_COMBINE: dict[str, Combine] = {
-    "sum": _sum,
-    "prod": lambda of, s, result, copy: s.op("arith.mulf", result, of.value(s, copy)),
-    "max": lambda of, s, result, copy: _extremum("arith.maximumf", s, result, of.value(s, copy)),
-    "min": lambda of, s, result, copy: _extremum("arith.minimumf", s, result, of.value(s, copy)),
-}
-
-_JOIN: dict[str, Callable[[Scalars, Any, Any], Any]] = {
-    "sum": lambda s, x, y: s.op("arith.addf", x, y),
-    "prod": lambda s, x, y: s.op("arith.mulf", x, y),
-    "max": lambda s, x, y: _extremum("arith.maximumf", s, x, y),
-    "min": lambda s, x, y: _extremum("arith.minimumf", s, x, y),
-}
-"""Two results of parts of a set to that of both."""
-
-
-def _extremum(name: str, s: Scalars, x: Any, y: Any) -> Any:
-    return EXPANSIONS[name](s.builder, s.point, x, y)
-
-
-def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
-    """Give the result of a `tad.sum` or `tad.reduce` its values.
-
-    Raises UnsupportedIR or IndexSetLimit for a domain without loops.
-    """
-    kind = "sum" if op.name == "tad.sum" else ir.StringAttr(op.attributes["kind"]).value
-    made = TileReduction(body, op, context)
-    if kind == "logsumexp":
-        results = _logsumexp(made, context)
-    else:
-        results = made.fold(_COMBINE[kind], _JOIN[kind], REDUCTIONS[kind], context)
-    body.values.put(op.results[0], made.kept, results)
-
-
-def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
-    """`m + log(sum{k} (exp(e - m)))` with m the maximum, 0 where that is not finite.
-
-    It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
-    """
-    copies = list(of.body.tile.points(of.kept))
-    greatest = of.fold(_COMBINE["max"], _JOIN["max"], REDUCTIONS["logsumexp"], context)
-    shifts: dict[tuple[int, ...], Any] = {}
-    for copy, most in zip(copies, greatest, strict=True):
-        s = Scalars(of.body.low, context.point, most.type)
-        finite = s.compare(LESS, s.op("math.absf", most), s.const(math.inf))
-        shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
-
-    def shift(copy: Copy) -> Any:
-        return shifts[tuple(copy[name] for name in of.kept)]
-
-    def add(of: TileReduction, s: Scalars, result: Any, copy: Copy) -> Any:
-        moved = s.op("arith.subf", of.value(s, copy), of.body.lanes.spread_to(shift(copy), s.type, s.point))
-        return s.op("arith.addf", result, s.op("math.exp", moved))
-
-    totals = of.fold(add, _JOIN["sum"], 0.0, context)
-    results: list[Any] = []
-    for copy, total in zip(copies, totals, strict=True):
-        s = Scalars(of.body.low, context.point, total.type)
-        results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))
-    return results
 
 
 @dataclass(frozen=True)
@@ -390,7 +317,10 @@ class TileReduction:
 
         def then(at: Any) -> list[Any]:
             found = self.take(carried, inner.moved(at))
-            return [body.lanes.select(m, x, y, at) for m, x, y in zip(masks, found, carried, strict=True)]
+            # Not by the whole mask, which may differ between lanes where the results do not.
+            return [
+                body.lanes.select(c, x, y, at) for c, x, y in zip(conditions, found, carried, strict=True)
+            ]
 
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(copies), then, lambda at: carried, point)

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
 from tadc.functions import (
     Function,
-    certificate,
     compile,
     function,
     grad,
-    statistics,
     value_and_grad,
     value_and_vjp,
     vjp,
@@ -31,16 +29,19 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.threads import get_num_threads, set_num_threads
     from tadc.embed import build, load_dialect, run_passes
     from tadc.lowered import Lowered
+    from tadc.reports import certificate, statistics
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Lowered": "tadc.lowered",
     "build": "tadc.embed",
+    "certificate": "tadc.reports",
     "get_num_threads": "tadc.backend.runtime.threads",
     "load_dialect": "tadc.embed",
     "run_passes": "tadc.embed",
     "set_num_threads": "tadc.backend.runtime.threads",
+    "statistics": "tadc.reports",
 }
 
 __all__ = [

@@ -9,17 +9,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from tadc.frontend.diagnostics import CompileError, CompileWarning, Diagnostic
-from tadc.frontend.size_values import size_values
+from tadc.frontend.diagnostics import CompileWarning
+from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.stages import MATERIALIZE, Options
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
-    from tadc.certificates import Certificates
     from tadc.compiled import Compiled
-    from tadc.counts import Statistics
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
@@ -165,7 +163,7 @@ class Function:
             return self._specialised(sizes) if sizes else self
         if not set(self.per_value.symbols) <= sizes.keys():
             raise self.per_value.needs_values()
-        values = _checked_sizes(sizes)
+        values = checked_sizes(sizes)
         key = tuple(values.items())
         with self._lock:
             made = self._at.get(key)
@@ -279,19 +277,6 @@ def value_and_grad(
     return _derivative(f, "value-and-grad", wrt, materialize, memory_limit)
 
 
-def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certificates:
-    """Why each gradient of `vjp(f, wrt)` gathers what its reads contribute, all of it and each once.
-
-    A sequence with an entry for each read, with the integer matrices and forms that prove it; `str` of
-    it is what the command prints. Raises CompileError for a name that is no input.
-    """
-    from tadc.certificates import certify
-
-    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-    return certify(f.program, wrt, per_value=f.per_value.symbols if f.per_value else ())
-
-
 def compile(
     f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
 ) -> Compiled:
@@ -304,26 +289,6 @@ def compile(
     if target == "cpu" and not fast_math:
         return f.at({} if sizes is None else sizes).compiled()
     return f.lower(target, sizes, fast_math).compile()
-
-
-def statistics(
-    f: Function,
-    wrt: str | Sequence[str] | None = None,
-    sizes: Mapping[str, int] | None = None,
-    materialize: str = "auto",
-    memory_limit: int | None = None,
-) -> Statistics:
-    """What a function and its gradients by `wrt` (None: all inputs) compute, move and keep.
-
-    `str` of it is what `tadc --stats` prints. Raises CompileError for a name that is no input, and where a
-    size symbol has no value.
-    """
-    from tadc.counts import statistics as count
-
-    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-    options = Options(materialize=materialize, memory_limit=memory_limit)
-    return count(f.at(sizes or {}).program, wrt, options)
 
 
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
@@ -352,15 +317,6 @@ def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, Per
 
     found = read_program(source, sizes)
     return (found.example, found) if isinstance(found, PerValue) else (found, None)
-
-
-def _checked_sizes(sizes: Mapping[str, Any]) -> dict[str, int]:
-    """Values of sizes as integers, in the order of their names. Raises CompileError."""
-    problems: list[Diagnostic] = []
-    values = size_values(dict(sorted(sizes.items())), problems)
-    if problems:
-        raise CompileError(problems)
-    return values
 
 
 def _derivative(

@@ -174,6 +174,7 @@ def test_helpers_take_no_signals() -> None:
     program = (
         HEAD
         + """
+time.sleep(0.5)  # a thread that starts blocks all signals for a moment
 for task in os.listdir("/proc/self/task"):
     if int(task) != os.getpid():
         lines = open(f"/proc/self/task/{task}/status").read().splitlines()
