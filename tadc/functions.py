@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
 
-
 #: So many functions for values of sizes are kept.
 _KEPT = 64
 
