@@ -55,6 +55,8 @@ class Loop:
     """Those that the domain depends on."""
     bounds: frozenset[str] = frozenset()
     """Those by which the bounds of the loops differ, where the map's index runs in its full part."""
+    is_box: bool = True
+    """Whether no bound of an index depends on another of them."""
     fused: bool = False
     """Whether what is added is a product."""
     reads: list[Read] = field(default_factory=list[Read])
@@ -193,6 +195,7 @@ class Accesses:
         made = owner(yielded(block))
         fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
         inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
+        inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)
         return inner.result

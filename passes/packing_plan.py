@@ -72,7 +72,7 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
         return None
     loop = accesses.body.inner[0]
     lane = accesses.names.index(way.lane)
-    if loop.domain or loop.inner or (found and found[lane].factor > 1):
+    if loop.domain or not loop.is_box or loop.inner or (found and found[lane].factor > 1):
         return None
     own = set(accesses.names)
     names = frozenset([way.lane])

@@ -22,6 +22,8 @@ PROGRAMS = {
     "contraction of f32": "a: f32[35, 40]\nb: f32[33, 40]\nf[i, j] = sum{k} (a[i, k] * b[j, k])",
     "guarded": "x: f64[40]\nf[i: 40] = if {i >= 3 and i % 4 <= 2} then (x[i - 3]**2) else (exp(x[39 - i]))",
     "triangle": "a: f64[20, 20]\nf[i] = sum{k}_0^i (a[i, k]**2 * a[k, i])",
+    "triangle of a sum": "a: f64[20, 9, 9]\nb: f64[9, 9, 24]\n"
+    "f[i, j] = sum{k}_0^8 (sum{l}_0^k (a[i, k, l] * b[l, k, j]))",
     "local": "x: f64[4, 20]\nw: f64[18, 18, 3]\nf[n: 4, o: 18, j: 18] = sum{v} (x[n, j + v] * w[o, j, v])",
     "convolution": "x: f64[3, 30]\nw: f64[3, 5]\nf[t: 26] = sum{c, u} (x[c, t + u] * w[c, u])",
     "padded": "x: f64[23]; w: f64[5]\n"
