@@ -166,11 +166,12 @@ class ToLoops(Pass):
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(28, "vectors that a loop may hold in registers")
+    least_work: int = number_option(0, "operations of a map that is worth vectors")
 
     def run(self, module: Any) -> None:
         """Lower every function."""
         for function in tad_functions(module):
-            lower_to_loops(module, function, Machine(self.vector_bytes, self.registers))
+            lower_to_loops(module, function, Machine(self.vector_bytes, self.registers, self.least_work))
 
 
 @register("tad-to-gpu", "one gpu kernel a tensor and one thread an element, no tad operation left")

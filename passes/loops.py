@@ -67,9 +67,14 @@ class _Loops:
             places = sorted({self.places[v][0] for v in used if v in self.places} | {*self.places[result]})
             operands = [*(given[n] for n in places), *given[len(tensors) :]]
             shape, name = shapes.of(result), f"{self.name}.{number}"
-            schedule = schedule_of(op, shape, splits(op, shape, entry.forms), entry.forms, self.machine)
+            is_known = all(extent.is_constant for extent in shape)
+            count = operations_of(op, shape, entry, point) if is_known else 0
+            schedule = None
+            if not (is_known and isinstance(count, int) and count < self.machine.least_work):
+                schedule = schedule_of(op, shape, splits(op, shape, entry.forms), entry.forms, self.machine)
             axes = dividable(shape, schedule)
-            count = operations_of(op, shape, entry, point) if axes else 0
+            if axes and not is_known:
+                count = operations_of(op, shape, entry, point)
             if isinstance(count, int) and count < LEAST:
                 axes = ()
             self.outline(op, name, [tensors[n] for n in places], used, axes, schedule)

@@ -77,6 +77,21 @@ class Part:
     stop: Affine
     limit: Affine
     split: Split = PLAIN
+    least: Affine = ZERO
+    """Where a tile that is moved back may start."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """Loops that are made: the base of each of their indices, its split, and what holds inside."""
+
+    bases: Mapping[int, Affine] = field(default_factory=dict[int, Affine])
+    splits: Mapping[int, Split] = field(default_factory=dict[int, Split])
+    known: Domain = ()
+
+    def and_one(self, index: int, base: Affine, split: Split, rows: Domain) -> Around:
+        """These and one more inside."""
+        return Around({**self.bases, index: base}, {**self.splits, index: split}, self.known + rows)
 
 
 class TileLoops:
@@ -105,24 +120,16 @@ class TileLoops:
 
     def emit(self, point: Any) -> None:
         """Make the loops."""
-        self.loops(self.schedule.order, {}, self.splits, {}, (), point)
+        self.loops(self.schedule.order, self.splits, Around(), point)
 
-    def loops(
-        self,
-        rest: Sequence[int],
-        bases: Mapping[int, Affine],
-        found: Sequence[Split],
-        used: Mapping[int, Split],
-        known: Domain,
-        point: Any,
-    ) -> None:
+    def loops(self, rest: Sequence[int], found: Sequence[Split], around: Around, point: Any) -> None:
         """The loops over the indices that have no base yet."""
         packed = self.schedule.packed
-        if packed is not None and len(bases) == len(packed.names) and self.panels == Panels():
-            self.packing(packed, rest, bases, found, used, known, point)
+        if packed is not None and len(around.bases) == len(packed.names) and self.panels == Panels():
+            self.packing(packed, rest, found, around, point)
             return
         if not rest:
-            self.elements(bases, used, known, point)
+            self.elements(around, point)
             return
         index, inner = rest[0], rest[1:]
         plain = [PLAIN] * len(found)
@@ -130,28 +137,20 @@ class TileLoops:
             if part.start == part.stop:
                 continue
             below = plain if part.split is PLAIN and found[index] is not PLAIN else found
-            self.loop(part, index, inner, bases, below, used, known, point)
+            self.loop(part, index, inner, below, around, point)
 
     def packing(
-        self,
-        packed: Packed,
-        rest: Sequence[int],
-        bases: Mapping[int, Affine],
-        found: Sequence[Split],
-        used: Mapping[int, Split],
-        known: Domain,
-        point: Any,
+        self, packed: Packed, rest: Sequence[int], found: Sequence[Split], around: Around, point: Any
     ) -> None:
         """The panels, and the loops that read them."""
 
         def then(panels: Panels, inside: Any) -> None:
             self.panels = panels
-            self.loops(rest, bases, found, used, known, inside)
+            self.loops(rest, found, around, inside)
             self.panels = Panels()
 
-        Packer(self.block, self.low, self.schedule, packed).emit(
-            bases, (*known, *self.low.known), point, then
-        )
+        packer = Packer(self.block, self.low, self.schedule, packed)
+        packer.emit(around.bases, (*around.known, *self.low.known), point, then)
 
     def parts(self, index: int, split: Split, point: Any) -> list[Part]:
         """The full part, and those before and after it."""
@@ -160,7 +159,11 @@ class TileLoops:
             return [self.clipped(index, Part(ZERO, size, size), point)]
         start, stop = self.full_part(index, split, size, point)
         c = split.factor
-        found = [Part(ZERO, start * c, size), Part(start, stop, stop, split), Part(stop * c, size, size)]
+        found = [
+            Part(ZERO, start * c, size),
+            Part(start, stop, stop, split, start),
+            Part(stop * c, size, size),
+        ]
         return [self.clipped(index, part, point) for part in found]
 
     def clipped(self, index: int, part: Part, point: Any) -> Part:
@@ -175,6 +178,7 @@ class TileLoops:
             stop if last else self.extreme("affine.min", [part.stop, stop], point),
             part.limit,
             part.split,
+            part.least,
         )
 
     def full_part(self, index: int, split: Split, size: Affine, point: Any) -> tuple[Affine, Affine]:
@@ -217,44 +221,26 @@ class TileLoops:
         return self.low.variable(self.low.affine(forms, point, operation))
 
     def loop(
-        self,
-        part: Part,
-        index: int,
-        inner: Sequence[int],
-        bases: Mapping[int, Affine],
-        found: Sequence[Split],
-        used: Mapping[int, Split],
-        known: Domain,
-        point: Any,
+        self, part: Part, index: int, inner: Sequence[int], found: Sequence[Split], around: Around, point: Any
     ) -> None:
         """The loops over the tiles of a part."""
         tile = self.schedule.extent(index)
+        below = (index, inner, found, around, point)
         stop = self.low.affine([part.stop], point)
         if tile == 1 or self.panels.blocked is None:
-            self.one_loop(part, (part.start, stop), index, inner, bases, found, used, known, point)
+            self.one_loop(part, (part.start, stop), *below)
             return
         # Results are taken up where the last block left them, so no element may be computed twice.
         span = part.stop - part.start
         count = span.floordiv(tile) * tile
-        middle = part.start + count
-        self.one_loop(
-            part,
-            (part.start, self.low.affine([middle], point)),
-            index,
-            inner,
-            bases,
-            found,
-            used,
-            known,
-            point,
-        )
-        left = span - count
+        middle, left = part.start + count, span - count
+        self.one_loop(part, (part.start, self.low.affine([middle], point)), *below)
         if left == ZERO:
             return
         whole = self.schedule
         rest = left.constant if left.is_constant else 1
         self.schedule = replace(whole, blocks={**whole.blocks, index: rest})
-        self.one_loop(part, (middle, stop), index, inner, bases, found, used, known, point)
+        self.one_loop(part, (middle, stop), *below)
         self.schedule = whole
 
     def one_loop(
@@ -263,10 +249,8 @@ class TileLoops:
         ends: tuple[Affine, Any],
         index: int,
         inner: Sequence[int],
-        bases: Mapping[int, Affine],
         found: Sequence[Split],
-        used: Mapping[int, Split],
-        known: Domain,
+        around: Around,
         point: Any,
     ) -> None:
         """The loop over the tiles between two ends of a part; what is inside, once for each residue."""
@@ -281,15 +265,14 @@ class TileLoops:
         rows: Domain = (Constraint(base - part.start), Constraint(part.stop - base - tile))
         if tile > 1 and self.panels.blocked is None:
             base, rows = self.moved_back(base, part, tile, inside)
-        split, kept = part.split, {**used, index: part.split}
+        split = part.split
         if index == self.schedule.lanes:
-            self.loops(inner, {**bases, index: base}, found, kept, known + rows, inside)
+            self.loops(inner, found, around.and_one(index, base, split, rows), inside)
         else:
             for residue in range(split.factor):
-                form = base * split.factor + residue
-                group = {**bases, index: form}
                 more = self.met(split, self.schedule.form(index, base) * split.factor + residue)
-                self.loops(inner, group, found, kept, known + rows + more, inside)
+                form = base * split.factor + residue
+                self.loops(inner, found, around.and_one(index, form, split, rows + more), inside)
         low.location = unnamed(self.op.location)
         low.create("scf.yield", [], [], inside)
 
@@ -301,10 +284,7 @@ class TileLoops:
             base = position
         else:
             base = self.extreme("affine.min", [position, last], point)
-        rows = [Constraint(last - base), Constraint(base)]
-        if part.split is not PLAIN:
-            rows.append(Constraint(base - part.start))
-        return base, tuple(rows)
+        return base, (Constraint(last - base), Constraint(base - part.least))
 
     def met(self, split: Split, form: Affine) -> Domain:
         """The rows of a split, which hold at all points of a tile in its full part."""
@@ -312,11 +292,10 @@ class TileLoops:
 
     # -- the elements of a tile ------------------------------------------------------------------
 
-    def elements(
-        self, bases: Mapping[int, Affine], used: Mapping[int, Split], known: Domain, point: Any
-    ) -> None:
+    def elements(self, around: Around, point: Any) -> None:
         """Evaluate the body at the points of a tile, for each residue of the lanes; store the values."""
         lanes = self.schedule.lanes
+        bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
         groups: list[list[tuple[Copy, Any]]] = []
         all_forms: list[list[Affine]] = []
@@ -333,7 +312,7 @@ class TileLoops:
                     step = used[index].factor
                     form = self.schedule.form(index, ZERO) * step + bases[index]
                 forms.append(form)
-            groups.append(self.values(forms, (*known, *more), point))
+            groups.append(self.values(forms, (*around.known, *more), point))
             all_forms.append(forms)
         self.store(groups, all_forms, point)
 

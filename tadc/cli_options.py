@@ -168,11 +168,11 @@ def make_parser() -> argparse.ArgumentParser:
     add("--time", action="store_true", help="the time of every stage, to stderr")
     add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
     add("--materialize", choices=MATERIALIZE, default="auto", metavar="MODE",
-        help="tensors for sums that would be computed again: auto (default), always, never")  # fmt: skip
+        help="tensors for what would be computed again: auto, always, never")  # fmt: skip
     add("--fast-math", action="store_true",
         help="let sums be reordered, products and sums fused, exp and tanh err by 5 ulp")  # fmt: skip
     add("--memory-limit", metavar="BYTES",
-        help="of such a tensor, as in 64M (default: as large as the largest of the program)")  # fmt: skip
+        help="of such a tensor, as in 64M (default: what the largest has)")  # fmt: skip
     add(
         "--list",
         choices=("stages", "passes", "functions"),

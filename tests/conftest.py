@@ -6,6 +6,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tadc import stages
+
 # The oracle computes in double precision, on the CPU; read when JAX is imported.
 os.environ["JAX_ENABLE_X64"] = "1"
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -24,6 +26,12 @@ def plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
     """No colours, and lines as wide as the tests expect them."""
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture(autouse=True)
+def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors of tests are small, and their code is to be that of large ones."""
+    monkeypatch.setattr(stages, "WORTH_VECTORS", 0)
 
 
 @pytest.fixture(scope="session")
