@@ -24,6 +24,9 @@ PROGRAMS = {
     "triangle": "a: f64[20, 20]\nf[i] = sum{k}_0^i (a[i, k]**2 * a[k, i])",
     "triangle of a sum": "a: f64[20, 9, 9]\nb: f64[9, 9, 24]\n"
     "f[i, j] = sum{k}_0^8 (sum{l}_0^k (a[i, k, l] * b[l, k, j]))",
+    "bounds that imply a row": "x: f64[1, 4, 3]\n"
+    "f[i: 2, j: 2] = sum{k}_1^(j + 2*i) (x[0, (j - k) // 2 + 2, 1])",
+    "floor of a sum's index": "x: f64[4]\nf = logsumexp{k: 2} (x[2 - ((3*k) // 2)])",
     "local": "x: f64[4, 20]\nw: f64[18, 18, 3]\nf[n: 4, o: 18, j: 18] = sum{v} (x[n, j + v] * w[o, j, v])",
     "convolution": "x: f64[3, 30]\nw: f64[3, 5]\nf[t: 26] = sum{c, u} (x[c, t + u] * w[c, u])",
     "padded": "x: f64[23]; w: f64[5]\n"
