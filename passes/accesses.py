@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.index_maps import parse_set
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.costs import LARGE, extent
 from tadc.passes.index_ranges import Range, ranges_within
+from tadc.passes.operand_forms import over, subscripts
 from tadc.passes.tile_values import is_reduction, owner, yielded
 
 IRREGULAR = None
@@ -82,10 +84,10 @@ class Accesses:
         self, op: Any, sizes: Sequence[Affine], factors: Sequence[int], outer: Mapping[Any, Affine]
     ) -> None:
         block = op.regions[0].blocks[0]
-        self.outer = outer
         self.known: frozenset[str] = frozenset(v for form in outer.values() for v in form.variables)
         self.known |= {name for size in sizes for name in size.variables}
         self.forms: dict[Any, Affine] = {}
+        self.known_forms: Mapping[Any, Affine] = ChainMap(self.forms, dict(outer))
         self.deps: dict[Any, frozenset[str]] = {}
         self.ranges: dict[str, Range | None] = {}
         self.names = [f"b{n}" for n in range(len(sizes))]
@@ -115,7 +117,7 @@ class Accesses:
         result = op.results[0]
         names = frozenset[str]().union(*(self.deps.get(v, frozenset()) for v in op.operands))
         if op.name == "tad.index":
-            self.forms[result] = self.subscripts(op, op.operands)[0]
+            self.forms[result] = subscripts(op, op.operands, self.known_forms)[0]
             names = self.forms[result].variables & frozenset(self.ranges)
         elif op.name == "tad.read":
             read = self.read(op)
@@ -134,16 +136,6 @@ class Accesses:
             loop.operations.append(Operation(_name(op), names))
         self.deps[result] = names
 
-    def over(self, indices: Sequence[Any], letter: str, forms: Sequence[Affine]) -> list[Affine]:
-        """Forms of an attribute over the indices of regions."""
-        known = (self.forms[v] if v in self.forms else self.outer[v] for v in indices)
-        mapping = {f"{letter}{i}": form for i, form in enumerate(known)}
-        return [form.substitute(mapping) for form in forms]
-
-    def subscripts(self, op: Any, indices: Sequence[Any]) -> list[Affine]:
-        """The forms of an op's map."""
-        return self.over(indices, "d", parse_map(str(op.attributes["at"])).forms)
-
     def unshared(self, name: str, rows: Sequence[Constraint]) -> frozenset[str]:
         """The indices with which the bounds of a binder move, but not all alike.
 
@@ -158,7 +150,7 @@ class Accesses:
 
     def read(self, op: Any) -> Read:
         """A read with the strides of its indices."""
-        forms = self.subscripts(op, list(op.operands)[1:])
+        forms = subscripts(op, list(op.operands)[1:], self.known_forms)
         shape = [LARGE if n < 0 else n for n in _shape(op.operands[0].type)]
         strides: dict[str, int | None] = {}
         for name in sorted(frozenset[str]().union(*(f.variables for f in forms)) & frozenset(self.ranges)):
@@ -182,7 +174,7 @@ class Accesses:
         found = parse_set(str(op.attributes["domain"]))
         mapping = {f"d{i}": Affine.var(name) for i, name in enumerate(binders)}
         forms = [row.form.substitute(mapping) for row in found.constraints]
-        forms = self.over(op.operands, "s", forms)
+        forms = over(op.operands, "s", forms, self.known_forms)
         rows = [Constraint(f, row.equality) for f, row in zip(forms, found.constraints, strict=True)]
         self.ranges |= ranges_within(binders, rows, self.ranges, self.known)
         for name, argument in zip(binders, block.arguments, strict=True):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.lower_body import BodyLowering, box_rows
+from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import splits
 from tadc.passes.tile_loops import Ends, Schedule, TileLoops
 
@@ -41,22 +40,3 @@ def element_loops(
         loops(schedule)(point)
     else:
         lowering.choose(lowering.holds(unknown, point), [], loops(schedule), loops(single), point)
-
-
-def store_element(
-    op: Any,
-    sizes: Sequence[Affine],
-    forms: Sequence[Affine],
-    indices: Sequence[Any],
-    lowering: BodyLowering,
-    point: Any,
-    known: Domain = (),
-) -> None:
-    """Evaluate the body of a map of these sizes at indices where the rows known hold; store its value."""
-    block = op.regions[0].blocks[0]
-    lowering.forms.update(zip(block.arguments, forms, strict=True))
-    facts = (*known, *box_rows(forms, sizes), *lowering.known)
-    value = lowering.region(block, facts, point)
-    tensor = op.results[0]
-    for buffer in (lowering.memrefs[tensor], *lowering.copies.get(tensor, ())):
-        lowering.create("memref.store", [], [value, buffer, *indices], point)

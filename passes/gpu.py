@@ -15,9 +15,8 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.buffers import Buffers, BufferViews, buffers_of, maps_of, memref_of, product, symbol_of
-from tadc.passes.element_loops import store_element
 from tadc.passes.loops import scalars_above
-from tadc.passes.lower_body import BodyLowering
+from tadc.passes.lower_body import BodyLowering, box_rows
 
 BLOCK_SIZE = 256
 
@@ -110,10 +109,23 @@ def _lower_threads(op: Any, shape: Sequence[Affine], lowering: BodyLowering, poi
 
     def element(at: Any) -> list[Any]:
         indices = _unravel(flat, shape, lowering, at)
-        store_element(op, shape, [lowering.variable(i) for i in indices], indices, lowering, at)
+        _store_element(op, shape, indices, lowering, at)
         return []
 
     lowering.choose(in_range, [], element, None, point)
+
+
+def _store_element(
+    op: Any, shape: Sequence[Affine], indices: Sequence[Any], lowering: BodyLowering, point: Any
+) -> None:
+    """Evaluate the body of a map of this shape at indices; store its value."""
+    block = op.regions[0].blocks[0]
+    forms = [lowering.variable(index) for index in indices]
+    lowering.forms.update(zip(block.arguments, forms, strict=True))
+    value = lowering.region(block, (*box_rows(forms, shape), *lowering.known), point)
+    tensor = op.results[0]
+    for buffer in (lowering.memrefs[tensor], *lowering.copies.get(tensor, ())):
+        lowering.create("memref.store", [], [value, buffer, *indices], point)
 
 
 def _unravel(flat: Affine, shape: Sequence[Affine], lowering: BodyLowering, point: Any) -> list[Any]:

@@ -6,7 +6,7 @@ scalar where its form has no lane in it, and a vector of `width` elements where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,8 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Floor
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.reduction_nests import Join
 from tadc.passes.scalar_lowering import Scalars
-
-#: Two results of parts of a set to that of both.
-Join = Callable[[Scalars, Any, Any], Any]
 
 LANE = "lane"
 """The variable of the lanes."""

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tadc.dialect.index_maps import map_attribute, parse_map, parse_set
+from tadc.dialect.index_maps import map_attribute, parse_set
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_reductions import lower_reduction
+from tadc.passes.operand_forms import subscripts
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 
 
@@ -148,8 +149,7 @@ class BodyLowering:
 
     def subscripts(self, op: Any, indices: Any) -> list[Affine]:
         """The forms of an op's map over its index operands."""
-        mapping = {f"d{i}": self.forms[v] for i, v in enumerate(indices)}
-        return [form.substitute(mapping) for form in parse_map(str(op.attributes["at"])).forms]
+        return subscripts(op, indices, self.forms)
 
     def value_of(self, op: Any, point: Any) -> Any:
         """An index as a float."""

@@ -9,32 +9,17 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tadc.dialect.index_maps import parse_set
-from tadc.dialect.locations import name_of, place_of, unnamed
+from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.functions import REDUCTIONS
-from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.lattice.bounds import Level, Unbounded
-from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.emptiness import tight
-from tadc.lattice.nest import loop_nest
-from tadc.passes.scalar_lowering import EXPANSIONS, LESS, Scalars
+from tadc.lattice.bounds import Level
+from tadc.passes.reduction_nests import JOIN, Join, ReductionNest
+from tadc.passes.scalar_lowering import LESS, Scalars
 
 if TYPE_CHECKING:
     from tadc.passes.lower_body import BodyLowering
-
-#: The result so far and an element to the next result, on scalars at a point.
-Combine = Callable[[Scalars, Any, Any], Any]
-
-_COMBINE: dict[str, Combine] = {
-    "sum": lambda s, result, e: s.op("arith.addf", result, e),
-    "prod": lambda s, result, e: s.op("arith.mulf", result, e),
-    "max": lambda s, result, e: EXPANSIONS["arith.maximumf"](s.builder, s.point, result, e),
-    "min": lambda s, result, e: EXPANSIONS["arith.minimumf"](s.builder, s.point, result, e),
-}
 
 
 def lower_reduction(body: BodyLowering, op: Any, facts: Domain, point: Any) -> Any:
@@ -43,7 +28,7 @@ def lower_reduction(body: BodyLowering, op: Any, facts: Domain, point: Any) -> A
     loops = _Loops(body, op, facts)
     if kind == "logsumexp":
         return _logsumexp(loops, Scalars(body, point, op.results[0].type))
-    return loops.fold(_COMBINE[kind], REDUCTIONS[kind], point)
+    return loops.fold(JOIN[kind], REDUCTIONS[kind], point)
 
 
 def _logsumexp(loops: _Loops, s: Scalars) -> Any:
@@ -51,7 +36,7 @@ def _logsumexp(loops: _Loops, s: Scalars) -> Any:
 
     It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
     """
-    greatest = loops.fold(_COMBINE["max"], REDUCTIONS["max"], s.point)
+    greatest = loops.fold(JOIN["max"], REDUCTIONS["max"], s.point)
     finite = s.compare(LESS, s.op("math.absf", greatest), s.const(math.inf))
     shift = s.select(finite, greatest, s.const(0.0))
 
@@ -61,32 +46,14 @@ def _logsumexp(loops: _Loops, s: Scalars) -> Any:
     return s.op("arith.addf", s.op("math.log", loops.fold(add, 0.0, s.point)), shift)
 
 
-class _Loops:
+class _Loops(ReductionNest):
     """The loops over the domain of a reduction, to be made any number of times."""
 
     def __init__(self, body: BodyLowering, op: Any, facts: Domain) -> None:
-        self.body, self.op, self.facts = body, op, facts
-        self.location = op.location
-        self.type = op.results[0].type
-        self.block = op.regions[0].blocks[0]
-        found = parse_set(str(op.attributes["domain"]))
-        self.names = [f"d{i}" for i in range(found.dims)]
-        self.places = dict(zip(self.names, (a.location for a in self.block.arguments), strict=True))
-        mapping = {f"s{i}": body.forms[v] for i, v in enumerate(op.operands)}
-        self.rows = [c.substitute(mapping) for c in found.constraints]
-        try:
-            self.nest = tight(loop_nest(self.names, self.rows, facts), facts)
-        except Unbounded:
-            raise UnsupportedIR(f"'{op.name}' over an unbounded domain", op.location) from None
-        except EliminationLimit:
-            spoken = [
-                name_of(a.location) or name for name, a in zip(self.names, self.block.arguments, strict=True)
-            ]
-            mapping = {n: Affine.var(s) for n, s in zip(self.names, spoken, strict=True)}
-            rows = [row.substitute(mapping) for row in self.rows]
-            raise IndexSetLimit(spoken, rows, place_of(op.location)) from None
+        super().__init__(op, body.forms, facts)
+        self.body, self.type = body, op.results[0].type
 
-    def fold(self, combine: Combine, start: float, point: Any) -> Any:
+    def fold(self, combine: Join, start: float, point: Any) -> Any:
         """What is left of `start` after every element."""
         self.body.location = self.location
         first = self.body.constant(self.type, start, point)

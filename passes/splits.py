@@ -9,14 +9,16 @@ b from 4 to 9; there its bounds need no maximum, and LLVM makes vectors of the l
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.index_maps import parse_set
 from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.passes.operand_forms import over, subscripts
 
 LARGEST_FACTOR = 8
 """The largest c; beyond, copies cost more than tests."""
@@ -145,6 +147,7 @@ class _Collector:
 
     def __post_init__(self) -> None:
         block = self.op.regions[0].blocks[0]
+        self.known_forms: Mapping[Any, Affine] = ChainMap(self.forms, dict(self.outer))
         self.names = [self.name(argument) for argument in block.arguments]
         self.region(block)
 
@@ -181,23 +184,13 @@ class _Collector:
                 self.reduction(op)
             elif op.name == "tad.guard":
                 rows = parse_set(str(op.attributes["where"])).constraints
-                self.test(self.over(op.operands, "d", [row.form for row in rows]))
+                self.test(over(op.operands, "d", [row.form for row in rows], self.known_forms))
             elif op.name == "tad.index":
-                self.forms[op.results[0]] = self.subscripts(op, op.operands)[0]
+                self.forms[op.results[0]] = subscripts(op, op.operands, self.known_forms)[0]
             elif op.name == "tad.read":
-                self.access(self.subscripts(op, list(op.operands)[1:]))
+                self.access(subscripts(op, list(op.operands)[1:], self.known_forms))
             for region in op.regions:
                 self.region(region.blocks[0])
-
-    def over(self, indices: Sequence[Any], letter: str, forms: Sequence[Affine]) -> list[Affine]:
-        """Forms of an attribute over the indices of regions."""
-        known = (self.forms[v] if v in self.forms else self.outer[v] for v in indices)
-        mapping = {f"{letter}{i}": form for i, form in enumerate(known)}
-        return [form.substitute(mapping) for form in forms]
-
-    def subscripts(self, op: Any, indices: Sequence[Any]) -> list[Affine]:
-        """The forms of an op's map."""
-        return self.over(indices, "d", parse_map(str(op.attributes["at"])).forms)
 
     def test(self, forms: Iterable[Affine]) -> None:
         """Take in forms that are compared."""
@@ -219,7 +212,10 @@ class _Collector:
         binders = [self.name(argument) for argument in op.regions[0].blocks[0].arguments]
         rows = parse_set(str(op.attributes["domain"])).constraints
         mapping = {f"d{i}": Affine.var(name) for i, name in enumerate(binders)}
-        forms = [form.substitute(mapping) for form in self.over(op.operands, "s", [row.form for row in rows])]
+        forms = [
+            form.substitute(mapping)
+            for form in over(op.operands, "s", [row.form for row in rows], self.known_forms)
+        ]
         self.test(forms)
         sides = [
             side

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS
-from tadc.passes.scalar_lowering import EXPANSIONS, LESS, Scalars
+from tadc.passes.reduction_nests import JOIN
+from tadc.passes.scalar_lowering import LESS, Scalars
 from tadc.passes.tile_reductions import Combine, TileReduction
 from tadc.passes.tile_values import Copy, owner
 
@@ -22,27 +22,14 @@ def _sum(of: TileReduction, s: Scalars, result: Any, copy: Copy) -> Any:
     if made is not None and made.name == "arith.mulf" and of.is_own(made):
         x, y = (of.body.lanes.spread_to(of.body.value(v, copy), s.type, s.point) for v in made.operands)
         return s.op("math.fma", x, y, result)
-    return s.op("arith.addf", result, of.value(s, copy))
+    return JOIN["sum"](s, result, of.value(s, copy))
 
 
-_COMBINE: dict[str, Combine] = {
-    "sum": _sum,
-    "prod": lambda of, s, result, copy: s.op("arith.mulf", result, of.value(s, copy)),
-    "max": lambda of, s, result, copy: _extremum("arith.maximumf", s, result, of.value(s, copy)),
-    "min": lambda of, s, result, copy: _extremum("arith.minimumf", s, result, of.value(s, copy)),
-}
-
-_JOIN: dict[str, Callable[[Scalars, Any, Any], Any]] = {
-    "sum": lambda s, x, y: s.op("arith.addf", x, y),
-    "prod": lambda s, x, y: s.op("arith.mulf", x, y),
-    "max": lambda s, x, y: _extremum("arith.maximumf", s, x, y),
-    "min": lambda s, x, y: _extremum("arith.minimumf", s, x, y),
-}
-"""Two results of parts of a set to that of both."""
+def _joined(kind: str) -> Combine:
+    return lambda of, s, result, copy: JOIN[kind](s, result, of.value(s, copy))
 
 
-def _extremum(name: str, s: Scalars, x: Any, y: Any) -> Any:
-    return EXPANSIONS[name](s.builder, s.point, x, y)
+_COMBINE: dict[str, Combine] = {**{kind: _joined(kind) for kind in JOIN}, "sum": _sum}
 
 
 def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
@@ -55,7 +42,7 @@ def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
     if kind == "logsumexp":
         results = _logsumexp(made, context)
     else:
-        results = made.fold(_COMBINE[kind], _JOIN[kind], REDUCTIONS[kind], context)
+        results = made.fold(_COMBINE[kind], JOIN[kind], REDUCTIONS[kind], context)
     body.values.put(op.results[0], made.kept, results)
 
 
@@ -65,7 +52,7 @@ def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
     It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
     """
     copies = list(of.body.tile.points(of.kept))
-    greatest = of.fold(_COMBINE["max"], _JOIN["max"], REDUCTIONS["logsumexp"], context)
+    greatest = of.fold(_COMBINE["max"], JOIN["max"], REDUCTIONS["logsumexp"], context)
     shifts: dict[tuple[int, ...], Any] = {}
     for copy, most in zip(copies, greatest, strict=True):
         s = Scalars(of.body.low, context.point, most.type)
@@ -79,7 +66,7 @@ def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
         moved = s.op("arith.subf", of.value(s, copy), of.body.lanes.spread_to(shift(copy), s.type, s.point))
         return s.op("arith.addf", result, s.op("math.exp", moved))
 
-    totals = of.fold(add, _JOIN["sum"], 0.0, context)
+    totals = of.fold(add, JOIN["sum"], 0.0, context)
     results: list[Any] = []
     for copy, total in zip(copies, totals, strict=True):
         s = Scalars(of.body.low, context.point, total.type)

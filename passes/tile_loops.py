@@ -303,14 +303,13 @@ class TileLoops:
             forms: list[Affine] = []
             more: Domain = ()
             for index in range(len(self.sizes)):
-                factor = used[index].factor if index == lanes else 1
+                factor = used[index].factor
                 if index == lanes:
                     form = self.schedule.form(index, bases[index]) * factor + residue
                     more = self.met(split, form)
                 else:
                     # A residue is in the base already, and the copies step over groups.
-                    step = used[index].factor
-                    form = self.schedule.form(index, ZERO) * step + bases[index]
+                    form = self.schedule.form(index, ZERO) * factor + bases[index]
                 forms.append(form)
             groups.append(self.values(forms, (*around.known, *more), point))
             all_forms.append(forms)

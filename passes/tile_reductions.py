@@ -14,18 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tadc.dialect.index_maps import parse_set
-from tadc.dialect.locations import name_of, place_of, unnamed
+from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR
-from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import Level, Unbounded
-from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.emptiness import tight
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
+from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.tile_values import PARTS, Copy, lanes_index, yielded
 
@@ -49,22 +44,14 @@ class Span:
     inner_stop: Any = None
 
 
-class TileReduction:
+class TileReduction(ReductionNest):
     """The loops over the domain of a reduction, to be made any number of times."""
 
     def __init__(self, body: TileBody, op: Any, context: Context) -> None:
-        self.body, self.op = body, op
-        self.location = op.location
-        self.block = op.regions[0].blocks[0]
+        super().__init__(op, body.low.forms, (*context.facts, *body.tile.facts))
+        self.body = body
         self.element = yielded(self.block)
         self.over_lanes = body.depends.lanes_of is not None and body.depends.lanes_of == lanes_index(op)
-        found = parse_set(str(op.attributes["domain"]))
-        self.names = [f"d{i}" for i in range(found.dims)]
-        self.places = dict(zip(self.names, (a.location for a in self.block.arguments), strict=True))
-        mapping = {f"s{i}": body.low.forms[v] for i, v in enumerate(op.operands)}
-        self.rows = [c.substitute(mapping) for c in found.constraints]
-        self.facts = (*context.facts, *body.tile.facts)
-        self.nest = self.nest_of()
         self.moving = {name for name in body.tile.ranges if not (self.over_lanes and name in (LANE, PARTS))}
         self.kept = body.names(op.results[0], context)
         """The variables for which the reduction has a result of its own."""
@@ -74,20 +61,6 @@ class TileReduction:
         scalar = op.results[0].type
         vector = self.over_lanes or LANE in body.depends(op.results[0])
         self.type = body.lanes.type(scalar) if vector else scalar
-
-    def nest_of(self) -> Any:
-        """The loops over the domain, their bounds still with the variables of the tile."""
-        try:
-            return tight(loop_nest(self.names, self.rows, self.facts), self.facts)
-        except Unbounded:
-            raise UnsupportedIR(f"'{self.op.name}' over an unbounded domain", self.op.location) from None
-        except EliminationLimit:
-            places = [
-                (n, name_of(a.location) or n) for n, a in zip(self.names, self.block.arguments, strict=True)
-            ]
-            mapping = {name: Affine.var(spoken) for name, spoken in places}
-            rows = [row.substitute(mapping) for row in self.rows]
-            raise IndexSetLimit([spoken for _, spoken in places], rows, place_of(self.op.location)) from None
 
     # -- what an element gives -------------------------------------------------------------------
 
@@ -105,7 +78,7 @@ class TileReduction:
 
     # -- loops -----------------------------------------------------------------------------------
 
-    def fold(self, combine: Combine, join: Any, start: float, context: Context) -> list[Any]:
+    def fold(self, combine: Combine, join: Join, start: float, context: Context) -> list[Any]:
         """What is left of `start` after every element, for each copy along `kept`."""
         low, point = self.body.low, context.point
         low.location = self.location
@@ -362,7 +335,7 @@ class TileReduction:
         """The index 0."""
         return self.body.low.constant(self.body.low.index_type, 0, point)
 
-    def joined(self, results: list[Any], copies: Sequence[Copy], join: Any, point: Any) -> list[Any]:
+    def joined(self, results: list[Any], copies: Sequence[Copy], join: Join, point: Any) -> list[Any]:
         """The results of all parts and lanes in one, for each copy along `kept`."""
         found: dict[tuple[int, ...], Any] = {}
         for copy, value in zip(copies, results, strict=True):
