@@ -7,7 +7,7 @@ from typing import Any
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
-from tadc.passes.splits import splits
+from tadc.passes.splits import Split
 from tadc.passes.tile_loops import Ends, Schedule, TileLoops
 
 
@@ -16,14 +16,14 @@ def element_loops(
     sizes: Sequence[Affine],
     lowering: BodyLowering,
     point: Any,
+    found: Sequence[Split],
     ends: Ends | None = None,
     schedule: Schedule | None = None,
 ) -> None:
     """Lower a map of these sizes to loops over tiles; over single elements where a tile does not fit.
 
-    An index without `ends` takes all of its values.
+    `found` says how the loop of each index is split. An index without `ends` takes all of its values.
     """
-    found = splits(op, sizes, lowering.forms)
     single = Schedule(1, tuple(range(len(sizes))))
 
     def loops(schedule: Schedule) -> Callable[[Any], list[Any]]:

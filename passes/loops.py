@@ -16,14 +16,12 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.passes.buffers import BufferViews, buffers_of, maps_of, memref_of, symbol_of
-from tadc.passes.divide import dividable, ends_of, range_arguments, range_names
+from tadc.passes.divide import ends_of, range_arguments, range_names
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
-from tadc.passes.schedule import schedule_of
-from tadc.passes.splits import splits
-from tadc.passes.tile_loops import Schedule
-from tadc.passes.work import LEAST, operations_of
+from tadc.passes.plans import Plan, is_worth, operations_in, plan_of
+from tadc.passes.work import operations_of
 
 
 def lower_to_loops(module: Any, function: Any, machine: Machine) -> None:
@@ -67,21 +65,18 @@ class _Loops:
             places = sorted({self.places[v][0] for v in used if v in self.places} | {*self.places[result]})
             operands = [*(given[n] for n in places), *given[len(tensors) :]]
             shape, name = shapes.of(result), f"{self.name}.{number}"
-            is_known = all(extent.is_constant for extent in shape)
-            count = operations_of(op, shape, entry, point) if is_known else 0
-            schedule = None
-            if not (is_known and isinstance(count, int) and count < self.machine.least_work):
-                schedule = schedule_of(op, shape, splits(op, shape, entry.forms), entry.forms, self.machine)
-            axes = dividable(shape, schedule)
-            if axes and not is_known:
-                count = operations_of(op, shape, entry, point)
-            if isinstance(count, int) and count < LEAST:
-                axes = ()
-            self.outline(op, name, [tensors[n] for n in places], used, axes, schedule)
-            if axes:
-                operands += range_arguments(axes, shape, entry, point)
-                known = isinstance(count, int)
-                operands.append(entry.constant(entry.index_type, count, point) if known else count)
+            plan = plan_of(op, shape, entry.forms, self.machine)
+            made = [tensors[n] for n in places]
+            body = self.outline(op, name, made, used, plan)
+            if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
+                body.erase()
+                plan = plan.plain
+                self.outline(op, name, made, used, plan)
+            if plan.axes:
+                work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
+                operands += range_arguments(plan.axes, shape, entry, point)
+                known = isinstance(work, int)
+                operands.append(entry.constant(entry.index_type, work, point) if known else work)
                 name = self.declare(f"{name}.split", [v.type for v in operands])
             callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
             entry.create("func.call", [], operands, point, callee)
@@ -93,11 +88,10 @@ class _Loops:
         name: str,
         tensors: Sequence[Any],
         used: Sequence[Any],
-        axes: Sequence[int],
-        schedule: Schedule | None,
-    ) -> None:
-        """Define a function over these tensors that computes a map, or a range of one of these indices."""
-        block = self.define(name, tensors, range_names(axes))
+        plan: Plan,
+    ) -> Any:
+        """Define a function over these tensors that computes a map, or a range of an index of it."""
+        block = self.define(name, tensors, range_names(plan.axes), is_small=plan.is_small)
         given, sizes = list(block.arguments), self.buffers.sizes
         lowering, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         last = len(tensors) + len(sizes)
@@ -111,14 +105,17 @@ class _Loops:
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
-        ends = ends_of(axes, shape, given[last:], lowering, point)
-        element_loops(op, shape, lowering, point, ends, schedule)
+        ends = ends_of(plan.axes, shape, given[last:], lowering, point)
+        element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule)
         lowering.create("func.return", [], [], point)
+        return block.owner
 
-    def define(self, name: str, tensors: Sequence[Any], more: Sequence[str]) -> Any:
+    def define(
+        self, name: str, tensors: Sequence[Any], more: Sequence[str], *, is_small: bool = False
+    ) -> Any:
         """A function over buffers of tensors, the sizes, and further index values; its block.
 
-        It is the entry, or one that nothing else calls.
+        It is the entry, or one that nothing else calls. A small one is to have little code.
         """
         sizes = self.buffers.sizes
         index = ir.IndexType.get()
@@ -136,6 +133,8 @@ class _Loops:
                 # LLVM would make of all maps one function, whose buffers it can tell apart less well.
                 "llvm.no_inline": ir.UnitAttr.get(),
             }
+        if is_small:
+            attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("optsize")])
         made = ir.Operation.create(
             "func.func", attributes=attributes, regions=1, loc=self.function.location,
             ip=ir.InsertionPoint(self.function),

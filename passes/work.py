@@ -16,7 +16,7 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.costs import ACCESS, LARGE, TRANSCENDENTAL, WEIGHTS
 from tadc.passes.lower_body import BodyLowering
 
-_FREE = ("tad.yield", "arith.constant")
+FREE = ("tad.yield", "arith.constant")
 _POWER = 4
 
 LEAST = 1 << 15
@@ -24,6 +24,20 @@ LEAST = 1 << 15
 
 #: A number, or an index value.
 Count = int | Any
+
+
+def weight_of(op: Any) -> int:
+    """The weight of a read or of arithmetic."""
+    if op.name == "tad.read":
+        return ACCESS
+    if op.name == "math.fpowi":
+        return _POWER
+    function = (
+        ir.StringAttr(op.attributes["fn"]).value if op.name == "tad.apply" else FUNCTION_OF.get(op.name)
+    )
+    if function is None:
+        return 1
+    return WEIGHTS.get(function, TRANSCENDENTAL)
 
 
 def operations_of(op: Any, sizes: Sequence[Affine], lowering: BodyLowering, point: Any) -> Count:
@@ -52,7 +66,7 @@ class _Work:
 
     def operation(self, op: Any) -> Count:
         name = op.name
-        if name in _FREE:
+        if name in FREE:
             return 0
         if name == "tad.index":
             at = {f"d{i}": self.middles[v] for i, v in enumerate(op.operands)}
@@ -63,14 +77,7 @@ class _Work:
         if name == "tad.guard":
             # One of the two is evaluated, but it is not known which.
             return self.sum([1, *(self.region(region.blocks[0]) for region in op.regions)])
-        if name == "tad.read":
-            return ACCESS
-        if name == "math.fpowi":
-            return _POWER
-        function = ir.StringAttr(op.attributes["fn"]).value if name == "tad.apply" else FUNCTION_OF.get(name)
-        if function is None:
-            return 1
-        return WEIGHTS.get(function, TRANSCENDENTAL)
+        return weight_of(op)
 
     def reduction(self, op: Any) -> Count:
         """The operations of all elements of a reduction."""

@@ -14,7 +14,7 @@ from tadc.backend import target
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes import loops, schedule
+from tadc.passes import plans, schedule
 from tadc.passes.packing_plan import Way
 
 PROGRAMS = {
@@ -63,7 +63,7 @@ def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     """Any schedule that fits may be chosen."""
     run = compiled(text)
     with monkeypatch.context() as plain:
-        plain.setattr(loops, "schedule_of", lambda *_: None)
+        plain.setattr(plans, "schedule_of", lambda *_: None)
         expected = run()
     choice = random.Random(seed)
     shared: list[bool] = []
@@ -78,7 +78,7 @@ def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         return choice.random()
 
     monkeypatch.setattr(schedule, "price", price)
-    monkeypatch.setattr(loops, "schedule_of", chosen)
+    monkeypatch.setattr(plans, "schedule_of", chosen)
     for name, value in run().items():
         if any(shared):
             tolerance = 1e-5 if value.dtype == np.float32 else 1e-13

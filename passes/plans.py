@@ -1,0 +1,91 @@
+"""How a map becomes loops: in tiles of vectors, in parts, or plainly where time to compile is worth more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Affine
+from tadc.passes.divide import dividable
+from tadc.passes.machine import Machine
+from tadc.passes.probes import probed_operations
+from tadc.passes.schedule import schedule_of
+from tadc.passes.splits import PLAIN, Split, copies, splits
+from tadc.passes.tile_loops import Schedule
+from tadc.passes.work import LEAST
+
+TYPICAL = 32
+"""A body of more operations than this takes longer to compile, and gets vectors for more work only."""
+
+SMALL = 8
+"""A map of fewer operations than the least work over this is compiled for the size of its code."""
+
+LEAST_CODE = 256
+MOST_CODE = 1 << 12
+"""Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
+
+EACH = 3
+"""About as many operations of code does an operation of a body make, for its indices and bounds."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is decided before a map is lowered.
+
+    `work` is about the number of its operations, None where sizes are not known; `parts` says how the loop
+    of each index is split; `schedule` how tiles are laid, None for single elements; `axes` which indices may
+    be divided among threads.
+    """
+
+    work: int | None
+    parts: tuple[Split, ...]
+    schedule: Schedule | None
+    axes: tuple[int, ...]
+    is_small: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the body stands once, for single elements."""
+        return self.schedule is None and all(part is PLAIN for part in self.parts)
+
+    @property
+    def plain(self) -> Plan:
+        """The plan with the least code."""
+        return Plan(self.work, (PLAIN,) * len(self.parts), None, self.axes, is_small=True)
+
+
+def is_worth(code: int, work: int | None) -> bool:
+    """Whether so many operations are worth compiling for this work, None where it is not known."""
+    return work is None or code <= max(LEAST_CODE, work // MOST_CODE)
+
+
+def plan_of(op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine) -> Plan:
+    """The plan of a map of this shape; `forms` has the forms of values from above it."""
+    work = None
+    if all(extent.is_constant for extent in shape):
+        work = probed_operations(op, [extent.constant for extent in shape])
+        if SMALL * work < machine.least_work:
+            return Plan(work, (PLAIN,) * len(shape), None, (), is_small=True)
+    parts, schedule = tuple(splits(op, shape, forms)), None
+    body = operations_in(op)
+    if machine.least_work and not is_worth(EACH * copies(parts) * body, work):
+        parts = (PLAIN,) * len(shape)
+    if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
+        schedule = schedule_of(op, shape, parts, forms, machine)
+    divided = work is None or work >= LEAST
+    return Plan(work, parts, schedule, dividable(shape, schedule) if divided else ())
+
+
+def operations_in(op: Any) -> int:
+    """The number of operations in an operation."""
+    count = 0
+
+    def visit(_: Any) -> Any:
+        nonlocal count
+        count += 1
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return count

@@ -1,0 +1,131 @@
+"""What is decided before a map is lowered, and that it does not change what is computed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tadc
+from bench.random_programs import random_program
+from tadc import stages
+from tadc.derive import derive
+from tadc.dialect.reader import tad_functions
+from tadc.driver import compile_until
+from tadc.execute import compile_program, evaluate
+from tadc.frontend.extents import shape_at
+from tadc.frontend.source import Source
+from tadc.lattice.affine import Affine
+from tadc.passes.buffers import maps_of
+from tadc.passes.machine import Machine
+from tadc.passes.plans import Plan, plan_of
+from tadc.passes.probes import probed_operations
+from tadc.stages import Compilation, Options
+
+WORTH = 1 << 18
+
+
+def only_map(text: str) -> tuple[Compilation, object]:
+    """The first tensor of a program, and the state that keeps it alive."""
+    state = Compilation(Options(), Source(text, "<test>"))
+    compile_until(state, "tad")
+    (function,) = tad_functions(state.module.operation)
+    return state, maps_of(function)[0]
+
+
+def plan(text: str, *shape: int | str) -> Plan:
+    """The plan of a program of one tensor of this shape, for the machine that most have."""
+    state, op = only_map(text)
+    with state.module.context:
+        sizes = [Affine.const(size) if isinstance(size, int) else Affine.var(size) for size in shape]
+        return plan_of(op, sizes, {}, Machine(least_work=WORTH))
+
+
+#: Programs, the shape, and the operations: a read, a step of a sum or arithmetic is one, `sin` ten.
+COUNTED = {
+    "no sum": ("x: f64[7, 5]\nf[i, j] = x[i, j] + 1", (7, 5), 7 * 5 * 3),
+    "box": (
+        "a: f64[9, 11]\nb: f64[11, 4]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
+        (9, 4),
+        9 * 4 * (11 * 4 + 1),
+    ),
+    "triangle": (
+        "x: f64[500]\nf[i: 500] = sum{k}_0^i (x[k])",
+        (500,),
+        sum((i + 1) * 2 + 1 for i in range(500)),
+    ),
+    "rarely": (
+        "x: f64[400]\nf[i: 400] = if {i < 100} then (sum{k: 400} (x[k])) else (0)",
+        (400,),
+        400 * 2 + 100 * 400 * 2,
+    ),
+    "two bounds": (
+        "x: f64[300]\nf[i: 300] = sum{k}_(max [0; i - 40])^(min [299; i + 40]) (x[k])",
+        (300,),
+        sum((min(299, i + 40) - max(0, i - 40) + 1) * 2 + 1 for i in range(300)),
+    ),
+    "nothing": ("x: f64[0]\nf[i] = x[i]", (0,), 0),
+}
+
+
+@pytest.mark.parametrize(("text", "shape", "expected"), COUNTED.values(), ids=COUNTED)
+def test_probes(text: str, shape: tuple[int, ...], expected: int) -> None:
+    """Descents count boxes exactly, and the rest within what 32 of them can."""
+    state, op = only_map(text)
+    with state.module.context:
+        found = probed_operations(op, shape)
+        assert found == probed_operations(op, shape)
+    exact = not any(word in text for word in ("^i", "if", "max"))
+    assert found == expected if exact else math.isclose(found, expected, rel_tol=0.5)
+
+
+def test_small_maps_are_plain() -> None:
+    """No copies, no vectors, no threads, and little code."""
+    found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))", 400)
+    assert found.is_plain
+    assert found.is_small
+    assert not found.axes
+
+
+def test_large_maps_are_tiled() -> None:
+    """Vectors, and threads."""
+    found = plan("a: f64[512, 512]\nb: f64[512, 512]\nf[i, j] = sum{k} (a[i, k] * b[k, j])", 512, 512)
+    assert found.schedule is not None
+    assert found.axes
+    assert not found.is_small
+
+
+def test_unknown_sizes_are_tiled() -> None:
+    """A symbol may be large."""
+    found = plan("x: f64[N]\nf[i] = sin(x[i])", "N")
+    assert found.work is None
+    assert found.schedule is not None
+
+
+def test_long_bodies_need_more_work() -> None:
+    """The same elements with vectors where the body is short, without where it takes long to compile."""
+    term = "sin(x[i, {0}] * x[i, {1}] + x[{0}, i])"
+    assert plan("x: f64[40000]\nf[i] = sin(x[i] * x[i] + 1)", 40000).schedule is not None
+    long = " + ".join(term.format(n, n + 1) for n in range(39))
+    found = plan(f"x: f64[40, 40]\nf[i: 40, j: 14] = {long}", 40, 14)
+    assert found.work is not None
+    assert found.work > WORTH
+    assert found.schedule is None
+
+
+SEEDS = (4, 41, 91, 230, 246)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_same_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs of which some maps are small and others too long agree with all of them in vectors."""
+    derived = derive(tadc.function(random_program(seed)).program, "value-and-vjp")
+    random = np.random.default_rng(seed)
+    arrays = {a.name: random.uniform(-1, 1, shape_at(a.shape, {})) for a in derived.arguments}
+    expected = evaluate(compile_program(derived), arrays)
+    monkeypatch.setattr(stages, "WORTH_VECTORS", WORTH)
+    for name, value in evaluate(compile_program(derived), arrays).items():
+        np.testing.assert_allclose(
+            value, expected[name], rtol=1e-11, atol=1e-11 * np.abs(expected[name]).max()
+        )
