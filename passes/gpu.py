@@ -22,14 +22,29 @@ BLOCK_SIZE = 256
 
 
 @dataclass(frozen=True)
-class Launch:
-    """How to run a kernel: one thread for each element of a shape, the buffers it takes by position.
+class GridAxis:
+    """Blocks along a dimension of a grid: each has so many of a product of extents, the last fewer."""
 
-    The shape is of forms over `s0, s1, …`, the sizes of the function, which are its last arguments.
+    extents: tuple[Affine, ...]
+    """Forms over `s0, s1, …`, the sizes of the function."""
+    each: int
+
+    def blocks(self, sizes: Sequence[int]) -> int:
+        """The number of blocks for sizes of the function, in order."""
+        point = {f"s{n}": size for n, size in enumerate(sizes)}
+        return -(-math.prod(max(extent.evaluate(point), 0) for extent in self.extents) // self.each)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to launch a kernel: its grid and threads of a block in x, y and z, the buffers it takes by position.
+
+    The sizes of the function are its last arguments. A grid without blocks is not to be launched.
     """
 
     kernel: str
-    shape: tuple[Affine, ...]
+    grid: tuple[GridAxis, ...]
+    block: tuple[int, int, int]
     buffers: tuple[int, ...]
 
 
@@ -53,7 +68,8 @@ def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
             kernel = f"{name}_{number}"
             used = [*read, *stored]
             _lower_kernel(function, op, buffers, [tensors[n] for n in used], kernel, ir.InsertionPoint(block))
-            launches.append(Launch(kernel, buffers.shapes[op.results[0]], tuple(used)))
+            threads = GridAxis(buffers.shapes[op.results[0]], BLOCK_SIZE)
+            launches.append(Launch(kernel, (threads,), (BLOCK_SIZE, 1, 1), tuple(used)))
     function.erase()
     return launches
 
