@@ -37,7 +37,7 @@ class GridAxis:
 
 @dataclass(frozen=True)
 class Launch:
-    """How to launch a kernel: its grid and threads of a block in x, y and z, the buffers it takes by position.
+    """How to launch a kernel: grid, threads of a block in x, y and z, and the buffers it takes, by position.
 
     The sizes of the function are its last arguments. A grid without blocks is not to be launched.
     """
