@@ -97,6 +97,11 @@ def count_program(program: Program) -> Work:
     return total
 
 
+def count_definition(definition: Definition) -> Work:
+    """The work of one tensor without size symbols."""
+    return _elements(_Planner(), definition)
+
+
 def count_definitions(program: Program) -> dict[str, Work]:
     """The same, tensor by tensor."""
     planner = _Planner()
@@ -316,4 +321,4 @@ def _box(names: Sequence[str], shape: Sequence[int]) -> tuple[Level, ...]:
     )
 
 
-__all__ = ["Work", "count_definitions", "count_program", "work_of"]
+__all__ = ["Work", "count_definition", "count_definitions", "count_program", "work_of"]
