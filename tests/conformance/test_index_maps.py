@@ -343,10 +343,10 @@ def _(x: Array) -> Array:
 
 @case(
     "bounds that move with the output and a sum",
-    "y: f64[16]; z: f64[16, 9]\n"
+    "y: f64[16]; z: f64[17, 9]\n"
     "f[i: 6, l] = sum{j}_(i + 1)^(i + 2) (sum{k}_(i + 1)^(j + 2) (y[k] * z[k + j, l]))",
     y=(16,),
-    z=(16, 9),
+    z=(17, 9),
 )
 def _(y: Array, z: Array) -> Array:
     def element(i: int) -> Array:
