@@ -119,26 +119,34 @@ class Dependence:
             lanes_here = False
             for region in op.regions:
                 inner = region.blocks[0]
-                moving = _moving(op) if is_reduction(op) else ()
+                sides = _sides(op) if is_reduction(op) else ()
                 for n, argument in enumerate(inner.arguments):
                     is_lanes = self.lanes_of is not None and argument == self.lanes_of
                     lanes_here |= is_lanes
-                    self.known[argument] = ACROSS if is_lanes else self.union(moving[n])
+                    # An index moves with the tile where both its bounds do, by operands or outer indices.
+                    outer = inner.arguments[:n]
+                    lower, upper = (
+                        self.union([*found, *(outer[m] for m in dims)]) for found, dims in sides[n]
+                    )
+                    self.known[argument] = ACROSS if is_lanes else lower & upper
                 names |= self._block(inner)
             for result in op.results:
                 self.known[result] = names - ACROSS if lanes_here else names
         return self.union(operations[-1].operands)
 
 
-def _moving(op: Any) -> list[list[Any]]:
-    """For each index of a reduction the operands with which a lower and an upper bound may move alike."""
+def _sides(op: Any) -> list[list[tuple[list[Any], list[int]]]]:
+    """For each index of a reduction what its lower and its upper bounds mention: operands, outer indices."""
     found = parse_set(str(op.attributes["domain"]))
     forms = [form for row in found.constraints for form in row.inequalities]
-    result: list[list[Any]] = []
+    result: list[list[tuple[list[Any], list[int]]]] = []
     for n in range(found.dims):
-        sides = [[f.variables for f in forms if f.coefficient(f"d{n}") * sign > 0] for sign in (1, -1)]
-        both = frozenset[str]().union(*sides[0]) & frozenset[str]().union(*sides[1])
-        result.append([v for i, v in enumerate(op.operands) if f"s{i}" in both])
+        made: list[tuple[list[Any], list[int]]] = []
+        for sign in (1, -1):
+            names = frozenset[str]().union(*(f.variables for f in forms if f.coefficient(f"d{n}") * sign > 0))
+            own = [v for i, v in enumerate(op.operands) if f"s{i}" in names]
+            made.append((own, [m for m in range(n) if f"d{m}" in names]))
+        result.append(made)
     return result
 
 
