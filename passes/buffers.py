@@ -20,6 +20,7 @@ from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.tile_values import region_operations
 
 
 def memref_of(tensor: Any) -> Any:
@@ -54,6 +55,8 @@ class Buffers:
     sizes: list[Any]
     excluded: tuple[Domain, ...]
     shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
+    spans: list[tuple[int, int]] = field(repr=False)
+    """For each temporary the number of the map that computes it, and of the last that reads it."""
 
     @property
     def tensors(self) -> list[Any]:
@@ -94,7 +97,20 @@ def buffers_of(function: Any) -> Buffers:
     position = {size: Affine.var(f"s{n}") for n, size in enumerate(sizes)}
     shapes |= {value: map_shape(op, position) for value, op in made.items()}
     temporaries = [v for v in made if v not in results]
-    return Buffers(arguments, results, temporaries, sizes, excluded_sets(function), shapes)
+    spans = _spans(function, temporaries)
+    return Buffers(arguments, results, temporaries, sizes, excluded_sets(function), shapes, spans)
+
+
+def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
+    """For each tensor the number of the map that computes it, and of the last that reads it."""
+    maps = maps_of(function)
+    first = {value: number for number, op in enumerate(maps) for value in op.results}
+    last = dict(first)
+    for number, op in enumerate(maps):
+        for inner in region_operations(op.regions[0].blocks[0]):
+            if inner.name == "tad.read" and inner.operands[0] in last:
+                last[inner.operands[0]] = number
+    return [(first[value], last[value]) for value in temporaries]
 
 
 def symbol_of(function: Any) -> str:

@@ -1,7 +1,8 @@
 """`tad` functions to loops over memrefs, for the CPU.
 
 Every tensor becomes a buffer that the caller owns: the arguments, then the results, then the
-tensors in between, in the order of the text, then the sizes; no buffers overlap.
+tensors in between, in the order of the text, then the sizes. No buffers overlap, but for those of tensors in
+between that are in use at different times.
 
 The loops of each map are a function of their own, `tad_f.0`, `tad_f.1`, …, over the buffers that it uses;
 the entry `tad_f` calls them one after the other. A map that may be worth several threads is lowered over a
@@ -56,7 +57,7 @@ class _Loops:
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
         tensors = self.buffers.tensors
-        block = self.define(self.name, tensors, ())
+        block = self.define(self.name, tensors, (), len(self.buffers.temporaries))
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         given = list(block.arguments)
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
@@ -115,10 +116,10 @@ class _Loops:
         element_loops(op, shape, lowering, point, ends, schedule)
         lowering.create("func.return", [], [], point)
 
-    def define(self, name: str, tensors: Sequence[Any], more: Sequence[str]) -> Any:
+    def define(self, name: str, tensors: Sequence[Any], more: Sequence[str], shared: int = 0) -> Any:
         """A function over buffers of tensors, the sizes, and further index values; its block.
 
-        It is the entry, or one that nothing else calls.
+        It is the entry, or one that nothing else calls. The last `shared` tensors may share memory.
         """
         sizes = self.buffers.sizes
         index = ir.IndexType.get()
@@ -127,7 +128,9 @@ class _Loops:
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-            "arg_attrs": ir.ArrayAttr.get([unique] * len(tensors) + [plain] * (len(sizes) + len(more))),
+            "arg_attrs": ir.ArrayAttr.get(
+                [unique] * (len(tensors) - shared) + [plain] * (shared + len(sizes) + len(more))
+            ),
         }
         if name != self.name:
             attributes |= {
