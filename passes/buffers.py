@@ -14,6 +14,7 @@ from math import prod
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import MAPS
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
 from tadc.frontend.program import allowed
@@ -33,13 +34,23 @@ def memref_of(tensor: Any) -> Any:
 
 
 def maps_of(function: Any) -> list[Any]:
-    """The `tad.map`s of a function in order; anything else there has no lowering."""
+    """The `tad.map`s and `tad.maps` of a function in order; anything else there has no lowering."""
     operations = [op.operation for op in function.regions[0].blocks[0].operations]
-    maps = [op for op in operations if op.name == "tad.map"]
+    maps = [op for op in operations if op.name in MAPS]
     for op in operations[:-1]:
-        if op.name != "tad.map" and not op.name.startswith(("arith.constant", "math.")):
+        if op.name not in MAPS and not op.name.startswith(("arith.constant", "math.")):
             raise UnsupportedIR(f"'{op.name}' has no lowering", op.location)
     return maps
+
+
+def location_of(tensor: Any) -> Any:
+    """Where a tensor was defined, with its name."""
+    place = tensor.location
+    if isinstance(tensor, ir.OpResult) and tensor.owner.name == "tad.maps" and isinstance(place, ir.FusedLoc):
+        places = list(place.locations)
+        # Equal ones are kept once.
+        return places[tensor.result_number] if len(places) == len(tensor.owner.results) else places[0]
+    return place
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,7 @@ def buffers_of(function: Any) -> Buffers:
     """The tensors and sizes of a function."""
     block = function.regions[0].blocks[0]
     results = list(list(block.operations)[-1].operation.operands)
-    made = {op.results[0]: op for op in maps_of(function)}
+    made = {value: op for op in maps_of(function) for value in op.results}
     for value in results:
         if value not in made:
             raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)

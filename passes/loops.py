@@ -16,7 +16,7 @@ from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.passes.buffers import BufferViews, buffers_of, maps_of, memref_of, symbol_of
+from tadc.passes.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
 from tadc.passes.divide import dividable, ends_of, range_arguments, range_names
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
@@ -64,10 +64,10 @@ class _Loops:
         for number, op in enumerate(maps_of(self.function)):
             entry.location = unnamed(op.location)
             used = _values_used(op)
-            result = op.results[0]
-            places = sorted({self.places[v][0] for v in used if v in self.places} | {*self.places[result]})
+            places = {self.places[v][0] for v in used if v in self.places}
+            places = sorted(places.union(*(self.places[result] for result in op.results)))
             operands = [*(given[n] for n in places), *given[len(tensors) :]]
-            shape, name = shapes.of(result), f"{self.name}.{number}"
+            shape, name = shapes.of(op.results[0]), f"{self.name}.{number}"
             is_known = all(extent.is_constant for extent in shape)
             count = operations_of(op, shape, entry, point) if is_known else 0
             schedule = None
@@ -143,7 +143,7 @@ class _Loops:
             "func.func", attributes=attributes, regions=1, loc=self.function.location,
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
-        places = [v.location for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
+        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
         return ir.Block.create_at_start(made.regions[0], types, places)
 
     def declare(self, name: str, types: Sequence[Any]) -> str:

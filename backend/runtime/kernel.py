@@ -6,13 +6,11 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numpy import empty, uint8
-
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs
-from tadc.backend.runtime.workspace import ALIGNMENT, Temporary, workspace
+from tadc.backend.runtime.workspace import Temporary, new_array, new_memory, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
 
@@ -55,7 +53,7 @@ class _Plan:
         self.outputs = tuple(outputs)
         self.temporaries = tuple(t.tensor for t in temporaries)
         self.sizes = tuple(sizes)
-        self.new: list[tuple[Any, Any]] = [(p.shape, p.dtype) for p in outputs]
+        self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
         self.between = workspace(temporaries)
         self.bytes = sum(p.bytes for p in outputs) + self.between.bytes
 
@@ -63,10 +61,8 @@ class _Plan:
         """Memory for the temporaries, and where they are in it."""
         if not self.between.offsets:
             return None, []
-        made = empty(self.between.bytes + ALIGNMENT, uint8)
-        (begin,) = addresses((made,))
-        start = -(-(begin or 0) // ALIGNMENT) * ALIGNMENT
-        return made, [start + offset for offset in self.between.offsets]
+        memory, start = new_memory(self.between.bytes)
+        return memory, [start + offset for offset in self.between.offsets]
 
 
 class Kernel:
@@ -122,7 +118,7 @@ class Kernel:
         if plan.bytes > _SMALL:
             check_memory(plan.outputs, plan.temporaries, plan.bytes)
         if given is None:
-            made = [empty(shape, dtype) for shape, dtype in plan.new]
+            made = [new_array(*about) for about in plan.new]
             _room, between = plan.room()
             self._function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
             return made
@@ -169,9 +165,9 @@ class Kernel:
         read = addresses(inputs)
         taken = [(at or 0, (at or 0) + a.nbytes) for at, a in zip(read, inputs, strict=True)]
         written: list[Array] = []
-        for (shape, dtype), array in zip(plan.new, given, strict=True):
+        for about, array in zip(plan.new, given, strict=True):
             if array is None or not array.flags.carray or _overlaps(array, taken):
-                array = empty(shape, dtype)
+                array = new_array(*about)
             written.append(array)
         _room, between = plan.room()
         self._function(*read, *addresses(written), *between, *plan.sizes)

@@ -1,4 +1,4 @@
-"""Memory for the tensors in between of a call: those in use at different times share it.
+"""Memory for what a call writes. Tensors in between that are in use at different times share it.
 
 The maps of a kernel run one after the other, each done before the next begins on any thread. So a tensor
 needs its memory from the map that computes it to the last that reads it. When that is, is known when the
@@ -9,11 +9,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from numpy import empty, ndarray, uint8
+
+from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.arrays import Parameter
 
+if TYPE_CHECKING:
+    from tadc.backend.runtime.arrays import Array
+
 ALIGNMENT = 64
-"""Tensors start on cache lines of their own: no two threads write one line for two of them."""
+"""Tensors start with a line of the cache: a vector stored across two lines takes twice as long, and more
+still where several tensors are written by turns."""
+
+_SMALL = 1 << 14
+"""Arrays of fewer bytes stay where NumPy puts them: to move one takes as long as to write it."""
+
+
+def new_memory(size: int) -> tuple[Array, int]:
+    """So many bytes, and the address where they start; they live as long as the array does."""
+    made = empty(size + ALIGNMENT, uint8)
+    (begin,) = addresses((made,))
+    return made, -(-(begin or 0) // ALIGNMENT) * ALIGNMENT
+
+
+def new_array(shape: tuple[int, ...], dtype: Any, size: int) -> Array:
+    """An array of `size` bytes, of any content."""
+    if size < _SMALL:
+        return empty(shape, dtype)
+    made = empty(size + ALIGNMENT, uint8)
+    (begin,) = addresses((made,))
+    return ndarray(shape, dtype, made, -(begin or 0) % ALIGNMENT)
 
 
 @dataclass(frozen=True)
