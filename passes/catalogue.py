@@ -167,11 +167,12 @@ class Fuse(Pass):
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(28, "vectors that a loop may hold in registers")
+    least_work: int = number_option(0, "operations of a map that is worth vectors")
 
     def run(self, module: Any) -> None:
         """Fuse in every function."""
         for function in tad_functions(module):
-            fuse_function(function, Machine(self.vector_bytes, self.registers))
+            fuse_function(function, Machine(self.vector_bytes, self.registers, self.least_work))
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

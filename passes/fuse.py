@@ -18,12 +18,14 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.shapes import map_shape, sizes_of
 from tadc.lattice.affine import Affine
 from tadc.passes.buffers import maps_of
+from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
 from tadc.passes.map_reads import MapReads
 from tadc.passes.schedule import least_price
 from tadc.passes.share_values import share_values
 from tadc.passes.splits import splits
 from tadc.passes.tile_values import all_yielded, region_operations
+from tadc.passes.work import operations_of
 
 MOST_OPERATIONS = 250
 """The most operations of maps together: more values at once do not fit in registers."""
@@ -48,7 +50,7 @@ class _Group:
     op: Any
     members: list[MapReads]
     tensors: list[Any]
-    price: float | None = None
+    price: tuple[float, int] | None = None
     needs: set[_Group] = field(default_factory=set["_Group"])
 
     @property
@@ -133,11 +135,12 @@ class _Fusion:
         members = [*group.members, reads]
         tensors = [value for value in (*group.tensors, *reads.op.results) if self.is_needed(value, members)]
         made = self.merged(group, reads, tensors)
-        price: float | None = None
-        if self.machine.vector_bytes:
+        price: tuple[float, int] | None = None
+        if not self.is_small(reads.op) or not self.is_small(group.op):
             parts = [self.price(reads.op), group.price or self.price(group.op)]
             price = self.price(made)
-            if price > SLACK * sum(parts):
+            # What packing saves in caches is not in the price.
+            if price[0] > SLACK * sum(p for p, _ in parts) or price[1] < sum(packed for _, packed in parts):
                 made.erase()
                 return False
         if len(group.members) > 1:
@@ -145,8 +148,18 @@ class _Fusion:
         group.op, group.members, group.tensors, group.price = made, members, tensors, price
         return True
 
-    def price(self, op: Any) -> float:
-        """The price of an element."""
+    def is_small(self, op: Any) -> bool:
+        """Whether a map gets no vectors, so no schedule that could suffer."""
+        if not self.machine.vector_bytes:
+            return True
+        if self.forms or not self.machine.least_work:
+            return False
+        end = ir.InsertionPoint(list(self.block.operations)[-1])
+        count = operations_of(op, map_shape(op, {}), BodyLowering(op.context), end)
+        return isinstance(count, int) and count < self.machine.least_work
+
+    def price(self, op: Any) -> tuple[float, int]:
+        """The price of an element, and how many reads are packed."""
         sizes = map_shape(op, self.forms)
         return least_price(op, sizes, splits(op, sizes, self.forms), self.forms, self.machine)
 

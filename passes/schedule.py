@@ -43,8 +43,8 @@ SWITCH = 1
 """The price of going from one tensor to the next when several are written by turns: vectors that share a
 line of the cache are written together only one after the other."""
 
-FEW_OPERATIONS = 32
-"""The price of a body without reductions that is worth several vectors at a time."""
+FEW_OPERATIONS = 24
+"""The most that a body costs to which writing by turns makes a difference: less than a function."""
 
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
 VECTORS = (1, 2, 4)
@@ -78,13 +78,17 @@ def schedule_of(
 
 def least_price(
     op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
-) -> float:
-    """The price of an element in the schedule that `schedule_of` chooses, without vectors if that is none."""
+) -> tuple[float, int]:
+    """The price of an element, and how many reads are packed, in the schedule that `schedule_of` chooses.
+
+    Where it chooses none, that is one without vectors.
+    """
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
     best = _best(accesses, sizes, found, machine)
     if best is None:
-        best = Way(1, accesses.names[-1] if accesses.names else "", None, {})
-    return price(accesses, best, found)
+        return price(accesses, Way(1, accesses.names[-1] if accesses.names else "", None, {}), found), 0
+    packed = packing(accesses, best, found) if best.over is None else None
+    return price(accesses, best, found), len(packed.reads) if packed else 0
 
 
 def _best(
@@ -206,7 +210,7 @@ def _store(body: Loop, way: Way) -> float:
     vectors = way.elements // way.width * tensors
     consecutive = way.lane == f"b{last}"
     if consecutive:
-        return vectors + (SWITCH * tensors if tensors > 1 else 0)
+        return vectors + (SWITCH * tensors if _in_turns(body) else 0)
     return vectors * way.width * 1.5
 
 

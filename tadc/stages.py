@@ -187,7 +187,7 @@ def lower_to_loops(state: Compilation) -> None:
     from tadc.passes.buffers import buffers_of, symbol_of
 
     size, number = host_vectors()
-    machine = f"vector-bytes={size} registers={number}"
+    machine = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
     run_pipeline(state, f"tad-fuse{{{machine}}}")
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
@@ -196,7 +196,7 @@ def lower_to_loops(state: Compilation) -> None:
             (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
             for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
         ]
-    run_pipeline(state, f"tad-to-loops{{{machine} least-work={WORTH_VECTORS}}},canonicalize,cse")
+    run_pipeline(state, f"tad-to-loops{{{machine}}},canonicalize,cse")
 
 
 def lower_to_gpu(state: Compilation) -> None:
