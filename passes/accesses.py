@@ -96,7 +96,7 @@ class Accesses:
             self.forms[argument] = Affine.var(name) * factor
             self.deps[argument] = frozenset([name])
             self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
-        self.widest = _bytes(op.results[0].type.element_type)
+        self.widest = max(_bytes(result.type.element_type) for result in op.results)
         self.body = Loop(op)
         self.guards = 0
         self.region(block, self.body)

@@ -104,9 +104,10 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
 
 
 def _is_value(accesses: Accesses, loop: Loop) -> bool:
-    """Whether a reduction, which no lanes are joined for, is the map's value as it stands."""
-    made = owner(yielded(accesses.body.op.regions[0].blocks[0]))
-    return made is not None and made == loop.op and loop.op.name == "tad.sum"
+    """Whether a reduction, which no lanes are joined for, is the map's one value as it stands."""
+    op = accesses.body.op
+    made = owner(yielded(op.regions[0].blocks[0]))
+    return len(op.results) == 1 and made is not None and made == loop.op and loop.op.name == "tad.sum"
 
 
 def _worth(accesses: Accesses, read: Read, way: Way) -> bool:

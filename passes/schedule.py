@@ -39,6 +39,13 @@ PRICES: Mapping[str, float] = {
 FUNCTION = 25
 """The price of any other function."""
 
+SWITCH = 1
+"""The price of going from one tensor to the next when several are written by turns: vectors that share a
+line of the cache are written together only one after the other."""
+
+FEW_OPERATIONS = 24
+"""The most that a body costs to which writing by turns makes a difference: less than a function."""
+
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
@@ -53,14 +60,7 @@ def schedule_of(
     if not machine.vector_bytes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    budget = MOST_WORK // copies(found)
-    if any(loop.bounds for loop in accesses.body.below()):
-        # Loops whose bounds move with a tile stand three times in its code, under masks.
-        budget //= MASKED
-    if accesses.body.size > budget:
-        return None
-    ways = _ways(accesses, sizes, found, budget, machine)
-    best = min(ways, key=lambda way: price(accesses, way, found), default=None)
+    best = _best(accesses, sizes, found, machine)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
@@ -74,6 +74,35 @@ def schedule_of(
     outer_indices = tuple(sorted(index[name] for name in packed.names))
     order = (*outer_indices, *(n for n in order if n not in outer_indices))
     return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
+
+
+def least_price(
+    op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
+) -> tuple[float, int]:
+    """The price of an element, and how many reads are packed, in the schedule that `schedule_of` chooses.
+
+    Where it chooses none, that is one without vectors.
+    """
+    accesses = Accesses(op, sizes, [split.factor for split in found], outer)
+    best = _best(accesses, sizes, found, machine)
+    if best is None:
+        return price(accesses, Way(1, accesses.names[-1] if accesses.names else "", None, {}), found), 0
+    packed = packing(accesses, best, found) if best.over is None else None
+    return price(accesses, best, found), len(packed.reads) if packed else 0
+
+
+def _best(
+    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], machine: Machine
+) -> Way | None:
+    """The way with the least price."""
+    budget = MOST_WORK // copies(found)
+    if any(loop.bounds for loop in accesses.body.below()):
+        # Loops whose bounds move with a tile stand three times in its code, under masks.
+        budget //= MASKED
+    if accesses.body.size > budget:
+        return None
+    ways = _ways(accesses, sizes, found, budget, machine)
+    return min(ways, key=lambda way: price(accesses, way, found), default=None)
 
 
 def _ways(
@@ -91,7 +120,7 @@ def _ways(
         if fitting >= 2:
             for vectors in VECTORS:
                 room = extent is None or extent >= vectors * fitting
-                if vectors == 1 or (room and accesses.body.inner):
+                if vectors == 1 or (room and (accesses.body.inner or _in_turns(accesses.body))):
                     yield from _blocked(
                         accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine
                     )
@@ -103,6 +132,12 @@ def _ways(
                 if fitting >= 4 and fitting * parts <= trips:
                     way = Way(fitting, innermost, loop, {}, parts)
                     yield from _blocked(accesses, way, extents, most, machine)
+
+
+def _in_turns(body: Loop) -> bool:
+    """Whether a body writes several tensors, and does not much else."""
+    work = len(body.reads) + sum(PRICES.get(o.name, FUNCTION) for o in body.operations)
+    return len(body.op.results) > 1 and work <= FEW_OPERATIONS
 
 
 def _width(width: int, extent: int | None) -> int:
@@ -168,13 +203,14 @@ def _waste(accesses: Accesses, way: Way) -> float:
 
 def _store(body: Loop, way: Way) -> float:
     """The price of storing a tile."""
+    tensors = len(body.op.results)
     if way.over is not None:
-        return way.elements
+        return way.elements * tensors
     last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
-    vectors = way.elements // way.width
+    vectors = way.elements // way.width * tensors
     consecutive = way.lane == f"b{last}"
     if consecutive:
-        return vectors
+        return vectors + (SWITCH * tensors if _in_turns(body) else 0)
     return vectors * way.width * 1.5
 
 

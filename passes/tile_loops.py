@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from tadc.dialect.locations import unnamed
@@ -21,10 +22,13 @@ from tadc.passes.packing import Packer, Panels
 from tadc.passes.packing_plan import Packed
 from tadc.passes.splits import PLAIN, Split
 from tadc.passes.tile_body import Context, TileBody
-from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, at
+from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
 
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
+
+#: The values that a body yields in copies of a tile.
+Elements = Sequence[tuple[Copy, list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -297,7 +301,8 @@ class TileLoops:
         lanes = self.schedule.lanes
         bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
-        groups: list[list[tuple[Copy, Any]]] = []
+        woven = split.factor > 1 and lanes == len(self.sizes) - 1
+        groups: list[list[tuple[Copy, list[Any]]]] = []
         all_forms: list[list[Affine]] = []
         for residue in range(split.factor):
             forms: list[Affine] = []
@@ -311,12 +316,17 @@ class TileLoops:
                     # A residue is in the base already, and the copies step over groups.
                     form = self.schedule.form(index, ZERO) * factor + bases[index]
                 forms.append(form)
-            groups.append(self.values(forms, (*around.known, *more), point))
             all_forms.append(forms)
-        self.store(groups, all_forms, point)
+            groups.append([])
+            then = groups[-1].extend if woven else partial(self.store, forms, point)
+            self.values(forms, (*around.known, *more), point, then)
+        if woven:
+            self.weave(groups, all_forms[0], point)
 
-    def values(self, forms: Sequence[Affine], known: Domain, point: Any) -> list[tuple[Copy, Any]]:
-        """The value in each copy where the indices have these forms."""
+    def values(
+        self, forms: Sequence[Affine], known: Domain, point: Any, then: Callable[[Elements], None]
+    ) -> None:
+        """Hand over the values in the copies of a tile where the indices have these forms."""
         low, tile = self.low, self.schedule.tile
         names = [form.variables & tile.ranges.keys() for form in forms]
         arguments = dict(zip(self.block.arguments, names, strict=True))
@@ -324,9 +334,16 @@ class TileLoops:
         body = TileBody(low, tile, depends, self.panels, self.stored(forms))
         low.forms.update(zip(self.block.arguments, forms, strict=True))
         facts = (*known, *box_rows(forms, self.sizes), *low.known)
-        value = body.region(self.block, Context(point, facts))
+        along = None if self.schedule.lanes is None else variable(self.schedule.lanes)
         own = [name for name in tile.copies if name not in ACROSS]
-        return [(copy, body.value(value, copy)) for copy in tile.points(own)]
+
+        def hand_over(turn: Copy) -> None:
+            rest = [name for name in own if name not in turn]
+            copies = [{**turn, **copy} for copy in tile.points(rest)]
+            values = all_yielded(self.block)
+            then([(copy, [body.value(value, copy) for value in values]) for copy in copies])
+
+        body.in_turns(self.block, Context(point, facts), [name for name in own if name != along], hand_over)
 
     def stored(self, forms: Sequence[Affine]) -> Callable[[Copy, Any], Any]:
         """What loads the value of a copy back, between the blocks of a reduction."""
@@ -340,19 +357,20 @@ class TileLoops:
 
         return load
 
-    def store(
-        self, groups: Sequence[Sequence[tuple[Copy, Any]]], forms: Sequence[Sequence[Affine]], point: Any
-    ) -> None:
-        """Store the values of all residues."""
-        tensor = self.op.results[0]
+    def store(self, forms: Sequence[Affine], point: Any, elements: Elements) -> None:
+        """Store the values of copies, those of one tensor after the other."""
         lanes = Lanes(self.low, self.schedule.width)
-        for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-            if len(groups) > 1 and self.schedule.lanes == len(self.sizes) - 1:
+        for number, tensor in enumerate(self.op.results):
+            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
+                for copy, values in elements:
+                    lanes.store(values[number], buffer, [at(form, copy) for form in forms], point)
+
+    def weave(self, groups: Sequence[Elements], forms: Sequence[Affine], point: Any) -> None:
+        """Store the values of all residues of the lanes, which stand side by side."""
+        lanes = Lanes(self.low, self.schedule.width)
+        for number, tensor in enumerate(self.op.results):
+            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
                 for same in zip(*groups, strict=True):
-                    at_first = [at(form, same[0][0]) for form in forms[0]]
-                    woven = lanes.woven([value for _, value in same], point)
+                    at_first = [at(form, same[0][0]) for form in forms]
+                    woven = lanes.woven([values[number] for _, values in same], point)
                     lanes.store_run(woven, buffer, at_first, point)
-                continue
-            for group, at_residue in zip(groups, forms, strict=True):
-                for copy, value in group:
-                    lanes.store(value, buffer, [at(form, copy) for form in at_residue], point)

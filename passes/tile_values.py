@@ -6,7 +6,7 @@ the variables of the tile; a value that does not depend on one is made once for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -83,6 +83,14 @@ class Values:
     def get(self, value: Any, copy: Copy) -> Any:
         """The value in a copy."""
         return self.found[value][tuple(copy[name] for name in self.kept[value])]
+
+    def add(self, value: Any, names: tuple[str, ...], copy: Copy, made: Callable[[], Any]) -> None:
+        """Keep what is made for one copy, if there is nothing yet."""
+        self.kept[value] = names
+        found = self.found.setdefault(value, {})
+        key = tuple(copy[name] for name in names)
+        if key not in found:
+            found[key] = made()
 
     def put(self, value: Any, names: tuple[str, ...], made: Iterable[Any]) -> None:
         """Keep what was made for each of `tile.points(names)`, in that order."""
@@ -170,8 +178,13 @@ def region_operations(block: Any) -> Iterator[Any]:
 
 
 def yielded(block: Any) -> Any:
-    """What a region yields."""
-    return list(block.operations)[-1].operation.operands[0]
+    """What a region yields, first of all."""
+    return all_yielded(block)[0]
+
+
+def all_yielded(block: Any) -> list[Any]:
+    """All that a region yields."""
+    return list(list(block.operations)[-1].operation.operands)
 
 
 def owner(value: Any) -> Any:
