@@ -43,12 +43,20 @@ class Panel:
 
 @dataclass(frozen=True)
 class Panels:
-    """The panels by read; for a reduction in blocks, the ends of the block and whether it is the first."""
+    """The panels by read; for a reduction in blocks, where a block is and whether it is the first.
+
+    Of the loops of that reduction, the outer ones have the values `at`, and the next one the `ends`.
+    """
 
     by_read: Mapping[Any, Panel] = field(default_factory=dict[Any, Panel])
     blocked: Any = None
+    at: tuple[Affine, ...] = ()
     ends: tuple[Any, Any] | None = None
     first: Any = None
+
+    def cut(self, op: Any) -> bool:
+        """Whether a reduction runs in blocks."""
+        return self.blocked is not None and self.blocked == op
 
 
 class Packer:
@@ -74,26 +82,51 @@ class Packer:
         bounds = [self.ends(level, point) for level in levels]
         if self.packed.block is None:
             then(Panels(self.pack(bounds, point)), point)
-            return
+        else:
+            self.blocks(self.packed.block, bounds, (), None, point, then)
+
+    def blocks(
+        self,
+        steps: int,
+        bounds: Sequence[tuple[Affine, Affine]],
+        outer: tuple[Affine, ...],
+        first: Any,
+        point: Any,
+        then: Callable[[Panels, Any], None],
+    ) -> None:
+        """Loops over the outer binders and over the blocks of the next one; a panel for each block."""
+        low, depth = self.low, len(outer)
+        is_last = depth == self.packed.outer
         low.location = self.location
-        (start, stop), rest = bounds[0], bounds[1:]
-        step = low.constant(low.index_type, self.packed.block, point)
-        values = [low.affine([form], point) for form in (start, stop)]
-        made = low.create("scf.for", [], [*values, step], point, regions=1)
+        first_of, last_of = bounds[depth]
+        start = low.affine([first_of], point)
+        # Results are stored once at least, also where an unknown number of elements is 0.
+        stop = low.affine([last_of, first_of + 1], point, "affine.max")
+        step = low.constant(low.index_type, steps if is_last else 1, point)
+        made = low.create("scf.for", [], [start, stop, step], point, regions=1)
         block = ir.Block.create_at_start(made.regions[0], [low.index_type], [self.location])
         inside = ir.InsertionPoint(block)
         begin = low.variable(block.arguments[0])
-        end = low.variable(low.affine([begin + self.packed.block, stop], inside, "affine.min"))
-        predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), 0)}
-        truth = ir.IntegerType.get_signless(1, low.context)
-        first = low.create("arith.cmpi", [truth], [block.arguments[0], values[0]], inside, predicate).results[
-            0
-        ]
-        panels = self.pack([(begin, end), *rest], inside)
-        ends = (low.affine([begin], inside), low.affine([end], inside))
-        then(Panels(panels, self.op, ends, first), inside)
+        first = self.also(first, block.arguments[0], start, inside)
+        if not is_last:
+            self.blocks(steps, bounds, (*outer, begin), first, inside, then)
+        else:
+            end = low.variable(low.affine([begin + steps, bounds[depth][1]], inside, "affine.min"))
+            points = [(form, form + 1) for form in outer]
+            panels = self.pack([*points, (begin, end), *bounds[depth + 1 :]], inside)
+            ends = (low.affine([begin], inside), low.affine([end], inside))
+            then(Panels(panels, self.op, outer, ends, first), inside)
         low.location = self.location
         low.create("scf.yield", [], [], inside)
+
+    def also(self, first: Any, index: Any, start: Any, point: Any) -> Any:
+        """Whether a condition holds, if there is one, and an index is where its loop starts."""
+        truth = ir.IntegerType.get_signless(1, self.low.context)
+        predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), 0)}
+        here = self.low.create("arith.cmpi", [truth], [index, start], point, predicate).results[0]
+        if first is None:
+            return here
+        return self.low.create("arith.andi", [truth], [first, here], point).results[0]
 
     def index_operations(self, block: Any) -> None:
         """Forms for the indices that a block computes."""
@@ -128,7 +161,8 @@ class Packer:
         schedule, low = self.schedule, self.low
         lanes_index = schedule.lanes
         assert lanes_index is not None
-        own = [n for n, name in enumerate(self.packed.loop.binders) if name in read.names]
+        inner = range(self.packed.outer, len(self.binders))
+        own = [n for n in inner if self.packed.loop.binders[n] in read.names]
         shape = [self.extent(n) for n in own] + [schedule.extent(lanes_index)]
         element = read.op.results[0].type
         buffer = self.room(ir.MemRefType.get(shape, element), point)
@@ -172,7 +206,7 @@ class Packer:
 
     def extent(self, number: int) -> int:
         """The most values of a binder in one block."""
-        if not number and self.packed.block is not None:
+        if number == self.packed.outer and self.packed.block is not None:
             return self.packed.block
         return self.packed.loop.trips[number]
 

@@ -2,8 +2,9 @@
 
 As in BLIS and GETT, what is copied (packed) is a panel: all that a reduction reads for the lanes of a
 tile. It is read again for each tile along the other indices, one vector after the next. Where a panel
-is too large to stay near, the outermost loop of the reduction is cut into blocks, and results go to
-memory and back between them. Only the copy knows the layout of the tensor.
+is too large to stay near, the loops of the reduction are cut into blocks: outer ones run one value at a
+time, the next one in steps, and results go to memory and back between them. Only the copy knows the
+layout of the tensor.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from tadc.passes.tile_values import owner, yielded
 GATHER = 1.2
 """The price of one lane of a vector that is not consecutive in memory."""
 
-PANEL_BYTES = 64 << 10
+PANEL_BYTES = 128 << 10
 """The most bytes of all panels: they stay in the second-level cache, and on the stack."""
+
+LEAST_STEPS = 64
+"""So many steps at least has a reduction between two packings: results are loaded and stored for each."""
 
 FAR = 1024
 """Rows so many bytes apart stand on too many pages, and may share the sets of a cache."""
@@ -54,16 +58,25 @@ class Way:
 class Packed:
     """Reads of one reduction that are packed.
 
-    `names` are the indices whose loops are around the packing, `block` the steps of the outermost
-    loop of the reduction between two packings (None for all), `price` that of packing, for a tile.
+    `names` are the indices whose loops are around the packing. The loops over the first `outer` binders
+    of the reduction are too, and of the next one `block` values are taken between two packings (None for
+    all). `price` is that of packing, for a tile.
     """
 
     loop: Loop
     lane: str
     reads: tuple[Read, ...]
     names: frozenset[str]
+    outer: int
     block: int | None
     price: float
+
+    @property
+    def times(self) -> int:
+        """How often a tile is taken up."""
+        if self.block is None:
+            return 1
+        return math.prod(self.loop.trips[: self.outer]) * -(-self.loop.trips[self.outer] // self.block)
 
 
 def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | None:
@@ -87,20 +100,36 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
             names = together
     if not reads:
         return None
-    whole = sum(_panel(accesses, loop, read, way) for read in reads)
-    block = None
-    if whole > PANEL_BYTES or not all(_known(accesses, name) for name in loop.binders):
-        if not all(_known(accesses, name) for name in loop.binders[1:]) or not _is_value(accesses, loop):
-            return None
-        step = sum(_panel(accesses, loop, read, way, 1) for read in reads)
-        block = PANEL_BYTES // step
-        if block < 16:
-            return None
+    cut = _cut(accesses, loop, reads, way)
+    if cut is None:
+        return None
+    outer, block = cut
     reuse = _reuse(accesses, names, way)
     price = sum(
-        _elements(loop, read, way) * (GATHER if read.strides[way.lane] != 1 else 0.2) for read in reads
+        math.prod(loop.trips[:outer])
+        * _elements(loop, read, way, outer)
+        * (GATHER if read.strides[way.lane] != 1 else 0.2)
+        for read in reads
     )
-    return Packed(loop, way.lane, tuple(reads), names, block, price / reuse)
+    return Packed(loop, way.lane, tuple(reads), names, outer, block, price / reuse)
+
+
+def _cut(accesses: Accesses, loop: Loop, reads: Sequence[Read], way: Way) -> tuple[int, int | None] | None:
+    """How many loops run around the packing, and the steps of the next one; None if panels are too large."""
+    known = [_known(accesses, name) for name in loop.binders]
+    if not all(loop.trips):
+        return None
+    if all(known) and sum(_elements(loop, r, way, 0) for r in reads) * accesses.widest <= PANEL_BYTES:
+        return 0, None
+    if not _is_value(accesses, loop):
+        return None
+    for outer, trips in enumerate(loop.trips):
+        step = sum(_elements(loop, r, way, outer, 1) for r in reads) * accesses.widest
+        block = min(PANEL_BYTES // step, trips)
+        steps = block * math.prod(loop.trips[outer + 1 :])
+        if steps >= LEAST_STEPS and all(known[:outer] + known[outer + 1 :]):
+            return outer, -(-trips // -(-trips // block)) if known[outer] else block
+    return None
 
 
 def _is_value(accesses: Accesses, loop: Loop) -> bool:
@@ -131,15 +160,11 @@ def _known(accesses: Accesses, name: str) -> bool:
     return found is not None and found.extent.is_constant
 
 
-def _elements(loop: Loop, read: Read, way: Way, outermost: int | None = None) -> int:
-    """The elements of a panel; `outermost` replaces the trips of the outermost loop."""
+def _elements(loop: Loop, read: Read, way: Way, outer: int, steps: int | None = None) -> int:
+    """The elements of a panel inside so many loops; `steps` replaces the trips of the next one."""
     trips = list(loop.trips)
-    if outermost is not None:
-        trips[0] = outermost
-    moved = [n for name, n in zip(loop.binders, trips, strict=True) if name in read.names]
+    if steps is not None:
+        trips[outer] = steps
+    inner = zip(loop.binders[outer:], trips[outer:], strict=True)
+    moved = [n for name, n in inner if name in read.names]
     return math.prod(moved) * way.width * way.blocks.get(way.lane, 1)
-
-
-def _panel(accesses: Accesses, loop: Loop, read: Read, way: Way, outermost: int | None = None) -> int:
-    """The bytes of a panel."""
-    return _elements(loop, read, way, outermost) * accesses.widest

@@ -150,7 +150,7 @@ def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     packed = packing(accesses, way, found) if way.over is None else None
     cost = _loop(body, way, packed) + _store(body, way)
     if packed is not None:
-        cost += packed.price
+        cost += packed.price + (packed.times - 1) * 2 * _store(body, way)
     return cost / way.elements * _waste(accesses, way)
 
 

@@ -47,8 +47,9 @@ class Schedule:
 
     @property
     def tile(self) -> Tile:
-        """The variables of a tile."""
-        copies = {variable(index): count for index, count in self.blocks.items() if count > 1}
+        """The variables of a tile, that of the vectors last: what is read in all lanes is used up at once."""
+        indices = sorted(self.blocks, key=lambda index: index == self.lanes)
+        copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
         if self.parts > 1:
             copies[PARTS] = self.parts
         return Tile(self.width, copies)

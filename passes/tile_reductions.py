@@ -98,7 +98,7 @@ class TileReduction(ReductionNest):
         """What the loops start with: what the block before left, if there was one."""
         low, panels = self.body.low, self.body.panels
         fresh = [low.constant(self.type, start, point)] * len(copies)
-        if panels.blocked is None or panels.blocked != self.op:
+        if not panels.cut(self.op):
             return fresh
 
         def left(inside: Any) -> list[Any]:
@@ -128,6 +128,10 @@ class TileReduction(ReductionNest):
         if not levels:
             return self.innermost(bound, carried, masked, context)
         level, point = levels[0], context.point
+        panels = self.body.panels
+        if panels.cut(self.op) and len(bound) < len(panels.at):
+            inner = {**bound, level.name: panels.at[len(bound)]}
+            return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
         shift = self.shift(level, bound)
@@ -185,7 +189,7 @@ class TileReduction(ReductionNest):
     def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: Any) -> Span:
         """The ends of the loop over a level, of its middle part too if it may be taken apart."""
         low, ranges, panels = self.body.low, self.body.tile.ranges, self.body.panels
-        if not bound and panels.ends is not None and panels.blocked == self.op:
+        if panels.ends is not None and panels.cut(self.op) and len(bound) == len(panels.at):
             return Span(*panels.ends)
         lower = [b.ceil().substitute(bound) for b in level.lower]
         upper = [b.floor().substitute(bound) + 1 for b in level.upper]
