@@ -79,7 +79,7 @@ class _Loops:
                 axes = ()
             self.outline(op, name, [tensors[n] for n in places], used, axes, schedule)
             if axes:
-                operands += range_arguments(axes, shape, entry, point)
+                operands += range_arguments(axes, shape, schedule, entry, point)
                 known = isinstance(count, int)
                 operands.append(entry.constant(entry.index_type, count, point) if known else count)
                 name = self.declare(f"{name}.split", [v.type for v in operands])
@@ -111,7 +111,7 @@ class _Loops:
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
-        ends = ends_of(axes, shape, given[last:], lowering, point)
+        ends = ends_of(axes, shape, schedule, given[last:], lowering, point)
         element_loops(op, shape, lowering, point, ends, schedule)
         lowering.create("func.return", [], [], point)
 

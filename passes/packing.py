@@ -42,21 +42,67 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Panels:
-    """The panels by read; for a reduction in blocks, where a block is and whether it is the first.
+class RowPanel:
+    """A buffer of rows of tiles: tile after tile, the points of the reduction, then the rows of the tile.
 
-    Of the loops of that reduction, the outer ones have the values `at`, and the next one the `ends`.
+    Tiles start at multiples of `tile` from `begin` on; `row` is the map's index along them, whose copies are
+    those of `variable`. `strides` are those of the binders.
     """
 
-    by_read: Mapping[Any, Panel] = field(default_factory=dict[Any, Panel])
-    blocked: Any = None
+    buffer: Any
+    binders: tuple[Any, ...]
+    starts: tuple[Affine, ...]
+    strides: tuple[int, ...]
+    row: Any
+    variable: str
+    begin: Affine
+    points: int
+
+    def subscripts(self, forms: Mapping[Any, Affine]) -> list[Affine]:
+        """Where a point of the reduction finds its element in a row."""
+        form, along = forms[self.row], Affine.var(self.variable)
+        copy = along * form.coefficient(self.variable)
+        total = (form - copy - self.begin) * self.points + copy
+        for binder, start, stride in zip(self.binders, self.starts, self.strides, strict=True):
+            total += (forms[binder] - start) * stride
+        return [total]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where a reduction is: each index from a value on up to another one.
+
+    Where it runs in blocks, the outer loops have the values `at` and the next one the `ends`, and `first` is
+    whether this block is the first.
+    """
+
+    bounds: Sequence[tuple[Affine, Affine]]
     at: tuple[Affine, ...] = ()
     ends: tuple[Any, Any] | None = None
     first: Any = None
 
-    def cut(self, op: Any) -> bool:
-        """Whether a reduction runs in blocks."""
-        return self.blocked is not None and self.blocked == op
+
+@dataclass(frozen=True)
+class Panels:
+    """The panels by read, of a block of the reduction `op`."""
+
+    by_read: Mapping[Any, Panel | RowPanel] = field(default_factory=dict[Any, "Panel | RowPanel"])
+    op: Any = None
+    block: Block | None = None
+
+    def cut(self, op: Any) -> Block | None:
+        """The block of a reduction that runs in blocks."""
+        return self.block if self.op is not None and self.op == op and self.is_cut else None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is one that does: then results go to memory and back."""
+        return self.block is not None and self.block.ends is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no element may be in two tiles."""
+        return self.is_cut or any(isinstance(panel, RowPanel) for panel in self.by_read.values())
 
 
 class Packer:
@@ -70,35 +116,29 @@ class Packer:
         self.binders = list(self.inner.arguments)
         self.location = unnamed(self.op.location)
 
-    def emit(
-        self, outer: Mapping[int, Affine], facts: Domain, point: Any, then: Callable[[Panels, Any], None]
-    ) -> None:
-        """Pack what tiles with these outer indices read; `then` makes the loops over these tiles."""
-        low = self.low
+    def place(self, outer: Mapping[int, Affine]) -> None:
+        """Give the map's indices these values, and others 0."""
         for number, argument in enumerate(self.block.arguments):
-            low.forms[argument] = outer.get(number, ZERO)
+            self.low.forms[argument] = outer.get(number, ZERO)
         self.index_operations(self.block)
-        levels = self.levels(facts)
-        bounds = [self.ends(level, point) for level in levels]
-        if self.packed.block is None:
-            then(Panels(self.pack(bounds, point)), point)
-        else:
-            self.blocks(self.packed.block, bounds, (), None, point, then)
 
-    def blocks(
-        self,
-        steps: int,
-        bounds: Sequence[tuple[Affine, Affine]],
-        outer: tuple[Affine, ...],
-        first: Any,
-        point: Any,
-        then: Callable[[Panels, Any], None],
+    def emit(
+        self, outer: Mapping[int, Affine], facts: Domain, point: Any, then: Callable[[Block, Any], None]
     ) -> None:
-        """Loops over the outer binders and over the blocks of the next one; a panel for each block."""
-        low, depth = self.low, len(outer)
+        """Make the loops over blocks of the reduction; `then` makes what is inside."""
+        self.place(outer)
+        bounds = [self.ends(level, point) for level in self.levels(facts)]
+        if self.packed.block is None:
+            then(Block(bounds), point)
+        else:
+            self.blocks(self.packed.block, Block(bounds), point, then)
+
+    def blocks(self, steps: int, outer: Block, point: Any, then: Callable[[Block, Any], None]) -> None:
+        """Loops over the outer binders and over the blocks of the next one."""
+        low, depth = self.low, len(outer.at)
         is_last = depth == self.packed.outer
         low.location = self.location
-        first_of, last_of = bounds[depth]
+        first_of, last_of = outer.bounds[depth]
         start = low.affine([first_of], point)
         # Results are stored once at least, also where an unknown number of elements is 0.
         stop = low.affine([last_of, first_of + 1], point, "affine.max")
@@ -107,15 +147,16 @@ class Packer:
         block = ir.Block.create_at_start(made.regions[0], [low.index_type], [self.location])
         inside = ir.InsertionPoint(block)
         begin = low.variable(block.arguments[0])
-        first = self.also(first, block.arguments[0], start, inside)
+        first = self.also(outer.first, block.arguments[0], start, inside)
+        bounds = list(outer.bounds)
         if not is_last:
-            self.blocks(steps, bounds, (*outer, begin), first, inside, then)
+            bounds[depth] = (begin, begin + 1)
+            self.blocks(steps, Block(bounds, (*outer.at, begin), None, first), inside, then)
         else:
             end = low.variable(low.affine([begin + steps, bounds[depth][1]], inside, "affine.min"))
-            points = [(form, form + 1) for form in outer]
-            panels = self.pack([*points, (begin, end), *bounds[depth + 1 :]], inside)
+            bounds[depth] = (begin, end)
             ends = (low.affine([begin], inside), low.affine([end], inside))
-            then(Panels(panels, self.op, outer, ends, first), inside)
+            then(Block(bounds, outer.at, ends, first), inside)
         low.location = self.location
         low.create("scf.yield", [], [], inside)
 
@@ -152,17 +193,17 @@ class Packer:
         start, stop = found
         return start, stop
 
-    def pack(self, bounds: Sequence[tuple[Affine, Affine]], point: Any) -> dict[Any, Panel]:
-        """Make and fill the panels."""
-        return {read.op: self.panel(read, bounds, point) for read in self.packed.reads}
+    def pack(self, outer: Mapping[int, Affine], block: Block, point: Any) -> dict[Any, Panel]:
+        """Make and fill the panels for lanes."""
+        self.place(outer)
+        return {read.op: self.panel(read, block.bounds, point) for read in self.packed.reads}
 
     def panel(self, read: Any, bounds: Sequence[tuple[Affine, Affine]], point: Any) -> Panel:
         """Make and fill one panel."""
         schedule, low = self.schedule, self.low
         lanes_index = schedule.lanes
         assert lanes_index is not None
-        inner = range(self.packed.outer, len(self.binders))
-        own = [n for n in inner if self.packed.loop.binders[n] in read.names]
+        own = self.own(read)
         shape = [self.extent(n) for n in own] + [schedule.extent(lanes_index)]
         element = read.op.results[0].type
         buffer = self.room(ir.MemRefType.get(shape, element), point)
@@ -174,6 +215,11 @@ class Packer:
             self.loops(own, bounds, {}, self.filler(read, own, bounds, buffer, lanes, group), point)
         along = schedule.form(lanes_index, ZERO)
         return Panel(buffer, tuple(self.binders[n] for n in own), tuple(bounds[n][0] for n in own), along)
+
+    def own(self, read: Any) -> list[int]:
+        """The binders that move a read inside a block."""
+        inner = range(self.packed.outer, len(self.binders))
+        return [n for n in inner if self.packed.loop.binders[n] in read.names]
 
     def filler(
         self,
@@ -190,19 +236,25 @@ class Packer:
         base = low.forms[argument]
 
         def fill(indices: Mapping[int, Affine], at: Any) -> None:
-            for n, binder in enumerate(self.binders):
-                low.forms[binder] = indices.get(n, bounds[n][0])
             for first in group:
                 along = Affine.var(LANE) + first
                 low.forms[argument] = base + along
-                self.index_operations(self.block)
-                self.index_operations(self.inner)
-                forms = low.subscripts(read.op, list(read.op.operands)[1:])
+                forms = self.subscripts(read, indices, bounds)
                 value = lanes.load(low.memrefs[read.op.operands[0]], forms, None, at)
                 lanes.store_run(value, buffer, [*(indices[n] - bounds[n][0] for n in own), along], at)
             low.forms[argument] = base
 
         return fill
+
+    def subscripts(
+        self, read: Any, indices: Mapping[int, Affine], bounds: Sequence[tuple[Affine, Affine]]
+    ) -> list[Affine]:
+        """What is read where the binders have these values; those that do not move it, any."""
+        for n, binder in enumerate(self.binders):
+            self.low.forms[binder] = indices.get(n, bounds[n][0])
+        self.index_operations(self.block)
+        self.index_operations(self.inner)
+        return self.low.subscripts(read.op, list(read.op.operands)[1:])
 
     def extent(self, number: int) -> int:
         """The most values of a binder in one block."""

@@ -28,6 +28,7 @@ PROGRAMS = {
     "f[i: 2, j: 2] = sum{k}_1^(j + 2*i) (x[0, (j - k) // 2 + 2, 1])",
     "floor of a sum's index": "x: f64[4]\nf = logsumexp{k: 2} (x[2 - ((3*k) // 2)])",
     "over two indices": "a: f64[5, 6, 21]\nb: f64[5, 6, 35]\nf[i, j] = sum{k, l} (a[k, l, i] * b[k, l, j])",
+    "columns": "a: f64[13, 37]\nb: f64[13, 41]\nf[i, j] = sum{k} (a[k, i] * b[k, j])",
     "batch": "a: f64[3, 19, 9]\nb: f64[3, 18, 9]\nf[n, i, j] = sum{k} (a[n, i, k] * b[n, j, k])",
     "filters": "x: f64[2, 3, 44]\nw: f64[19, 3, 4]\n"
     "f[n, o, t: 18] = sum{c, u} (x[n, c, 2*t + 3*u] * w[o, c, u])",
@@ -61,11 +62,15 @@ def compiled(text: str) -> Callable[[], dict[str, Any]]:
     return lambda: evaluate(compile_program(derived), arrays)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
-def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+#: More seeds for those that panels are made for.
+PANELS = ("contraction", "contraction of f32", "columns", "over two indices", "batch", "filters")
+SEEDS = [(n, seed) for n in PROGRAMS for seed in range(10 if n in PANELS else 4)]
+
+
+@pytest.mark.parametrize(("name", "seed"), SEEDS)
+def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any schedule that fits may be chosen."""
-    run = compiled(text)
+    run = compiled(PROGRAMS[name])
     with monkeypatch.context() as plain:
         plain.setattr(loops, "schedule_of", lambda *_: None)
         expected = run()
@@ -85,15 +90,17 @@ def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(packing_plan, "PANEL_BYTES", choice.choice((1 << 9, 1 << 11, 1 << 13)))
     monkeypatch.setattr(packing_plan, "LEAST_STEPS", choice.choice((1, 4)))
     monkeypatch.setattr(packing_plan, "LEAST_REUSE", 1)
-    monkeypatch.setattr(packing_plan, "FAR", 64)
+    monkeypatch.setattr(packing_plan, "FAR", choice.choice((8, 64)))
+    monkeypatch.setattr(packing_plan, "MANY", 1)
+    monkeypatch.setattr(packing_plan, "ROWS_BYTES", choice.choice((1 << 10, 1 << 12)))
     monkeypatch.setattr(schedule, "price", price)
     monkeypatch.setattr(loops, "schedule_of", chosen)
-    for name, value in run().items():
+    for key, value in run().items():
         if any(shared):
             tolerance = 1e-5 if value.dtype == np.float32 else 1e-13
-            np.testing.assert_allclose(value, expected[name], rtol=tolerance, atol=tolerance * 10)
+            np.testing.assert_allclose(value, expected[key], rtol=tolerance, atol=tolerance * 10)
         else:
-            np.testing.assert_array_equal(value, expected[name])
+            np.testing.assert_array_equal(value, expected[key])
 
 
 @pytest.mark.parametrize("vectors", [(16, 12), (32, 12)])
@@ -117,3 +124,35 @@ def test_blocks_of_a_sum_whose_size_is_known_late(terms: int) -> None:
     result = np.full((150, 170), 7.0, "f4")
     f(a, b, out=result)
     np.testing.assert_allclose(result, a @ b.T, rtol=1e-4, atol=1e-5)
+
+
+PRODUCTS = {
+    "rows and columns": ("a: f32[213, 301]; b: f32[301, 530]", "a[i, k] * b[k, j]", "ik,kj->ij"),
+    "columns": ("a: f32[301, 213]; b: f32[301, 530]", "a[k, i] * b[k, j]", "ki,kj->ij"),
+    "columns of few": ("a: f32[700, 613]; b: f32[700, 70]", "a[k, i] * b[k, j]", "ki,kj->ij"),
+    "rows": ("a: f32[213, 301]; b: f32[530, 301]", "a[i, k] * b[j, k]", "ik,jk->ij"),
+    "two indices": ("a: f32[5, 213, 301]; b: f32[5, 530, 301]", "a[k, i, l] * b[k, j, l]", "kil,kjl->ij"),
+    "two columns": ("a: f32[5, 301, 213]; b: f32[5, 301, 530]", "a[k, l, i] * b[k, l, j]", "kli,klj->ij"),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_panels_on_threads(name: str) -> None:
+    """Products large enough for panels in blocks are right, and the same on any number of threads."""
+    arguments, factors, formula = PRODUCTS[name]
+    f = tadc.function(f"{arguments}\nf[i, j] = sum{{{'k, l' if 'l' in formula else 'k'}}} ({factors})")
+    numbers = np.random.default_rng(5)
+    a, b = (numbers.uniform(-1, 1, shape_at(x.shape, {})).astype("f4") for x in f.program.arguments)
+    before = tadc.get_num_threads()
+    results: set[bytes] = set()
+    try:
+        for count in (1, 2, 3):
+            tadc.set_num_threads(count)
+            results.add(f(a, b).tobytes())
+    finally:
+        tadc.set_num_threads(before)
+    want = np.einsum(formula, a.astype("f8"), b.astype("f8"))
+    np.testing.assert_allclose(
+        np.frombuffer(results.pop(), "f4").reshape(want.shape), want, rtol=1e-4, atol=1e-3
+    )
+    assert not results
