@@ -75,7 +75,7 @@ class _Loops:
                 self.outline(op, name, made, used, plan)
             if plan.axes:
                 work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
-                operands += range_arguments(plan.axes, shape, entry, point)
+                operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
                 known = isinstance(work, int)
                 operands.append(entry.constant(entry.index_type, work, point) if known else work)
                 name = self.declare(f"{name}.split", [v.type for v in operands])
@@ -106,7 +106,7 @@ class _Loops:
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
-        ends = ends_of(plan.axes, shape, given[last:], lowering, point)
+        ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
         element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule)
         lowering.create("func.return", [], [], point)
         return block.owner

@@ -10,18 +10,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
 from tadc.passes.machine import Machine
-from tadc.passes.packing_plan import GATHER, Packed, Way, packing
+from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.splits import Split, copies
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
 """The price of one step of a loop whose result waits for the step before."""
+
+LINE = 64
+"""The bytes of a line of the cache."""
+
+MISS = 8
+"""The price of a line from the second-level cache, where it is not clear beforehand that it is wanted."""
 
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
@@ -71,8 +78,12 @@ def schedule_of(
     packed = packing(accesses, best, found)
     if packed is None:
         return Schedule(best.width, order, index[best.lane], blocks)
-    outer_indices = tuple(sorted(index[name] for name in packed.names))
-    order = (*outer_indices, *(n for n in order if n not in outer_indices))
+    whole = price(accesses, best, found) * best.elements
+    rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
+    packed = replace(packed, share=packed.price / whole, rows=rows)
+    first = sorted(index[name] for name in packed.around)
+    first += sorted(index[name] for name in packed.names - packed.around)
+    order = (*first, *(n for n in order if n not in first))
     return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
 
 
@@ -183,9 +194,10 @@ def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     """The price of one element."""
     body = accesses.body
     packed = packing(accesses, way, found) if way.over is None else None
-    cost = _loop(body, way, packed) + _store(body, way)
+    cost = _loop(accesses, body, way, packed) + _store(body, way)
     if packed is not None:
-        cost += packed.price
+        cost += packed.price + (packed.times - 1) * 2 * _store(body, way)
+        cost += packed.rows.price if packed.rows else 0
     return cost / way.elements * _waste(accesses, way)
 
 
@@ -214,11 +226,12 @@ def _store(body: Loop, way: Way) -> float:
     return vectors * way.width * 1.5
 
 
-def _loop(loop: Loop, way: Way, packed: Packed | None) -> float:
+def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> float:
     """The price of a loop for one tile."""
     once = sum(_read(read, way, packed) for read in loop.reads)
+    once += sum(_misses(accesses, loop, read, way, packed) for read in loop.reads)
     once += sum(PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o in loop.operations)
-    once += sum(_loop(inner, way, packed) for inner in loop.inner)
+    once += sum(_loop(accesses, inner, way, packed) for inner in loop.inner)
     if not loop.binders:
         return once
     results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
@@ -243,3 +256,14 @@ def _read(read: Read, way: Way, packed: Packed | None) -> float:
     if stride == 1 or (packed is not None and read in packed.reads):
         return copies * 1.0
     return copies * (1.5 if stride == -1 else GATHER * way.width)
+
+
+def _misses(accesses: Accesses, loop: Loop, read: Read, way: Way, packed: Packed | None) -> float:
+    """The price of lines that a tile reads for a few elements each, and that do not stay near."""
+    if way.lane in read.names or not far(accesses, loop, read):
+        return 0
+    if packed is not None and packed.rows is not None and read in packed.rows.reads:
+        return 0
+    rows = [name for name in read.names if way.blocks.get(name, 1) > 1]
+    near = all(abs(read.strides[name] or LINE) * accesses.widest < LINE for name in rows)
+    return MISS * (1 if near else way.copies(read.names))
