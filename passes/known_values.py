@@ -6,7 +6,7 @@ where the facts say that `j + 2` is an index of f and at least 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.extents import as_form
@@ -97,18 +97,29 @@ class KnownValues:
         With it, in the order in which a walk meets them, the indices and what is added to them.
         """
         if term.number not in self.forms:
-            names = term.free - self.sizes
-            shifts: dict[str, int] = {}
-            for form in _forms(term):
-                for name in sorted(form.variables & names - shifts.keys()):
-                    k = form.coefficient(name)
-                    used = any(other in shifts for other in form.variables if other != name)
-                    shifts[name] = form.constant * k if k in (1, -1) and not used else 0
-                if len(shifts) == len(names):
-                    break
+            shifts = _shifts(list(dict.fromkeys(_forms(term))), term.free - self.sizes)
             mapping = {name: Affine.var(f"?{n}") - shift for n, (name, shift) in enumerate(shifts.items())}
             self.forms[term.number] = self.terms.substitute(term, mapping).number, tuple(shifts.items())
         return self.forms[term.number]
+
+
+def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
+    """What to add to each index so that the first form that tells it from those before has no constant."""
+    found: dict[str, int] = {}
+    while len(found) < len(names):
+        before = len(found)
+        for form in forms:
+            unknown = (form.variables & names) - found.keys()
+            if len(unknown) == 1:
+                (name,) = unknown
+                k = form.coefficient(name)
+                others = sum(form.coefficient(other) * shift for other, shift in found.items())
+                rest = form.constant - others
+                found[name] = rest * k if k in (1, -1) else 0
+        if len(found) == before:
+            left = ((form.variables & names) - found.keys() for form in forms)
+            found[min(next(filter(None, left)))] = 0
+    return found
 
 
 def _forms(root: Term) -> Iterable[Affine]:
