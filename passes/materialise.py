@@ -104,8 +104,9 @@ def _round(
         owner = owners[definition.name]
         body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, held)
         made = body.run()
-        for found in (*body.new, made) if held else ():
-            held.add(found)
+        if held is not None:
+            for found in (*body.new, made):
+                held.add(found)
         if not body.new or active is None:
             definitions += [*body.new, made]
             mover.holds(made)
