@@ -107,13 +107,13 @@ class _Factoring:
         if self.values:
             body = self.common.rewritten(definition.body)
             definition = definition if body is definition.body else replace(definition, body=body)
+        facts = self.program.facts(definition)
         if not holds_reduction(definition.body, self.holds):
-            return definition
+            return self.regrouped(definition, definition.body, facts)
         sides = {
             i: Range(Affine.const(0), as_form(n) - 1)
             for i, n in zip(definition.indices, definition.shape, strict=True)
         }
-        facts = self.program.facts(definition)
         made = self.written(definition, facts, sides, apart=False)
         if not self.values or not any(map(leaves_out, reachable([definition.body]))):
             return made
@@ -125,9 +125,12 @@ class _Factoring:
         """The definition with cheaper sums; those that leave points out taken apart, or not."""
         self.apart = apart
         self.memo.clear()
-        body = self.visit(definition.body, facts, around)
+        return self.regrouped(definition, self.visit(definition.body, facts, around), facts)
+
+    def regrouped(self, definition: Definition, body: Term, facts: Domain) -> Definition:
+        """The definition with another body, where no derivative follows with fewer additions."""
         if self.values:
-            body = regrouped(self.algebra, body, facts)
+            body = self.common.rewritten(regrouped(self.algebra, body, facts))
         return definition if body is definition.body else replace(definition, body=body)
 
     def operations(self, definition: Definition) -> int:
@@ -159,6 +162,8 @@ class _Factoring:
                 binders, domain, body = self.terms.open(term)
                 inner = {**around, **ranges_within(binders, domain, around, self.sizes)}
                 body = self.visit(body, facts + domain, inner)
+                if self.values and term.kind == "sum":
+                    body = self.common.rewritten(regrouped(self.algebra, body, facts + domain))
                 hints = term.hints or ("",) * len(binders)
                 found = _Sum(binders, hints, domain, body, term)
                 if self.apart and leaves_out(closed := self.closed(found)):

@@ -16,10 +16,11 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import cleared, is_empty
-from tadc.lattice.residues import residue_of
+from tadc.lattice.residues import Residue, residue_of
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.cancel import Canceller
 from tadc.passes.collect import addends
+from tadc.passes.guarded_addends import merged_elses
 from tadc.passes.simplify import Simplifier
 
 #: A sum is not taken apart into more.
@@ -48,7 +49,7 @@ def taken_apart(terms: Terms, node: Reduce, facts: Domain) -> Term | None:
     binders, domain, body = terms.open(node)
     plain, total = algebra.zero, algebra.zero
     made: list[tuple[bool, Term]] = []
-    for negative, part in addends(body):
+    for negative, part in merged_elses(algebra, addends(body)):
         if _zero_side(part) is None:
             plain = algebra.sub(plain, part) if negative else algebra.add(plain, part)
             continue
@@ -125,7 +126,6 @@ def _others(row: Constraint) -> Sequence[Constraint]:
     residue = residue_of(row)
     if residue is not None:
         rests = (rest for rest in range(residue.divisor) if rest != residue.rest)
-        # As rows that `residue_of` reads.
-        return [Constraint((residue.form - rest).mod(residue.divisor), equality=True) for rest in rests]
+        return [Residue(residue.form, residue.divisor, rest).row for rest in rests]
     forms: tuple[Affine, ...] = (-row.form - 1, row.form - 1) if row.equality else (-row.form - 1,)
     return [Constraint(form) for form in forms]

@@ -270,7 +270,7 @@ class _Planner:
             Affine.var(level.name) * bound.divisor - bound.form for bound in (*level.lower, *level.upper)
         ]
         bounded = critical(sides).joined([inner])
-        if not _matters(loop, depth) and all(set(form.variables) == {level.name} for form in sides):
+        if not _matters(loop, depth) and all(form.variables <= {level.name} for form in sides):
             return inner
         return bounded.summed(level.name)
 

@@ -136,7 +136,11 @@ class Simplifier:
         if is_empty((*facts, *rows)):
             return self.visit(term.otherwise, facts)
         rows = irredundant(rows, facts)
-        residues = [(row, residue) for row in rows if (residue := residue_of(row)) and residue.rest]
+        residues = [
+            (row, residue)
+            for row in rows
+            if (residue := residue_of(row)) and (residue.rest or residue.row != row)
+        ]
         then = term.then
         if residues:
             known = [residue for _, residue in residues]
