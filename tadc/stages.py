@@ -188,7 +188,9 @@ def lower_to_loops(state: Compilation) -> None:
 
     size, number = host_vectors()
     machine = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
-    run_pipeline(state, f"tad-fuse{{{machine}}}")
+    # What is never materialised is in no parts either.
+    cut = "" if state.options.materialize == "never" or state.options.memory_limit == 0 else "tad-cut,"
+    run_pipeline(state, f"{cut}tad-fuse{{{machine}}}")
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
