@@ -13,6 +13,7 @@ from tadc.dialect.writer import write_program
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
+from tadc.passes.buffers import maps_of
 from tadc.passes.cancel import cancel_program
 from tadc.passes.factor import factor_program
 from tadc.passes.fuse import fuse_function
@@ -21,6 +22,7 @@ from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
 from tadc.passes.materialise import MODES, materialise_program
+from tadc.passes.parts import cut_reductions, mark_maps, may_be_cut
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -160,6 +162,21 @@ class Simplify(Pass):
         rewrite_functions(module, simplify_program)
 
 
+@register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
+@dataclass
+class Cut(Pass):
+    """Parts of reductions."""
+
+    def run(self, module: Any) -> None:
+        """Cut in every function."""
+        if not any(may_be_cut(op) for function in tad_functions(module) for op in maps_of(function)):
+            return
+        marks: dict[str, str] = {}
+        rewrite_functions(module, lambda program: cut_reductions(program, marks))
+        for function in tad_functions(module):
+            mark_maps(function, marks)
+
+
 @register("tad-fuse", "maps over the same elements are one where that has no higher price")
 @dataclass
 class Fuse(Pass):
@@ -207,6 +224,7 @@ class ToGpu(Pass):
 __all__ = [
     "REGISTRY",
     "CancelDeltas",
+    "Cut",
     "Factor",
     "Fuse",
     "Materialize",

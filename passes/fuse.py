@@ -21,6 +21,7 @@ from tadc.passes.buffers import maps_of
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
 from tadc.passes.map_reads import MapReads
+from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.schedule import least_price
 from tadc.passes.share_values import share_values
 from tadc.passes.splits import splits
@@ -117,7 +118,10 @@ class _Fusion:
         wanted = [self.by_tensor[t] for t, is_own in reads.tensors.items() if is_own and t in self.by_tensor]
         for element in reads.elements:
             wanted += self.by_element.get(element, ())
-        yield from (g for g in dict.fromkeys(wanted) if _domain(g.op) == _domain(reads.op))
+        if not _marked(reads.op):
+            yield from (
+                g for g in dict.fromkeys(wanted) if _domain(g.op) == _domain(reads.op) and not _marked(g.op)
+            )
 
     def fits(self, reads: MapReads, group: _Group) -> bool:
         """Whether a map may become part of a group."""
@@ -221,6 +225,11 @@ class _Fusion:
             if len(group.members) > 1:
                 for reads in reversed(group.members):
                     reads.op.erase()
+
+
+def _marked(op: Any) -> bool:
+    """Whether a map is computed in a way of its own."""
+    return PARTS in op.attributes or JOINED in op.attributes
 
 
 def _domain(op: Any) -> tuple[Any, ...]:

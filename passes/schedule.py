@@ -16,6 +16,7 @@ from typing import Any
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
 from tadc.passes.machine import Machine
+from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.splits import Split, copies
 from tadc.passes.tile_loops import Schedule
@@ -64,7 +65,7 @@ def schedule_of(
 
     `found` are the splits of the indices; `outer` has the forms of values from above.
     """
-    if not machine.vector_bytes:
+    if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
     best = _best(accesses, sizes, found, machine)
@@ -126,6 +127,8 @@ def _ways(
         for name, size, split in zip(accesses.names, sizes, found, strict=True)
     }
     most = budget // max(accesses.body.size, 1)
+    if PARTS in accesses.body.op.attributes:
+        extents = {}
     for lane, extent in extents.items():
         fitting = _width(width, extent)
         if fitting >= 2:

@@ -181,14 +181,27 @@ def hoist(state: Compilation) -> None:
 
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
+    fuse(state)
+    run_pipeline(state, f"tad-to-loops{{{_machine()}}},canonicalize,cse")
+
+
+def _machine() -> str:
+    """Options of passes that look at this machine."""
     from tadc.backend.target import host_vectors
+
+    size, number = host_vectors()
+    return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+
+
+def fuse(state: Compilation) -> None:
+    """The maps that become loops; notes the function's symbol and its temporaries."""
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.passes.buffers import buffers_of, symbol_of
 
-    size, number = host_vectors()
-    machine = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
-    run_pipeline(state, f"tad-fuse{{{machine}}}")
+    # What is never materialised is in no parts either.
+    cut = "" if state.options.materialize == "never" or state.options.memory_limit == 0 else "tad-cut,"
+    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
@@ -196,7 +209,6 @@ def lower_to_loops(state: Compilation) -> None:
             (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
             for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
         ]
-    run_pipeline(state, f"tad-to-loops{{{machine}}},canonicalize,cse")
 
 
 def lower_to_gpu(state: Compilation) -> None:
