@@ -134,9 +134,17 @@ class TileReduction(ReductionNest):
             return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
-        shift = self.shift(level, bound)
+        shift, lower, upper = self.shift(level, bound)
         if shift is not None:
-            return self.shifted(levels, shift, bound, carried, masked, context)
+            masked = masked or len(lower) + len(upper) < len(level.lower) + len(level.upper)
+            start = self.body.low.affine(lower, point, "affine.max")
+            stop = self.body.low.affine(upper, point, "affine.min")
+
+            def moved(index: Affine, values: list[Any], at: Any) -> list[Any]:
+                inner = {**bound, level.name: index + shift}
+                return self.loop(levels[1:], inner, values, masked, context.moved(at))
+
+            return self.one_loop(level.name, (start, stop, 1), carried, moved, point)
         span = self.span(level, bound, masked or context.in_part, point)
         in_part = context.in_part or span.inner_start is not None
 
@@ -154,33 +162,34 @@ class TileReduction(ReductionNest):
         carried = run(span.inner_start, span.inner_stop, carried, masked)
         return run(span.inner_stop, span.stop, carried, True)
 
-    def shift(self, level: Level, bound: Mapping[str, Affine]) -> Affine | None:
-        """How the bounds of a level move with the tile, where all do in the same way."""
-        forms = [b.ceil().substitute(bound) for b in level.lower]
-        forms += [b.floor().substitute(bound) for b in level.upper]
-        names = sorted(forms[0].variables & self.moving)
-        moved = Affine.of({name: forms[0].coefficient(name) for name in names}, 0)
-        return moved if names and not self.moves([form - moved for form in forms]) else None
+    def shift(
+        self, level: Level, bound: Mapping[str, Affine]
+    ) -> tuple[Affine | None, list[Affine], list[Affine]]:
+        """How the closest bounds of a level move with the tile, if they do; the bounds that do, less that.
 
-    def shifted(
-        self,
-        levels: Sequence[Level],
-        shift: Affine,
-        bound: Mapping[str, Affine],
-        carried: list[Any],
-        masked: bool,
-        context: Context,
-    ) -> list[Any]:
-        """A loop of the same steps for all points of the tile, each at an index of its own."""
-        level, low, point = levels[0], self.body.low, context.point
-        start = low.affine([b.ceil().substitute(bound) - shift for b in level.lower], point, "affine.max")
-        stop = low.affine([b.floor().substitute(bound) + 1 - shift for b in level.upper], point, "affine.min")
+        A loop between these has the same steps for all points of the tile, each at an index of its own.
+        """
+        lower = [b.ceil().substitute(bound) for b in level.lower]
+        upper = [b.floor().substitute(bound) + 1 for b in level.upper]
+        closest: tuple[int, Affine] | None = None
+        for low in lower:
+            for high in upper:
+                move, distance = self.moved(low), high - low
+                if move is None or not distance.is_constant:
+                    continue
+                if closest is None or distance.constant < closest[0]:
+                    closest = distance.constant, move
+        if closest is None or not closest[1].terms:
+            return None, lower, upper
+        shift = closest[1]
+        lower = [form - shift for form in lower if self.moved(form) == shift]
+        return shift, lower, [form - shift for form in upper if self.moved(form) == shift]
 
-        def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
-            inner = {**bound, level.name: index + shift}
-            return self.loop(levels[1:], inner, values, masked, context.moved(at))
-
-        return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
+    def moved(self, form: Affine) -> Affine | None:
+        """How a form moves with the tile; None where not by a multiple."""
+        names = sorted(form.variables & self.moving)
+        part = Affine.of({name: form.coefficient(name) for name in names}, 0)
+        return None if self.moves([form - part]) else part
 
     def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
         """Whether the bounds of a level move with the tile."""

@@ -37,6 +37,11 @@ PROGRAMS = {
     "padded": "x: f64[23]; w: f64[5]\n"
     "f[i: 23] = sum{k}_(max [0; 2 - i])^(min [4; 24 - i]) (w[k] * x[i + k - 2])",
     "strided": "x: f64[47]\nw: f64[5]\nf[i: 22] = sum{k} (w[k] * x[2*i + k])",
+    "dilated": "x: f64[150]\nw: f64[4]\nf[i: 71] = sum{k} (w[k] * x[2*i + 3*k])",
+    "strided in two": "x: f64[2, 9, 83]\nw: f64[3, 2, 3, 3]\n"
+    "f[o, i: 4, j: 41] = sum{c, u, v} (x[c, 2*i + u, 2*j + v] * w[o, c, u, v])",
+    "strided by three": "x: f64[176]\nw: f64[7]\n"
+    "f[i: 58] = sum{k}_(max [0; 2 - 3*i])^6 (w[k] * x[3*i + k - 2])",
     "nested": "a: f64[12, 9]\nb: f64[9, 10]\n"
     "f[i] = sum{k} (exp(-sum{j}_(max [0; k - 4])^9 (a[i, k] * b[k, j])))",
     "kinds": "x: f64[18, 11]\n"
