@@ -316,16 +316,17 @@ class TileReduction(ReductionNest):
     def lane_loops(
         self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
     ) -> list[Any]:
-        """Whole steps of all parts and lanes, then steps of one vector under a mask."""
+        """Steps of all parts and lanes: under masks before and after those that every point takes whole."""
         low, point = self.body.low, context.point
-        span = self.span(level, bound, True, point)
+        guarded = masked or any(level.name in row.form.variables for row in self.nest.inside)
+        span = self.span(level, bound, guarded or context.in_part, point)
         width, parts = self.body.tile.width, self.body.tile.copies.get(PARTS, 1)
-        guarded = any(level.name in row.form.variables for row in self.nest.inside)
-        moving = masked or guarded or self.moves_at(level, bound)
+        inner_start, inner_stop = span.inner_start, span.inner_stop
+        if inner_start is None:
+            inner_start, inner_stop = span.start, span.stop
+            guarded = guarded or self.moves_at(level, bound)
         step = width * parts
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
-        stop = low.variable(span.stop)
-        end = low.affine([stop - (step - 1)], point)
 
         def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
             def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
@@ -334,15 +335,23 @@ class TileReduction(ReductionNest):
 
             return self.one_loop(level.name, (start, stop, step), values, inside, point)
 
+        def after(start: Any, stop: Any, less: int) -> Any:
+            """Where the first step is that does not begin, for `less` of 0, or end before a stop."""
+            first, room = low.variable(start), low.variable(stop) - low.variable(start) + (step - 1 - less)
+            count = self.choose_index("arith.maxsi", low.affine([room], point), self.zero(point), point)
+            return low.affine([first + low.variable(count).floordiv(step) * step], point)
+
+        start = span.start
+        lower = [b.ceil().substitute(bound) for b in level.lower]
         self.moving |= {LANE, PARTS}
-        whole = run(span.start, end, carried, moving)
-        # The first step that is not whole: as many steps on from the start as fit before the end.
-        start = low.variable(span.start)
-        count = self.choose_index("arith.maxsi", low.affine([stop - start], point), self.zero(point), point)
-        rest = low.affine([start + low.variable(count).floordiv(step) * step], point)
-        last = run(rest, span.stop, whole, True)
+        if self.moves(lower) and span.inner_start is not None:
+            carried = run(start, inner_start, carried, True)
+            start = after(start, inner_start, 0)
+        end = low.affine([low.variable(inner_stop) - (step - 1)], point)
+        carried = run(start, end, carried, guarded)
+        carried = run(after(start, inner_stop, step - 1), span.stop, carried, True)
         self.moving -= {LANE, PARTS}
-        return last
+        return carried
 
     def zero(self, point: Any) -> Any:
         """The index 0."""
