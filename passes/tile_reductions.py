@@ -22,6 +22,8 @@ from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
 from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
+from tadc.passes.splits import MOST_TERMS
+from tadc.passes.tile_shifts import Shift, shift_of
 from tadc.passes.tile_values import PARTS, Copy, lanes_index, yielded
 
 if TYPE_CHECKING:
@@ -134,17 +136,9 @@ class TileReduction(ReductionNest):
             return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
-        shift, lower, upper = self.shift(level, bound)
+        shift = shift_of(level, bound, self.moving)
         if shift is not None:
-            masked = masked or len(lower) + len(upper) < len(level.lower) + len(level.upper)
-            start = self.body.low.affine(lower, point, "affine.max")
-            stop = self.body.low.affine(upper, point, "affine.min")
-
-            def moved(index: Affine, values: list[Any], at: Any) -> list[Any]:
-                inner = {**bound, level.name: index + shift}
-                return self.loop(levels[1:], inner, values, masked, context.moved(at))
-
-            return self.one_loop(level.name, (start, stop, 1), carried, moved, point)
+            return self.shifted(shift, levels, bound, carried, masked, context)
         span = self.span(level, bound, masked or context.in_part, point)
         in_part = context.in_part or span.inner_start is not None
 
@@ -162,34 +156,40 @@ class TileReduction(ReductionNest):
         carried = run(span.inner_start, span.inner_stop, carried, masked)
         return run(span.inner_stop, span.stop, carried, True)
 
-    def shift(
-        self, level: Level, bound: Mapping[str, Affine]
-    ) -> tuple[Affine | None, list[Affine], list[Affine]]:
-        """How the closest bounds of a level move with the tile, if they do; the bounds that do, less that.
+    def shifted(
+        self,
+        shift: Shift,
+        levels: Sequence[Level],
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+    ) -> list[Any]:
+        """A loop of the same steps for all points of the tile, each at an index of its own.
 
-        A loop between these has the same steps for all points of the tile, each at an index of its own.
+        It is under masks where not all of these are between the other bounds.
         """
-        lower = [b.ceil().substitute(bound) for b in level.lower]
-        upper = [b.floor().substitute(bound) + 1 for b in level.upper]
-        closest: tuple[int, Affine] | None = None
-        for low in lower:
-            for high in upper:
-                move, distance = self.moved(low), high - low
-                if move is None or not distance.is_constant:
-                    continue
-                if closest is None or distance.constant < closest[0]:
-                    closest = distance.constant, move
-        if closest is None or not closest[1].terms:
-            return None, lower, upper
-        shift = closest[1]
-        lower = [form - shift for form in lower if self.moved(form) == shift]
-        return shift, lower, [form - shift for form in upper if self.moved(form) == shift]
+        level, low, point = levels[0], self.body.low, context.point
+        start = low.affine([form - shift.by for form in shift.same[0]], point, "affine.max")
+        stop = low.affine([form - shift.by for form in shift.same[1]], point, "affine.min")
 
-    def moved(self, form: Affine) -> Affine | None:
-        """How a form moves with the tile; None where not by a multiple."""
-        names = sorted(form.variables & self.moving)
-        part = Affine.of({name: form.coefficient(name) for name in names}, 0)
-        return None if self.moves([form - part]) else part
+        def run(masked: bool) -> Callable[[Any], list[Any]]:
+            def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
+                inner = {**bound, level.name: index + shift.by}
+                return self.loop(levels[1:], inner, values, masked, context.moved(at))
+
+            return lambda at: self.one_loop(level.name, (start, stop, 1), carried, inside, at)
+
+        if masked or not (shift.others[0] or shift.others[1]):
+            return run(masked)(point)
+        if shift.steps <= MOST_TERMS:
+            # Tiles where all points have all steps are in a full part of their own.
+            return run(True)(point)
+        first, last = low.variable(start) + shift.by, low.variable(stop) - 1 + shift.by
+        forms = [first - form for form in shift.others[0]] + [form - 1 - last for form in shift.others[1]]
+        rows = tuple(Constraint(extreme(form, self.body.tile.ranges, -1)) for form in forms)
+        types = [value.type for value in carried]
+        return low.choose(low.holds(rows, point), types, run(False), run(True), point)
 
     def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
         """Whether the bounds of a level move with the tile."""

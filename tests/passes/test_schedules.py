@@ -42,6 +42,9 @@ PROGRAMS = {
     "f[o, i: 4, j: 41] = sum{c, u, v} (x[c, 2*i + u, 2*j + v] * w[o, c, u, v])",
     "strided by three": "x: f64[176]\nw: f64[7]\n"
     "f[i: 58] = sum{k}_(max [0; 2 - 3*i])^6 (w[k] * x[3*i + k - 2])",
+    "lags": "x: f64[200]\nr[lag: 45] = sum{n}_0^(199 - lag) (x[n] * x[n + lag])",
+    "band": "b: f64[45, 130]; x: f64[130]\n"
+    "y[i: 130] = sum{m}_(max [0; 22 - i])^(min [44; 151 - i]) (b[m, i] * x[i + m - 22])",
     "nested": "a: f64[12, 9]\nb: f64[9, 10]\n"
     "f[i] = sum{k} (exp(-sum{j}_(max [0; k - 4])^9 (a[i, k] * b[k, j])))",
     "kinds": "x: f64[18, 11]\n"
