@@ -52,6 +52,7 @@ PROGRAMS = {
     "scalar": "x: f64[50]\ny: f64[50]\nf = sum{i} (x[i] * y[49 - i] + min{k}_0^i (x[k]))",
     "index values": "x: f64[33]\nf[i: 33] = x[i] * (i // 3) - (i % 5)",
     "diagonal": "x: f64[13, 13]\nf[i, j] = sum{k} (x[i, i] * x[k, j] - x[j, j] * x[k, k])",
+    "diagonal of columns": "a: f64[37, 37]\nf[i, j] = exp(a[i, j] - a[j, j])",
     "sizes": "x: f64[N]\nw: f64[K]\nf[i: N - K + 1] = sum{k} (x[i + k] * w[k]**2)",
 }
 SIZES = {"N": 41, "K": 6}
