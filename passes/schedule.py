@@ -166,10 +166,8 @@ def _blocked(
     own = math.prod(way.blocks.values()) * way.parts
     if own <= max(most, 1) and _fits(accesses.body, way, machine):
         yield way
-    if not accesses.body.inner:
-        return
     for name, extent in extents.items():
-        if name == way.lane:
+        if name == way.lane or not (accesses.body.inner or _shares(accesses.body, way, name)):
             continue
         for block in BLOCKS[1:]:
             made = Way(way.width, way.lane, way.over, {**way.blocks, name: block}, way.parts)
@@ -179,6 +177,12 @@ def _blocked(
                 and _fits(accesses.body, made, machine)
             ):
                 yield made
+
+
+def _shares(body: Loop, way: Way, name: str) -> bool:
+    """Whether copies along an index share a vector that is not consecutive in memory."""
+    strides = (read.strides.get(way.lane, 0) for read in body.reads if name not in read.names)
+    return any(stride not in (0, 1, -1) for stride in strides)
 
 
 def _fits(body: Loop, way: Way, machine: Machine) -> bool:

@@ -21,9 +21,15 @@ from tadc.passes.lower_body import BodyLowering, box_rows
 from tadc.passes.packing import Panels
 from tadc.passes.packing_plan import Packed
 from tadc.passes.panel_loops import PanelLoops
-from tadc.passes.splits import PLAIN, Split
+from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
+
+FEW_COPIES = 4
+"""So many copies of a body may stand before and after a full part too."""
+
+FEW_TILES = 4
+"""An index of so few tiles has no full part."""
 
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
@@ -124,7 +130,15 @@ class TileLoops:
     def fitting(self, index: int, split: Split) -> Split:
         """The split, if tiles may fit its full part."""
         size, tile = self.sizes[index], self.schedule.extent(index)
-        return PLAIN if size.is_constant and size.constant < split.factor * tile else split
+        if not size.is_constant:
+            return split
+        if size.constant < split.factor * tile:
+            return PLAIN
+        # Tiles before and after the full part take the time of one in it and more.
+        tiles = -(-size.constant // (split.factor * tile))
+        if split.rows and tile > 1 and tiles <= FEW_TILES:
+            return Split(split.factor) if split.factor > 1 else PLAIN
+        return split
 
     def emit(self, point: Any) -> None:
         """Make the loops."""
@@ -142,8 +156,14 @@ class TileLoops:
         for part in self.parts(index, found[index], point):
             if part.start == part.stop:
                 continue
-            below = plain if part.split is PLAIN and found[index] is not PLAIN else found
+            below = plain if part.split is PLAIN and not self.stays(index, found) else found
             self.loop(part, index, inner, below, around, point)
+
+    def stays(self, index: int, found: Sequence[Split]) -> bool:
+        """Whether loops inside are split also where that of an index is not."""
+        if found[index] is PLAIN:
+            return True
+        return self.schedule.width > 1 and copies(found[index + 1 :]) <= FEW_COPIES
 
     def parts(self, index: int, split: Split, point: Any) -> list[Part]:
         """The full part, and those before and after it."""
@@ -157,6 +177,11 @@ class TileLoops:
             Part(start, stop, stop, split, start),
             Part(stop * c, size, size),
         ]
+        if 1 < c <= FEW_COPIES and size.is_constant and self.schedule.extent(index) > 1:
+            # In the same groups: then all lanes of a tile take the same steps.
+            whole, groups = size.floordiv(c), Split(c)
+            found[0] = Part(ZERO, start, whole, groups)
+            found[2:] = [Part(stop, whole, whole, groups), Part(whole * c, size, size)]
         return [self.clipped(index, part, point) for part in found]
 
     def given(self, index: int, point: Any) -> tuple[Affine, Affine]:
@@ -234,7 +259,10 @@ class TileLoops:
         self.one_loop(part, (part.start, self.low.affine([middle], point)), *below)
         # Where ends are given, they are multiples of the tile, or the size.
         size = self.sizes[index]
-        rest = size.constant % tile if size.is_constant else 1
+        if span.is_constant:
+            rest = span.constant % tile
+        else:
+            rest = size.constant % tile if size.is_constant and self.splits[index] is PLAIN else 1
         if not rest:
             return
         whole = self.schedule

@@ -37,6 +37,14 @@ PROGRAMS = {
     "padded": "x: f64[23]; w: f64[5]\n"
     "f[i: 23] = sum{k}_(max [0; 2 - i])^(min [4; 24 - i]) (w[k] * x[i + k - 2])",
     "strided": "x: f64[47]\nw: f64[5]\nf[i: 22] = sum{k} (w[k] * x[2*i + k])",
+    "dilated": "x: f64[150]\nw: f64[4]\nf[i: 71] = sum{k} (w[k] * x[2*i + 3*k])",
+    "strided in two": "x: f64[2, 9, 83]\nw: f64[3, 2, 3, 3]\n"
+    "f[o, i: 4, j: 41] = sum{c, u, v} (x[c, 2*i + u, 2*j + v] * w[o, c, u, v])",
+    "strided by three": "x: f64[176]\nw: f64[7]\n"
+    "f[i: 58] = sum{k}_(max [0; 2 - 3*i])^6 (w[k] * x[3*i + k - 2])",
+    "lags": "x: f64[200]\nr[lag: 45] = sum{n}_0^(199 - lag) (x[n] * x[n + lag])",
+    "band": "b: f64[45, 130]; x: f64[130]\n"
+    "y[i: 130] = sum{m}_(max [0; 22 - i])^(min [44; 151 - i]) (b[m, i] * x[i + m - 22])",
     "nested": "a: f64[12, 9]\nb: f64[9, 10]\n"
     "f[i] = sum{k} (exp(-sum{j}_(max [0; k - 4])^9 (a[i, k] * b[k, j])))",
     "kinds": "x: f64[18, 11]\n"
@@ -44,6 +52,7 @@ PROGRAMS = {
     "scalar": "x: f64[50]\ny: f64[50]\nf = sum{i} (x[i] * y[49 - i] + min{k}_0^i (x[k]))",
     "index values": "x: f64[33]\nf[i: 33] = x[i] * (i // 3) - (i % 5)",
     "diagonal": "x: f64[13, 13]\nf[i, j] = sum{k} (x[i, i] * x[k, j] - x[j, j] * x[k, k])",
+    "diagonal of columns": "a: f64[37, 37]\nf[i, j] = exp(a[i, j] - a[j, j])",
     "sizes": "x: f64[N]\nw: f64[K]\nf[i: N - K + 1] = sum{k} (x[i + k] * w[k]**2)",
 }
 SIZES = {"N": 41, "K": 6}
