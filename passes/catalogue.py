@@ -15,6 +15,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.cancel import cancel_program
 from tadc.passes.factor import factor_program
+from tadc.passes.forward import forward_program
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.loops import lower_to_loops
@@ -63,21 +64,47 @@ class ReverseDiff(Pass):
         location = module.location
 
         def rewrite(program: Program) -> Program:
-            names = {a.name: None for a in program.arguments}
-            for name in self.wrt:
-                if name not in names:
-                    raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
+            names = argument_names(program, self.wrt, location)
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
             return reverse_program(
                 program,
-                self.wrt or list(names),
+                names,
                 keep_values=self.keep_values,
                 unit_cotangent=self.unit_cotangent,
                 separate=self.separate,
             )
 
         rewrite_functions(module, rewrite, "_vjp")
+
+
+@register("tad-forward-diff", "each function becomes its value and its Jacobian-vector product")
+@dataclass
+class ForwardDiff(Pass):
+    """Forward-mode differentiation of every function."""
+
+    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+    drop_values: bool = flag_option("return the tangents alone")
+    chunk: int = number_option(0, "tangents at once, along a dimension in front (0: one, without it)")
+
+    def run(self, module: Any) -> None:
+        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
+        location = module.location
+
+        def rewrite(program: Program) -> Program:
+            names = argument_names(program, self.wrt, location)
+            return forward_program(program, names, keep_values=not self.drop_values, chunk=self.chunk)
+
+        rewrite_functions(module, rewrite, "_jvp")
+
+
+def argument_names(program: Program, wrt: list[str], location: Any) -> list[str]:
+    """The arguments to differentiate by, all where none is named; raises UnsupportedIR for another name."""
+    names = [a.name for a in program.arguments]
+    for name in wrt:
+        if name not in names:
+            raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
+    return wrt or names
 
 
 @register("tad-materialize", "reductions that would be computed again are tensors of their own")
@@ -192,6 +219,7 @@ __all__ = [
     "REGISTRY",
     "CancelDeltas",
     "Factor",
+    "ForwardDiff",
     "Materialize",
     "ReverseDiff",
     "Simplify",

@@ -33,6 +33,7 @@ from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.collect import collected
 from tadc.passes.derivative_table import cotangents
+from tadc.passes.liveness import needed
 from tadc.passes.names import Names, gradient_indices
 from tadc.passes.reduction_rules import RULES
 
@@ -93,27 +94,17 @@ class _Reverse:
             if definition.name in self.active:
                 self.definition(definition)
         gradients = [self.gradient(name, gradient_of[name]) for name in self.wrt]
-        arguments = [replace(a, cotangent_of="") for a in program.arguments] + [
+        arguments = [replace(a, cotangent_of="", tangent_of="") for a in program.arguments] + [
             Argument(self.cotangent_of[d.name], d.type, d.shape, cotangent_of=d.name)
             for d in program.outputs
             if self.cotangent_of
         ]
-        definitions = tuple(self.needed([*self.adjoints, *gradients]))
-        return replace(program, arguments=tuple(arguments), definitions=definitions)
-
-    def needed(self, derived: list[Definition]) -> list[Definition]:
-        """All definitions that are returned or read, the program's own first."""
         own = [
-            replace(d, is_output=d.is_output and self.keep_values, gradient_of="")
-            for d in self.program.definitions
+            replace(d, is_output=d.is_output and self.keep_values, gradient_of="", tangent_of="")
+            for d in program.definitions
         ]
-        kept: list[Definition] = []
-        wanted: set[str] = set()
-        for definition in reversed([*own, *derived]):
-            if definition.is_output or definition.name in wanted:
-                kept.append(definition)
-                wanted |= tensors_read([definition.body])
-        return kept[::-1]
+        definitions = needed([*own, *self.adjoints, *gradients])
+        return replace(program, arguments=tuple(arguments), definitions=definitions)
 
     # -- one tensor ----------------------------------------------------------------------------
 

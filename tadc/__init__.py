@@ -14,15 +14,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.derivatives import grad, jvp, value_and_grad, value_and_vjp, vjp
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
 from tadc.functions import (
     Function,
     compile,
     function,
-    grad,
-    value_and_grad,
-    value_and_vjp,
-    vjp,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +54,7 @@ __all__ = [
     "function",
     "get_num_threads",
     "grad",
+    "jvp",
     "load_dialect",
     "run_passes",
     "set_num_threads",
