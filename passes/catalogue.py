@@ -18,6 +18,7 @@ from tadc.passes.factor import factor_program
 from tadc.passes.forward import forward_program
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
+from tadc.passes.jacobian import jacobian_program
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
 from tadc.passes.materialise import MODES, materialise_program
@@ -96,6 +97,23 @@ class ForwardDiff(Pass):
             return forward_program(program, names, keep_values=not self.drop_values, chunk=self.chunk)
 
         rewrite_functions(module, rewrite, "_jvp")
+
+
+@register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
+@dataclass
+class Jacobian(Pass):
+    """Jacobians of every function."""
+
+    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+
+    def run(self, module: Any) -> None:
+        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
+        location = module.location
+
+        def rewrite(program: Program) -> Program:
+            return jacobian_program(program, argument_names(program, self.wrt, location))
+
+        rewrite_functions(module, rewrite, "_jacobian")
 
 
 def argument_names(program: Program, wrt: list[str], location: Any) -> list[str]:
@@ -220,6 +238,7 @@ __all__ = [
     "CancelDeltas",
     "Factor",
     "ForwardDiff",
+    "Jacobian",
     "Materialize",
     "ReverseDiff",
     "Simplify",

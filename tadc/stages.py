@@ -31,9 +31,10 @@ WORTH_VECTORS = 1 << 18
 class Options:
     """What to compile a program to.
 
-    `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, or `grad` and
-    `value-and-grad` (of one scalar output, its cotangent is 1), or `jvp` (value and tangents, `chunk` of
-    them at once if it is more than 0). `wrt` names the arguments to
+    `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, `grad` and `value-and-grad` (of
+    one scalar output, its cotangent is 1), `jvp` (value and tangents) and `tangents` (these alone), or
+    `jacobian` (the partial derivatives of all elements). With a `chunk` of more than 0 there are so many
+    tangents at once. `wrt` names the arguments to
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
     `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
     which values become tensors: those that are worth it (`auto`), all that can (`always`), or `never`;
@@ -133,13 +134,14 @@ def differentiate(state: Compilation) -> None:
     # The certificate and the paper's form show the sums as they are written.
     if options.materialize != "never" and not options.separate:
         prepare.append("factor=true")
-    name, *settings = forward(options) if options.mode == "jvp" else reverse(options)
+    name, *settings = MODES.get(options.mode, reverse)(options)
     run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{name}{{{' '.join([*wrt, *settings])}}}")
 
 
 def forward(options: Options) -> list[str]:
     """The pass for tangents and its options."""
-    return ["tad-forward-diff", *([f"chunk={options.chunk}"] if options.chunk else [])]
+    chunk = [f"chunk={options.chunk}"] if options.chunk else []
+    return ["tad-forward-diff", *chunk, *(["drop-values=true"] if options.mode == "tangents" else [])]
 
 
 def reverse(options: Options) -> list[str]:
@@ -150,6 +152,15 @@ def reverse(options: Options) -> list[str]:
         "separate": options.separate,
     }
     return ["tad-reverse-diff", *(f"{name}=true" for name, is_set in settings.items() if is_set)]
+
+
+def jacobian(options: Options) -> list[str]:
+    """The pass for all partial derivatives."""
+    return ["tad-jacobian"]
+
+
+#: The pass of a mode and its options; reverse mode's for all others.
+MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
 
 
 def tensors(options: Options) -> str:
