@@ -23,12 +23,14 @@ IRREGULAR = None
 class Read:
     """One element read; `strides` in elements, for indices that the address depends on.
 
-    It is `direct` where no guard of the loop's body stands around it.
+    It is `direct` where no guard of the loop's body stands around it. The indices of reductions move it by
+    `step` elements at least; 0 if none does, or by no fixed distance.
     """
 
     op: Any
     strides: Mapping[str, int | None]
     direct: bool
+    step: int = 0
 
     @property
     def names(self) -> frozenset[str]:
@@ -96,7 +98,7 @@ class Accesses:
             self.forms[argument] = Affine.var(name) * factor
             self.deps[argument] = frozenset([name])
             self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
-        self.widest = _bytes(op.results[0].type.element_type)
+        self.widest = max(_bytes(result.type.element_type) for result in op.results)
         self.body = Loop(op)
         self.guards = 0
         self.region(block, self.body)
@@ -164,7 +166,8 @@ class Accesses:
                 total += k * step
                 step *= size
             strides[name] = total
-        return Read(op, strides, not self.guards)
+        inner = [abs(k or 0) for name, k in strides.items() if name not in self.names]
+        return Read(op, strides, not self.guards, min(inner, default=0))
 
     def reduction(self, op: Any, loop: Loop) -> frozenset[str]:
         """Take in a reduction; what its result depends on."""

@@ -16,6 +16,7 @@ from tadc.frontend.specialise import specialised
 from tadc.passes.cancel import cancel_program
 from tadc.passes.factor import factor_program
 from tadc.passes.forward import forward_program
+from tadc.passes.fuse import fuse_function
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.jacobian import jacobian_program
@@ -204,6 +205,21 @@ class Simplify(Pass):
         rewrite_functions(module, simplify_program)
 
 
+@register("tad-fuse", "maps over the same elements are one where that has no higher price")
+@dataclass
+class Fuse(Pass):
+    """Fusion of maps."""
+
+    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
+    registers: int = number_option(28, "vectors that a loop may hold in registers")
+    least_work: int = number_option(0, "operations of a map that is worth vectors")
+
+    def run(self, module: Any) -> None:
+        """Fuse in every function."""
+        for function in tad_functions(module):
+            fuse_function(function, Machine(self.vector_bytes, self.registers, self.least_work))
+
+
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
@@ -238,6 +254,7 @@ __all__ = [
     "CancelDeltas",
     "Factor",
     "ForwardDiff",
+    "Fuse",
     "Jacobian",
     "Materialize",
     "ReverseDiff",

@@ -19,7 +19,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor
-from tadc.lattice.polyhedron import implied, irredundant, is_empty, quotient, tightened
+from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.algebra import Algebra, is_const
 
@@ -155,7 +155,8 @@ class Simplifier:
         binders, domain, body = self.terms.open(term)
         if is_empty((*facts, *domain)):
             return self.algebra.neutral(term.kind)
-        rows = tuple(irredundant([tightened(self.row(c, facts), facts) for c in domain], facts))
+        rows = [tightened(cleared(self.row(c, facts)), facts) for c in domain]
+        rows = tuple(irredundant(rows, facts))
         body = self.visit(body, facts + rows)
         if is_const(body, 0) and term.kind == "sum":
             return self.algebra.zero

@@ -96,15 +96,15 @@ class TileReduction(ReductionNest):
 
     def first(self, copies: Sequence[Copy], start: float, point: Any) -> list[Any]:
         """What the loops start with: what the block before left, if there was one."""
-        low, panels = self.body.low, self.body.panels
+        low, block = self.body.low, self.body.panels.cut(self.op)
         fresh = [low.constant(self.type, start, point)] * len(copies)
-        if panels.blocked is None or panels.blocked != self.op:
+        if block is None:
             return fresh
 
         def left(inside: Any) -> list[Any]:
             return [self.body.stored(copy, inside) for copy in copies]
 
-        return low.choose(panels.first, [self.type] * len(copies), lambda at: fresh, left, point)
+        return low.choose(block.first, [self.type] * len(copies), lambda at: fresh, left, point)
 
     def where(
         self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any
@@ -128,6 +128,10 @@ class TileReduction(ReductionNest):
         if not levels:
             return self.innermost(bound, carried, masked, context)
         level, point = levels[0], context.point
+        block = self.body.panels.cut(self.op)
+        if block is not None and len(bound) < len(block.at):
+            inner = {**bound, level.name: block.at[len(bound)]}
+            return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
         shift = self.shift(level, bound)
@@ -184,9 +188,9 @@ class TileReduction(ReductionNest):
 
     def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: Any) -> Span:
         """The ends of the loop over a level, of its middle part too if it may be taken apart."""
-        low, ranges, panels = self.body.low, self.body.tile.ranges, self.body.panels
-        if not bound and panels.ends is not None and panels.blocked == self.op:
-            return Span(*panels.ends)
+        low, ranges, block = self.body.low, self.body.tile.ranges, self.body.panels.cut(self.op)
+        if block is not None and block.ends is not None and len(bound) == len(block.at):
+            return Span(*block.ends)
         lower = [b.ceil().substitute(bound) for b in level.lower]
         upper = [b.floor().substitute(bound) + 1 for b in level.upper]
         moving = self.moves([*lower, *upper])

@@ -79,6 +79,7 @@ def interface_of(state: Compilation, program: Program) -> Interface:
     """What calls of the program's kernel need to know."""
     from tadc.backend.runtime.arrays import Parameter
     from tadc.backend.runtime.interface import Interface
+    from tadc.backend.runtime.workspace import Temporary
 
     names = {f"s{n}": Affine.var(name) for n, name in enumerate(program.sizes)}
     return Interface(
@@ -86,8 +87,8 @@ def interface_of(state: Compilation, program: Program) -> Interface:
         tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments),
         tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
         tuple(
-            Parameter(f"temporary {n}", type, substituted(shape, names))
-            for n, (type, shape) in enumerate(state.temporaries)
+            Temporary(Parameter(f"temporary {n}", type, substituted(shape, names)), *span)
+            for n, (type, shape, span) in enumerate(state.temporaries)
         ),
         program.sizes,
         program.excluded,

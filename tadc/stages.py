@@ -75,8 +75,10 @@ class Compilation:
     per_value: PerValue | None = None
     module: Any = None
     symbol: str = ""
-    #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order.
-    temporaries: list[tuple[str, Shape]] = field(default_factory=list["tuple[str, Shape]"])
+    #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order; the maps that use them.
+    temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
+        default_factory=list["tuple[str, Shape, tuple[int, int]]"]
+    )
     gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
     llvm_ir: str = ""
@@ -205,16 +207,17 @@ def lower_to_loops(state: Compilation) -> None:
     from tadc.frontend.extents import extent
     from tadc.passes.buffers import buffers_of, symbol_of
 
+    size, number = host_vectors()
+    machine = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+    run_pipeline(state, f"tad-fuse{{{machine}}}")
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
         state.temporaries = [
-            (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]))
-            for v in buffers.temporaries
+            (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
+            for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
         ]
-    size, number = host_vectors()
-    options = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
-    run_pipeline(state, f"tad-to-loops{{{options}}},canonicalize,cse")
+    run_pipeline(state, f"tad-to-loops{{{machine}}},canonicalize,cse")
 
 
 def lower_to_gpu(state: Compilation) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.kernel import Kernel
+from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint, Floor
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Interface:
     symbol: str
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
-    temporaries: tuple[Parameter, ...] = ()
+    temporaries: tuple[Temporary, ...] = ()
     sizes: tuple[str, ...] = ()
     excluded: tuple[Domain, ...] = ()
     given: tuple[tuple[str, int], ...] = ()
@@ -51,7 +52,8 @@ class Interface:
 
     def as_json(self) -> Json:
         """Lists, strings and numbers that `from_json` reads."""
-        groups = zip(_GROUPS, (self.inputs, self.outputs, self.temporaries), strict=True)
+        between = [t.tensor for t in self.temporaries]
+        groups = zip(_GROUPS, (self.inputs, self.outputs, between), strict=True)
         parameters = {
             name: [[p.name, p.type, [_extent_json(size) for size in p.shape]] for p in group]
             for name, group in groups
@@ -60,6 +62,7 @@ class Interface:
         return {
             "symbol": self.symbol,
             **parameters,
+            "in use": [[t.first, t.last] for t in self.temporaries],
             "sizes": self.sizes,
             "excluded": excluded,
             "given": self.given,
@@ -68,7 +71,9 @@ class Interface:
     @staticmethod
     def from_json(found: Json) -> Interface:
         """The interface that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-        inputs, outputs, temporaries = (_parameters(found[name]) for name in _GROUPS)
+        inputs, outputs, between = (_parameters(found[name]) for name in _GROUPS)
+        spans = [(int(first), int(last)) for first, last in found["in use"]]
+        temporaries = tuple(Temporary(p, *span) for p, span in zip(between, spans, strict=True))
         excluded = (
             tuple(Constraint(_form(form), bool(equality)) for form, equality in rows)
             for rows in found["excluded"]
