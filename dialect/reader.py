@@ -56,7 +56,7 @@ class _Reader:
         self.function = function
         self.inside = RegionReader()
         self.definitions: list[Definition] = []
-        self.results: list[tuple[Any, str, str]] = []
+        self.results: list[tuple[Any, str, str, str]] = []
         self.taken: set[str] = set(RESERVED)
         self.sizes: tuple[str, ...] = ()
         self.shapes: dict[Any, Shape] = {}
@@ -68,16 +68,20 @@ class _Reader:
         block = self.function.regions[0].blocks[0]
         operations = [op.operation for op in block.operations]
         returned = list(operations[-1].operands)
-        outputs_of = self.attribute_texts("arg_attrs", "tad.cotangent_of", len(block.arguments))
-        gradients_of = self.attribute_texts("res_attrs", "tad.gradient_of", len(returned))
+        inputs, outputs = len(block.arguments), len(returned)
+        cotangents_of = self.attribute_texts("arg_attrs", "tad.cotangent_of", inputs)
+        arguments_of = self.attribute_texts("arg_attrs", "tad.tangent_of", inputs)
+        gradients_of = self.attribute_texts("res_attrs", "tad.gradient_of", outputs)
+        outputs_of = self.attribute_texts("res_attrs", "tad.tangent_of", outputs)
         names = self.claim("arg_attrs", block.arguments, "x")
-        values = list(zip(block.arguments, names, outputs_of, strict=True))
-        self.sizes = tuple(name for value, name, _ in values if isinstance(value.type, ir.IndexType))
-        for value, name, _ in values:
+        values = list(zip(block.arguments, names, cotangents_of, arguments_of, strict=True))
+        self.sizes = tuple(name for value, name, *_ in values if isinstance(value.type, ir.IndexType))
+        for value, name, *_ in values:
             if name in self.sizes:
                 self.inside.indices[value] = Affine.var(name)
         arguments = [self.argument(*each) for each in values if each[1] not in self.sizes]
-        self.results = list(zip(returned, self.claim("res_attrs", returned, "f"), gradients_of, strict=True))
+        claimed = self.claim("res_attrs", returned, "f")
+        self.results = list(zip(returned, claimed, gradients_of, outputs_of, strict=True))
         for operation in operations[:-1]:
             self.top_level(operation)
         if self.results:
@@ -120,12 +124,12 @@ class _Reader:
         self.taken.add(name)
         return name
 
-    def argument(self, value: Any, name: str, cotangent_of: str) -> Argument:
+    def argument(self, value: Any, name: str, cotangent_of: str, tangent_of: str) -> Argument:
         kind = self.element_type(value.type, self.function.location)
         self.inside.names[value] = name
         forms = argument_shape(self.function, value)
         shape = tuple(extent(form.substitute(self.size_names())) for form in forms)
-        return Argument(name, kind, shape, place_of(value.location), cotangent_of)
+        return Argument(name, kind, shape, place_of(value.location), cotangent_of, tangent_of)
 
     def element_type(self, type: Any, location: Any) -> str:
         if not isinstance(type, ir.RankedTensorType):
@@ -152,9 +156,9 @@ class _Reader:
         shape = tuple(extent(form) for form in map_shape(operation, self.inside.indices))
         self.shapes[value] = shape
         is_output = bool(self.results) and self.results[0][0] == value
-        gradient_of = ""
+        gradient_of = tangent_of = ""
         if is_output:
-            _, name, gradient_of = self.results.pop(0)
+            _, name, gradient_of, tangent_of = self.results.pop(0)
         else:
             name = self.free(name_of(operation.location), "h")
         block = operation.regions[0].blocks[0]
@@ -164,7 +168,9 @@ class _Reader:
         body = self.inside.region(block)
         self.inside.names[value] = name
         place = place_of(operation.location)
-        self.definitions.append(Definition(name, kind, shape, indices, body, is_output, place, gradient_of))
+        self.definitions.append(
+            Definition(name, kind, shape, indices, body, is_output, place, gradient_of, tangent_of)
+        )
         self.copies()
 
     def index_names(self, name: str, wishes: Sequence[str]) -> tuple[str, ...]:
@@ -179,10 +185,12 @@ class _Reader:
     def copies(self) -> None:
         """Results that are values made before: cse merges equal tensors."""
         while self.results and self.results[0][0] in self.inside.names:
-            value, name, gradient_of = self.results.pop(0)
+            value, name, gradient_of, tangent_of = self.results.pop(0)
             kind = self.element_type(value.type, self.function.location)
             shape = self.shapes[value]
             indices = self.index_names(name, [""] * len(shape))
             read = self.inside.names[value]
             body = self.inside.terms.read(read, [Affine.var(i) for i in indices], kind)
-            self.definitions.append(Definition(name, kind, shape, indices, body, gradient_of=gradient_of))
+            self.definitions.append(
+                Definition(name, kind, shape, indices, body, gradient_of=gradient_of, tangent_of=tangent_of)
+            )

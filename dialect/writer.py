@@ -73,10 +73,15 @@ class _Writer:
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(arguments, results)),
             "arg_attrs": ir.ArrayAttr.get(
-                [self.about(a.name, "cotangent", a.cotangent_of, a.shape) for a in program.arguments]
+                [
+                    self.about(a.name, a.shape, cotangent=a.cotangent_of, tangent=a.tangent_of)
+                    for a in program.arguments
+                ]
                 + [self.about(name) for name in program.sizes]
             ),
-            "res_attrs": ir.ArrayAttr.get([self.about(d.name, "gradient", d.gradient_of) for d in outputs]),
+            "res_attrs": ir.ArrayAttr.get(
+                [self.about(d.name, gradient=d.gradient_of, tangent=d.tangent_of) for d in outputs]
+            ),
         }
         if program.excluded:
             excluded = [set_attribute(rows, (), self.context, program.sizes) for rows in program.excluded]
@@ -101,11 +106,10 @@ class _Writer:
         dims = [size if isinstance(size, int) else dynamic for size in shape]
         return ir.RankedTensorType.get(dims, self.types[type])
 
-    def about(self, name: str, role: str = "", of: str = "", shape: Sequence[Extent] = ()) -> Any:
-        """A name, the tensor that a cotangent or gradient belongs to, a shape that depends on sizes."""
+    def about(self, name: str, shape: Sequence[Extent] = (), **roles: str) -> Any:
+        """A name, whose cotangent, gradient or tangent it is, and a shape that depends on sizes."""
         entries = {"tad.name": ir.StringAttr.get(name)}
-        if of:
-            entries[f"tad.{role}_of"] = ir.StringAttr.get(of)
+        entries |= {f"tad.{role}_of": ir.StringAttr.get(of) for role, of in roles.items() if of}
         if not is_static(shape):
             forms = [as_form(size) for size in shape]
             entries["tad.shape"] = map_attribute(forms, (), self.context, self.program.sizes)

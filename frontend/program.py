@@ -30,6 +30,7 @@ class Argument:
     shape: Shape
     span: Span | Place | None = None
     cotangent_of: str = ""  # the output whose cotangent this is
+    tangent_of: str = ""  # the argument whose tangent this is
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Definition:
     is_output: bool = True
     span: Span | Place | None = None
     gradient_of: str = ""  # the argument whose gradient this is
+    tangent_of: str = ""  # the output whose tangent this is
 
 
 @dataclass

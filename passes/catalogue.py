@@ -16,9 +16,11 @@ from tadc.frontend.specialise import specialised
 from tadc.passes.buffers import maps_of
 from tadc.passes.cancel import cancel_program
 from tadc.passes.factor import factor_program
+from tadc.passes.forward import forward_program
 from tadc.passes.fuse import fuse_function
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
+from tadc.passes.jacobian import jacobian_program
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
 from tadc.passes.materialise import MODES, materialise_program
@@ -66,21 +68,64 @@ class ReverseDiff(Pass):
         location = module.location
 
         def rewrite(program: Program) -> Program:
-            names = {a.name: None for a in program.arguments}
-            for name in self.wrt:
-                if name not in names:
-                    raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
+            names = argument_names(program, self.wrt, location)
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
             return reverse_program(
                 program,
-                self.wrt or list(names),
+                names,
                 keep_values=self.keep_values,
                 unit_cotangent=self.unit_cotangent,
                 separate=self.separate,
             )
 
         rewrite_functions(module, rewrite, "_vjp")
+
+
+@register("tad-forward-diff", "each function becomes its value and its Jacobian-vector product")
+@dataclass
+class ForwardDiff(Pass):
+    """Forward-mode differentiation of every function."""
+
+    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+    drop_values: bool = flag_option("return the tangents alone")
+    chunk: int = number_option(0, "tangents at once, along a dimension in front (0: one, without it)")
+
+    def run(self, module: Any) -> None:
+        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
+        location = module.location
+
+        def rewrite(program: Program) -> Program:
+            names = argument_names(program, self.wrt, location)
+            return forward_program(program, names, keep_values=not self.drop_values, chunk=self.chunk)
+
+        rewrite_functions(module, rewrite, "_jvp")
+
+
+@register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
+@dataclass
+class Jacobian(Pass):
+    """Jacobians of every function."""
+
+    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+
+    def run(self, module: Any) -> None:
+        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
+        location = module.location
+
+        def rewrite(program: Program) -> Program:
+            return jacobian_program(program, argument_names(program, self.wrt, location))
+
+        rewrite_functions(module, rewrite, "_jacobian")
+
+
+def argument_names(program: Program, wrt: list[str], location: Any) -> list[str]:
+    """The arguments to differentiate by, all where none is named; raises UnsupportedIR for another name."""
+    names = [a.name for a in program.arguments]
+    for name in wrt:
+        if name not in names:
+            raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
+    return wrt or names
 
 
 @register("tad-materialize", "reductions that would be computed again are tensors of their own")
@@ -226,7 +271,9 @@ __all__ = [
     "CancelDeltas",
     "Cut",
     "Factor",
+    "ForwardDiff",
     "Fuse",
+    "Jacobian",
     "Materialize",
     "ReverseDiff",
     "Simplify",

@@ -14,15 +14,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.derivatives import (
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    value_and_grad,
+    value_and_vjp,
+    vjp,
+)
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
 from tadc.functions import (
     Function,
     compile,
     function,
-    grad,
-    value_and_grad,
-    value_and_vjp,
-    vjp,
 )
 
 if TYPE_CHECKING:
@@ -57,6 +63,10 @@ __all__ = [
     "function",
     "get_num_threads",
     "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
     "load_dialect",
     "run_passes",
     "set_num_threads",

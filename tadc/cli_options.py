@@ -57,6 +57,7 @@ class Arguments:
     wrt: str | None
     size: list[str] | None
     values: bool
+    mode: str | None
     target: str
     emit: str | None
     output: str | None
@@ -149,9 +150,12 @@ def make_parser() -> argparse.ArgumentParser:
         ),
     )
     add = p.add_argument
-    add("file", nargs="?", metavar="FILE", help="program or IR")
+    # The last lines say what it is.
+    add("file", nargs="?", metavar="FILE", help=argparse.SUPPRESS)
     add("-e", dest="expression", metavar="TEXT", help="a program on the command line")
     add("--wrt", metavar="A,B", help="differentiate by these arguments (`*`: all)")
+    add("--mode", choices=("vjp", "jvp"), metavar="M",
+        help="gradients from cotangents: vjp (default); value and tangents: jvp")  # fmt: skip
     add("--size", action="append", metavar="N=4", help="compile for this value of a size symbol")
     add("--values", action="store_true", help="with --wrt: the outputs as well as the gradients")
     add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")
@@ -207,6 +211,8 @@ def parse_arguments(argv: list[str]) -> Arguments | None:
         return None
     arguments = Arguments(**found)
     _consistent(arguments)
+    if arguments.mode and arguments.wrt is None:
+        arguments.wrt = "*"
     return arguments
 
 
@@ -233,13 +239,15 @@ def _consistent(a: Arguments) -> None:
     if a.emit and (a.run is not None or a.check_gradient):
         raise UsageError("`--emit` does not go with `--run` or `--check-gradient`")
     _certificate_alone(a)
-    if a.values and not a.wrt:
-        raise UsageError("`--values` goes with `--wrt`")
+    if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
+        raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
+    if a.mode == "jvp" and (a.check_gradient or a.certificate or a.plot is not None or a.stats):
+        raise UsageError("`--mode jvp` has no gradient to check, explain or count", "leave `--mode` out")
     if a.wrt is not None and not all(a.wrt.split(",")):
         raise UsageError("`--wrt` lacks a name", "write `--wrt a,b`, or `--wrt '*'` for all")
-    if a.passes is not None and (a.emit or a.wrt):
+    if a.passes is not None and (a.emit or a.wrt or a.mode):
         raise UsageError(
-            "`--passes` goes without `--emit` and `--wrt`",
+            "`--passes` goes without `--emit`, `--wrt` and `--mode`",
             "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
         )
     _ = a.sizes, a.memory_limit_bytes

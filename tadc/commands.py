@@ -111,7 +111,9 @@ def options_of(arguments: Arguments) -> Options:
 
     mode = "value"
     # A delta is only in a derivative: its stages without --wrt show that by all arguments.
-    if arguments.wrt or arguments.emit in ("diff", "cancel"):
+    if arguments.mode == "jvp":
+        mode = "jvp"
+    elif arguments.wrt or arguments.emit in ("diff", "cancel"):
         mode = "value-and-vjp" if arguments.values else "vjp"
     target = parse_target(arguments.target)
     level, sizes = arguments.opt_level, arguments.sizes

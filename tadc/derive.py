@@ -18,6 +18,7 @@ def derive(
     wrt: str | Sequence[str] | None = None,
     materialize: str = "auto",
     memory_limit: int | None = None,
+    chunk: int = 0,
 ) -> Program:
     """The derivative of a program, again a program; `materialize` and `memory_limit` as in `Options`.
 
@@ -27,7 +28,7 @@ def derive(
     names = resolve_wrt(program, wrt)
     if mode.endswith("grad"):
         require_scalar(program)
-    options = Options(mode, names, materialize=materialize, memory_limit=memory_limit)
+    options = Options(mode, names, materialize=materialize, memory_limit=memory_limit, chunk=chunk)
     state = Compilation(options, program.source, program=program)
     compile_until(state, "opt", first="tad")
     return read_back(state)

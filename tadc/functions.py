@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from tadc.frontend.diagnostics import CompileWarning
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.stages import MATERIALIZE, Options
+from tadc.stages import Options
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
@@ -35,6 +33,7 @@ class Origin:
     wrt: tuple[str, ...]
     materialize: str = "auto"
     memory_limit: int | None = None
+    chunk: int = 0
 
     def at(self, sizes: Mapping[str, int]) -> Origin:
         """The same for values of size symbols."""
@@ -42,7 +41,19 @@ class Origin:
 
     def again(self, sizes: Mapping[str, int]) -> Function:
         """The derivative of the function at values of size symbols."""
-        return _derived(replace(self, base=self.base.at(sizes)))
+        return self.at(sizes).function()
+
+    def function(self) -> Function:
+        """The derivative."""
+        details = (self.wrt, self.materialize, self.memory_limit, self.chunk)
+
+        def make() -> Program:
+            from tadc.derive import derive
+
+            return derive(self.base.program, self.mode, *details)
+
+        recipe = self.base.recipe and self.base.recipe.then(self.mode, *details)
+        return Function(make, self, self.base.per_value, recipe, find_signature(recipe))
 
 
 class Function:
@@ -106,6 +117,16 @@ class Function:
         """Of a derivative: the result that is the gradient of each argument, `{"a": "da"}`."""
         return dict(self._signature.gradients)
 
+    @property
+    def tangents(self) -> dict[str, str]:
+        """Of a jvp: the argument that is the tangent of each input that has one, `{"x": "x_dot"}`."""
+        return {of: name for of, name in self._signature.tangents.items() if name in self.inputs}
+
+    @property
+    def output_tangents(self) -> dict[str, str]:
+        """Of a jvp: the result that is the tangent of each output, `{"f": "f_dot"}`."""
+        return {of: name for of, name in self._signature.tangents.items() if name in self.outputs}
+
     def remember(self) -> None:
         """Keep on disk that the program is without error or warning."""
         # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
@@ -127,10 +148,10 @@ class Function:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as a program; the copy compiles anew."""
         if self.per_value is None:
-            return _restore, (str(self), self.cotangents, self.gradients)
+            return _restore, (str(self), self.cotangents, self.gradients, dict(self._signature.tangents))
         if self.origin is None:
             return function, (self.per_value.source.text, self.per_value.source.name)
-        return _derived, (self.origin,)
+        return Origin.function, (self.origin,)
 
     def __repr__(self) -> str:
         return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
@@ -222,58 +243,14 @@ class Function:
         made = self.at(sizes or {})
         origin = made.origin
         derivation = origin and Derivation(
-            origin.base.program, origin.mode, origin.wrt, origin.materialize, origin.memory_limit
+            origin.base.program,
+            origin.mode,
+            origin.wrt,
+            origin.materialize,
+            origin.memory_limit,
+            origin.chunk,
         )
         return Lowered(made.program, target, derivation, fast_math)
-
-
-def vjp(
-    f: Function,
-    wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
-    memory_limit: int | None = None,
-) -> Function:
-    """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
-
-    Returns the gradients with respect to `wrt` (None: every input), each of the shape of its
-    argument. Raises CompileError for a name that is no input, and warns (CompileWarning) of a
-    gradient that is zero almost everywhere though its argument is read.
-
-    `materialize` says which sums become tensors, since the gradient would compute them again and again:
-    those that are worth it ("auto"), all that can ("always"), or none ("never"). None of these is larger than
-    `memory_limit` bytes; without a limit, than the largest tensor of f, unless it saves very much.
-    """
-    return _derivative(f, "vjp", wrt, materialize, memory_limit)
-
-
-def value_and_vjp(
-    f: Function,
-    wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
-    memory_limit: int | None = None,
-) -> Function:
-    """f's outputs and then the gradients of `vjp`, from one compiled unit."""
-    return _derivative(f, "value-and-vjp", wrt, materialize, memory_limit)
-
-
-def grad(
-    f: Function,
-    wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
-    memory_limit: int | None = None,
-) -> Function:
-    """The gradients of a function with one scalar output; takes f's inputs alone."""
-    return _derivative(f, "grad", wrt, materialize, memory_limit)
-
-
-def value_and_grad(
-    f: Function,
-    wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
-    memory_limit: int | None = None,
-) -> Function:
-    """The scalar output and its gradients, from one compiled unit."""
-    return _derivative(f, "value-and-grad", wrt, materialize, memory_limit)
 
 
 def compile(
@@ -318,75 +295,35 @@ def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, Per
     return (found.example, found) if isinstance(found, PerValue) else (found, None)
 
 
-def _derivative(
-    f: Function, mode: str, wrt: str | Sequence[str] | None, materialize: str, memory_limit: int | None
+def _restore(
+    text: str, cotangents: dict[str, str], gradients: dict[str, str], tangents: dict[str, str]
 ) -> Function:
-    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-    if materialize not in MATERIALIZE:
-        raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
-    if memory_limit is not None and memory_limit < 0:
-        raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}")
-    derived = _derived(Origin(f, mode, _names(f, wrt), materialize, memory_limit))
-    if derived.is_known:
-        return derived
-    # For other values of its sizes the derivative may be another.
-    if f.per_value is None:
-        from tadc.zero_gradients import zero_gradients
-
-        found = zero_gradients(f.program, derived.program)
-        for problem in found:
-            warnings.warn(CompileWarning(problem), stacklevel=3)  # at the caller of `vjp`, `grad`, …
-        if found:
-            return derived
-    f.remember()
-    derived.remember()
-    return derived
-
-
-def _names(f: Function, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The arguments to differentiate by; raises as `derive.resolve_wrt`."""
-    names = f.inputs if wrt is None else (wrt,) if isinstance(wrt, str) else wrt
-    if isinstance(names, tuple | list) and names and set(names) <= set(f.inputs):
-        if len(set(names)) == len(names):
-            return tuple(names)
-    from tadc.derive import resolve_wrt
-
-    return resolve_wrt(f.program, wrt)
-
-
-def _derived(origin: Origin) -> Function:
-    base, details = origin.base, (origin.wrt, origin.materialize, origin.memory_limit)
-
-    def make() -> Program:
-        from tadc.derive import derive
-
-        return derive(base.program, origin.mode, *details)
-
-    recipe = base.recipe and base.recipe.then(origin.mode, *details)
-    return Function(make, origin, base.per_value, recipe, find_signature(recipe))
-
-
-def _restore(text: str, cotangents: dict[str, str], gradients: dict[str, str]) -> Function:
     """A function from its text, and from what text does not say of a derivative."""
     plain = function(text)
-    if not cotangents and not gradients:
+    if not cotangents and not gradients and not tangents:
         return plain
-    outputs = {name: of for of, name in cotangents.items()}
-    arguments = {name: of for of, name in gradients.items()}
+    first, second, third = (
+        {name: of for of, name in roles.items()} for roles in (cotangents, gradients, tangents)
+    )
 
     def make() -> Program:
         program = plain.program
         return replace(
             program,
-            arguments=tuple(replace(a, cotangent_of=outputs.get(a.name, "")) for a in program.arguments),
+            arguments=tuple(
+                replace(a, cotangent_of=first.get(a.name, ""), tangent_of=third.get(a.name, ""))
+                for a in program.arguments
+            ),
             definitions=tuple(
-                replace(d, gradient_of=arguments.get(d.name, "") if d.is_output else "")
+                replace(d, gradient_of=second.get(d.name, ""), tangent_of=third.get(d.name, ""))
+                if d.is_output
+                else d
                 for d in program.definitions
             ),
         )
 
-    recipe = plain.recipe and plain.recipe.then("roles", tuple(outputs.items()), tuple(arguments.items()))
+    roles = (tuple(names.items()) for names in (first, second, third))
+    recipe = plain.recipe and plain.recipe.then("roles", *roles)
     return _function(make, None, recipe)
 
 

@@ -24,6 +24,7 @@ class Derivation:
     wrt: tuple[str, ...]
     materialize: str = "auto"
     memory_limit: int | None = None
+    chunk: int = 0
 
 
 class Lowered:
@@ -62,7 +63,8 @@ class Lowered:
             state = Compilation(self.options, Source(print_program(self.program), "<program>"))
             shown = compile_until(state, stage).show(state)
         elif stage in ("diff", "cancel") and self.origin is not None:
-            options = replace(self.options, mode=self.origin.mode, wrt=self.origin.wrt)
+            origin = self.origin
+            options = replace(self.options, mode=origin.mode, wrt=origin.wrt, chunk=origin.chunk)
             state = Compilation(options, self.origin.program.source, program=self.origin.program)
             shown = compile_until(state, stage, first="tad").show(state)
         else:

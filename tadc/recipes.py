@@ -68,6 +68,7 @@ class Signature:
     outputs: tuple[str, ...]
     cotangents: Mapping[str, str]
     gradients: Mapping[str, str]
+    tangents: Mapping[str, str]
 
     @staticmethod
     def of(program: Program) -> Signature:
@@ -77,6 +78,7 @@ class Signature:
             tuple(d.name for d in program.outputs),
             {a.cotangent_of: a.name for a in program.arguments if a.cotangent_of},
             {d.gradient_of: d.name for d in program.outputs if d.gradient_of},
+            {t.tangent_of: t.name for t in (*program.arguments, *program.outputs) if t.tangent_of},
         )
 
 
@@ -87,8 +89,8 @@ def find_signature(recipe: Recipe | None) -> Signature | None:
         return None
     try:
         found = json.loads(cache.get(recipe.key(_SIGNATURE)) or b"null")
-        inputs, outputs, cotangents, gradients = found
-        return Signature(tuple(inputs), tuple(outputs), dict(cotangents), dict(gradients))
+        inputs, outputs, *roles = found
+        return Signature(tuple(inputs), tuple(outputs), *map(dict, roles))
     except _UNREADABLE:
         return None
 
@@ -97,8 +99,7 @@ def keep_signature(recipe: Recipe | None, signature: Signature) -> None:
     """Keep the signature of what was made without error or warning."""
     cache = configured()
     if recipe is not None and cache is not None:
-        parts = [signature.inputs, signature.outputs, signature.cotangents, signature.gradients]
-        cache.put(recipe.key(_SIGNATURE), json.dumps(parts).encode())
+        cache.put(recipe.key(_SIGNATURE), json.dumps(list(vars(signature).values())).encode())
 
 
 def find_kernel(recipe: Recipe | None, options: Options) -> Compiled | None:

@@ -31,8 +31,10 @@ WORTH_VECTORS = 1 << 18
 class Options:
     """What to compile a program to.
 
-    `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, or `grad` and
-    `value-and-grad` (of one scalar output, its cotangent is 1). `wrt` names the arguments to
+    `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, `grad` and `value-and-grad` (of
+    one scalar output, its cotangent is 1), `jvp` (value and tangents) and `tangents` (these alone), or
+    `jacobian` (the partial derivatives of all elements). With a `chunk` of more than 0 there are so many
+    tangents at once. `wrt` names the arguments to
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
     `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
     which values become tensors: those that are worth it (`auto`), all that can (`always`), or `never`;
@@ -49,6 +51,7 @@ class Options:
     materialize: str = "auto"
     fast_math: bool = False
     memory_limit: int | None = None
+    chunk: int = 0
 
     @property
     def differentiates(self) -> bool:
@@ -130,18 +133,36 @@ def differentiate(state: Compilation) -> None:
     options = state.options
     wrt = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
     prepare = [*wrt, tensors(options)]
-    settings = wrt
-    if options.mode.startswith("value-and"):
-        settings.append("keep-values=true")
-    if options.mode.endswith("grad"):
-        settings.append("unit-cotangent=true")
-    if options.separate:
-        settings.append("separate=true")
-    reverse = f"tad-reverse-diff{{{' '.join(settings)}}}"
     # The certificate and the paper's form show the sums as they are written.
     if options.materialize != "never" and not options.separate:
         prepare.append("factor=true")
-    run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{reverse}")
+    name, *settings = MODES.get(options.mode, reverse)(options)
+    run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{name}{{{' '.join([*wrt, *settings])}}}")
+
+
+def forward(options: Options) -> list[str]:
+    """The pass for tangents and its options."""
+    chunk = [f"chunk={options.chunk}"] if options.chunk else []
+    return ["tad-forward-diff", *chunk, *(["drop-values=true"] if options.mode == "tangents" else [])]
+
+
+def reverse(options: Options) -> list[str]:
+    """The pass for gradients and its options."""
+    settings = {
+        "keep-values": options.mode.startswith("value-and"),
+        "unit-cotangent": options.mode.endswith("grad"),
+        "separate": options.separate,
+    }
+    return ["tad-reverse-diff", *(f"{name}=true" for name, is_set in settings.items() if is_set)]
+
+
+def jacobian(options: Options) -> list[str]:
+    """The pass for all partial derivatives."""
+    return ["tad-jacobian"]
+
+
+#: The pass of a mode and its options; reverse mode's for all others.
+MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
 
 
 def tensors(options: Options) -> str:
