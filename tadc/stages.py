@@ -180,6 +180,15 @@ def hoist(state: Compilation) -> None:
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
     from tadc.backend.target import host_vectors
+
+    _note_buffers(state)
+    size, number = host_vectors()
+    options = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+    run_pipeline(state, f"tad-to-loops{{{options}}},canonicalize,cse")
+
+
+def _note_buffers(state: Compilation) -> None:
+    """The symbol of the function, and the tensors in between."""
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.passes.buffers import buffers_of, symbol_of
@@ -191,16 +200,14 @@ def lower_to_loops(state: Compilation) -> None:
             (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]))
             for v in buffers.temporaries
         ]
-    size, number = host_vectors()
-    options = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
-    run_pipeline(state, f"tad-to-loops{{{options}}},canonicalize,cse")
 
 
 def lower_to_gpu(state: Compilation) -> None:
-    """The `tad` dialect to the gpu dialect; notes how to launch the kernels."""
+    """The `tad` dialect to the gpu dialect; notes the function's symbol, its temporaries, how to launch."""
     from tadc.passes.catalogue import ToGpu
     from tadc.pipeline import run_pass_objects
 
+    _note_buffers(state)
     to_gpu = ToGpu()
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
