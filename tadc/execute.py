@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 from tadc.compiled import Compiled
 from tadc.driver import compile_until
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.extents import substituted
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import problems_at
-from tadc.lattice.affine import Affine
-from tadc.recipes import Recipe, keep_kernel
 from tadc.interfaces import interface_of
+from tadc.recipes import Recipe, keep_kernel
 from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.interface import Interface
     from tadc.backend.runtime.kernel import Kernel
     from tadc.backend.target import Target
 

@@ -101,7 +101,7 @@ def is_on_gpu(value: Any) -> bool:
     framework = framework_of(value)
     if framework is not None:
         return framework.is_on_gpu(value)
-    if hasattr(type(value), "__cuda_array_interface__"):
+    if hasattr(value, "__cuda_array_interface__"):
         return True
     device = getattr(value, "__dlpack_device__", None)
     return device is not None and not hasattr(value, "__array_interface__") and device()[0] == CUDA_DEVICE

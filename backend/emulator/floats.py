@@ -36,7 +36,8 @@ def _extreme(choose: Callable[[Array, Array], Array], a: Array, b: Array) -> Arr
     found = choose(a, b)
     zeros = (a == 0) & (b == 0)
     least = choose is np.fmin or choose is np.minimum
-    signed = np.signbit(a) | np.signbit(b) if least else np.signbit(a) & np.signbit(b)
+    signs: tuple[Array, Array] = (np.signbit(a), np.signbit(b))
+    signed = signs[0] | signs[1] if least else signs[0] & signs[1]
     return np.where(zeros, np.where(signed, -found.dtype.type(0), found.dtype.type(0)), found)
 
 
@@ -60,7 +61,7 @@ def _inverse(a: Array) -> Array:
 
 
 _TWO: dict[str, Callable[[Array, Array], Array]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": np.divide,
     "copysign": lambda sign, value: np.copysign(value, sign),
 }  # fmt: skip
 #: By name, and whether the result is rounded to nearest (`rn`) or approximate.

@@ -131,7 +131,7 @@ _TWO: dict[str, Callable[[Array, Array], Array]] = {
     "min": np.minimum, "max": np.maximum,
 }  # fmt: skip
 _BITS: dict[str, tuple[int, Callable[..., Array]]] = {
-    "and": (2, operator.and_), "or": (2, operator.or_), "xor": (2, operator.xor), "not": (1, np.invert),
+    "and": (2, np.bitwise_and), "or": (2, np.bitwise_or), "xor": (2, np.bitwise_xor), "not": (1, np.invert),
 }  # fmt: skip
 _PREDICATES = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not}
 
@@ -159,15 +159,23 @@ def integer_operation(name: str, rest: list[str]) -> Operation | None:
     return _special(name, type)
 
 
+def _negated(a: Array) -> Array:
+    return np.zeros_like(a) - a
+
+
+def _count(a: Array) -> Array:
+    return np.bitwise_count(a).astype(np.uint32)
+
+
 def _special(name: str, type: str) -> Operation | None:
     u32 = "u32"
     table: dict[str, Operation] = {
-        "neg": same(type, 1, lambda a: np.zeros_like(a) - a),
+        "neg": same(type, 1, _negated),
         "abs": same(type, 1, np.abs),
         "shl": Operation((type, u32), type, _shifted(True)),
         "shr": Operation((type, u32), type, _shifted(False)),
         "clz": Operation((type,), u32, _leading_zeros),
-        "popc": Operation((type,), u32, lambda a: np.bitwise_count(a).astype(np.uint32)),
+        "popc": Operation((type,), u32, _count),
         "bfe": Operation((type, u32, u32), type, _field),
         "bfi": Operation((type, type, u32, u32), type, _inserted),
         "brev": same(type, 1, _reversed),
@@ -206,7 +214,11 @@ def _product(name: str, rest: list[str]) -> Operation | None:
     multiply = kinds[part]
     if name == "mul":
         return Operation((type, type), wide, multiply)
-    return Operation((type, type, wide), wide, lambda a, b, c: multiply(a, b) + c)
+
+    def added(a: Array, b: Array, c: Array) -> Array:
+        return multiply(a, b) + c
+
+    return Operation((type, type, wide), wide, added)
 
 
 def _with_carry(name: str, rest: list[str], sets: bool) -> Operation | None:

@@ -25,7 +25,8 @@ def fma(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
         return narrowed(_sum_to_odd(product, c.astype(np.float64)), mode)
     if mode != "rn":
         raise NotImplementedError(mode)
-    return _fma64(*np.broadcast_arrays(a, b, c))
+    a, b, c = np.broadcast_arrays(np.atleast_1d(a), b, c)
+    return _fma64(a, b, c)
 
 
 def narrowed(values: Array, mode: str) -> Array:
@@ -80,7 +81,7 @@ def _fma64(a: Array, b: Array, c: Array) -> Array:
     # Zeros, infinities and NaN come out as the plain operations have them.
     simple = ~plain | (a == 0) | (b == 0)
     found = np.where(simple, a * b + c, found)
-    for at in zip(*np.nonzero(hard & ~simple), strict=True) if found.ndim else []:
+    for at in np.flatnonzero(hard & ~simple):
         found[at] = _exactly(float(a[at]), float(b[at]), float(c[at]))
     return found
 

@@ -25,13 +25,17 @@ def selection(name: str, rest: list[str]) -> Operation | None:
     if type not in DTYPES:
         return None
     if name == "selp" and len(rest) == 1:
-        return Operation((type, type, "pred"), type, lambda a, b, p: np.where(p, a, b))
+        return Operation((type, type, "pred"), type, _chosen)
     if name == "mov" and len(rest) == 1:
         return same(type, 1, np.copy)
     if name == "setp" and len(rest) == 2:
         comparison = _comparison(rest[0], type)
         return comparison and Operation((type, type), "pred", comparison)
     return None
+
+
+def _chosen(a: Array, b: Array, condition: Array) -> Array:
+    return np.where(condition, a, b)
 
 
 def _comparison(word: str, type: str) -> Callable[[Array, Array], Array] | None:

@@ -65,7 +65,7 @@ def wrapped(value: int, type: str) -> int:
     return value - 2**bits if type[0] == "s" and value >> bits - 1 else value
 
 
-INTEGERS: dict[str, tuple[list[str], str, Callable[..., int]]] = {
+INTEGERS: dict[str, tuple[list[str], str, Callable[..., Any]]] = {
     "add.s64": (["s64", "s64"], "s64", lambda a, b: a + b),
     "sub.s32": (["s32", "s32"], "s32", lambda a, b: a - b),
     "mul.lo.s64": (["s64", "s64"], "s64", lambda a, b: a * b),

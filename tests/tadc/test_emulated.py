@@ -17,7 +17,6 @@ from tests.conformance import (
     test_programs,
     test_quasi_affine,
     test_reductions,
-    test_sizes,
     test_tensor_algebra,
 )
 from tests.reference.cases import Case
@@ -29,8 +28,6 @@ MODULES = (test_programs, test_index_maps, test_quasi_affine, test_reductions, t
 CASES = [case for module in MODULES for case in module.CATALOGUE.cases]
 #: Of the cases, every so-manieth runs each time.
 SAMPLE = 12
-
-assert test_sizes
 
 
 def agree(f: tadc.Function, arrays: dict[str, Any], tolerance: float = 1e-12, **sizes: int) -> None:
