@@ -89,17 +89,17 @@ def compiled(program: Program, options: Options) -> tuple[Manifest, Compilation]
 
 
 def _places(state: Compilation) -> dict[str, str]:
-    """The line of the program that each kernel computes."""
-    from tadc.dialect.locations import place_of
+    """The line of the program that each kernel computes; of a gradient, which has none, its name."""
+    from tadc.dialect.locations import name_of, place_of
     from tadc.dialect.mlir import LOCK, ir
 
     found: dict[str, str] = {}
 
     def visit(op: Any) -> Any:
-        place = place_of(op.location) if op.name == "gpu.func" else None
-        if place is not None:
+        if op.name == "gpu.func":
+            place, tensor = place_of(op.location), name_of(op.location)
             name = ir.StringAttr(op.attributes["sym_name"]).value
-            found[name] = f"{place.file}:{place.line}:{place.column}"
+            found[name] = f"{place.file}:{place.line}:{place.column}" if place else f"`{tensor}`"
         return ir.WalkResult.ADVANCE
 
     with LOCK:

@@ -32,7 +32,7 @@ class KernelLaunch:
     """A kernel, its grid and block, and the buffers that it takes, by position; sizes are its last arguments.
 
     Buffers are counted over inputs, outputs, temporaries. `place` is the line of the program that the kernel
-    computes, as `f.tad:3:1`, or empty.
+    computes, as `f.tad:3:1`, or the name of the tensor.
     """
 
     kernel: str
