@@ -30,6 +30,8 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuMemFree_v2": (c_uint64,),
     "cuMemAllocAsync": (POINTER(c_uint64), c_size_t, c_void_p),
     "cuMemFreeAsync": (c_uint64, c_void_p),
+    "cuDeviceGetDefaultMemPool": (_OUT, c_int),
+    "cuMemPoolSetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
@@ -53,6 +55,8 @@ NO_BINARY, INVALID_PTX, UNSUPPORTED_PTX, NOT_FOUND, ILLEGAL_ADDRESS, UNKNOWN = 2
 MULTIPROCESSORS, MAJOR, MINOR, MEMORY_POOLS = 16, 75, 76, 115
 #: Values of CUjit_option.
 ERROR_LOG, ERROR_LOG_SIZE = 5, 6
+#: CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+RELEASE_THRESHOLD = 4
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DYNAMIC_SHARED = 8
 

@@ -12,6 +12,9 @@ from tadc.backend.cuda import api
 from tadc.backend.cuda.driver import Driver, cuda_driver
 from tadc.frontend.diagnostics import CompileError
 
+#: Bytes that a pool keeps: without any, memory goes back to the system when the GPU is idle.
+KEPT = 1 << 30
+
 
 class Device:
     """A GPU by its number. Kernels and memory are those of its primary context."""
@@ -22,6 +25,8 @@ class Device:
         self.architecture = driver.architecture(number)
         self.pooled = bool(driver.attribute(number, api.MEMORY_POOLS))
         self._context = driver.context(number)
+        if self.pooled:
+            driver.keep_freed(number, KEPT)
         self._functions: dict[tuple[str, str], int] = {}
         self._modules: dict[str, int] = {}
         self._lock = threading.Lock()

@@ -187,6 +187,11 @@ class Driver:
         else:
             self._call("cuMemFree_v2", address)
 
+    def keep_freed(self, device: int, count: int) -> None:
+        """Let the device's pool keep so many bytes that were given back, for arrays to come."""
+        pool = self._handle("cuDeviceGetDefaultMemPool", self._number("cuDeviceGet", device))
+        self._call("cuMemPoolSetAttribute", pool, api.RELEASE_THRESHOLD, byref(c_uint64(count)))
+
     def memory(self) -> tuple[int, int]:
         """Free and all bytes of the current context's device."""
         free, total = c_size_t(), c_size_t()

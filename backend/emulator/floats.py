@@ -36,9 +36,10 @@ def _extreme(choose: Callable[[Array, Array], Array], a: Array, b: Array) -> Arr
     found = choose(a, b)
     zeros = (a == 0) & (b == 0)
     least = choose is np.fmin or choose is np.minimum
-    signs: tuple[Array, Array] = (np.signbit(a), np.signbit(b))
-    signed = signs[0] | signs[1] if least else signs[0] & signs[1]
-    return np.where(zeros, np.where(signed, -found.dtype.type(0), found.dtype.type(0)), found)
+    both = np.logical_or if least else np.logical_and
+    signed = both(np.signbit(a), np.signbit(b))
+    zero = np.copysign(np.zeros_like(found), np.where(signed, -1.0, 1.0).astype(found.dtype))
+    return np.where(zeros, zero, found)
 
 
 def _in_double(function: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -163,6 +163,12 @@ class EmulatedCuda:
     def _cuMemFreeAsync(self, address: int, stream: int) -> int:
         return self._cuMemFree(address)
 
+    def _cuDeviceGetDefaultMemPool(self, out: Any, device: int) -> int:
+        return self._new(out, "pool")
+
+    def _cuMemPoolSetAttribute(self, pool: int, which: int, value: Any) -> int:
+        return 0 if self._objects.get(pool) == "pool" else api.INVALID_VALUE
+
     def _cuMemGetInfo(self, free: Any, total: Any) -> int:
         free[0], total[0] = self.bytes - self.memory.used, self.bytes
         return 0

@@ -20,7 +20,8 @@ class Case:
     def save(self, path: Path) -> None:
         """Write it."""
         groups = {"in": self.inputs, "out": self.outputs}
-        np.savez(path, **{f"{name}_{n}": a for name, arrays in groups.items() for n, a in enumerate(arrays)})
+        named = {f"{name}_{n}": a for name, arrays in groups.items() for n, a in enumerate(arrays)}
+        np.savez(path, allow_pickle=False, **named)
 
     @staticmethod
     def load(path: Path) -> Case:

@@ -39,9 +39,9 @@ class Library(EmulatedCuda):
         self.copies.append(-count)
         return super()._cuMemcpyDtoHAsync(to, source, count, stream)
 
-    def _cuModuleLoadDataEx(self, *arguments: Any) -> int:
+    def _cuModuleLoadDataEx(self, out: Any, image: bytes, count: int, options: Any, values: Any) -> int:
         self.loads += 1
-        return super()._cuModuleLoadDataEx(*arguments)
+        return super()._cuModuleLoadDataEx(out, image, count, options, values)
 
     def _cuLaunchKernel(self, function: int, *rest: Any) -> int:
         self.streams.append(rest[7])
