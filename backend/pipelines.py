@@ -31,6 +31,10 @@ GPU_PIPELINE = (
 )
 
 
+#: Lines of the program in PTX (`.loc`), which the emulator reports.
+LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly})"
+
+
 def lower_to_llvm_dialect(module: ir.Module, target: Target, fast_math: bool = False) -> None:
     """Lower a module in place to the llvm dialect; for CUDA its gpu modules, to llvm and nvvm.
 
@@ -45,6 +49,8 @@ def lower_to_llvm_dialect(module: ir.Module, target: Target, fast_math: bool = F
     if target.is_cuda:
         _run(GPU_PIPELINE, module)
         _drop_repeated_marks(module)
+        if target.is_emulated:
+            _run(LINES, module)
         return
     _run(CLEAN_UP, module)
     replace_math_ops(module, fast_math)

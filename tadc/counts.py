@@ -11,11 +11,11 @@ from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import compile_until, planned
-from tadc.execute import interface_of
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
+from tadc.interfaces import interface_of
 from tadc.passes.moves import ELEMENT
 from tadc.passes.operation_counts import Work, count_program
 from tadc.stages import Compilation, Options, fuse

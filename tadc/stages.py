@@ -216,13 +216,18 @@ def _machine() -> str:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
+    # What is never materialised is in no parts either.
+    cut = "" if state.options.materialize == "never" or state.options.memory_limit == 0 else "tad-cut,"
+    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
+    _note_buffers(state)
+
+
+def _note_buffers(state: Compilation) -> None:
+    """The symbol of the function, and the tensors in between."""
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.passes.buffers import buffers_of, symbol_of
 
-    # What is never materialised is in no parts either.
-    cut = "" if state.options.materialize == "never" or state.options.memory_limit == 0 else "tad-cut,"
-    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
@@ -233,10 +238,11 @@ def fuse(state: Compilation) -> None:
 
 
 def lower_to_gpu(state: Compilation) -> None:
-    """The `tad` dialect to the gpu dialect; notes how to launch the kernels."""
+    """The `tad` dialect to the gpu dialect; notes the function's symbol, its temporaries, how to launch."""
     from tadc.passes.catalogue import ToGpu
     from tadc.pipeline import run_pass_objects
 
+    _note_buffers(state)
     to_gpu = ToGpu()
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
