@@ -61,6 +61,8 @@ class Loop:
     """Whether no bound of an index depends on another of them."""
     fused: bool = False
     """Whether what is added is a product."""
+    direct: bool = True
+    """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
     operations: list[Operation] = field(default_factory=list[Operation])
     inner: list[Loop] = field(default_factory=list["Loop"])
@@ -187,6 +189,7 @@ class Accesses:
         made = owner(yielded(block))
         fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
         inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
+        inner.direct = not self.guards
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)

@@ -5,7 +5,7 @@
 func.func @f(%x: tensor<?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, s1] -> (s0)>},
              %N: index {tad.name = "N"}, %M: index {tad.name = "M"}) -> (tensor<?x?xf64> {tad.name = "f"}) {
   // CHECK: %[[COUNT:.*]] = arith.muli %N, %M : index
-  // CHECK: arith.cmpi slt, %{{.*}}, %[[COUNT]] : index
+  // CHECK: affine.apply {{.*}}, %[[COUNT]]]
   // CHECK-DAG: arith.remui %{{.*}}, %M : index
   // CHECK-DAG: %[[I:.*]] = arith.divui %{{.*}}, %M : index
   // CHECK: memref.load %{{.*}}[%[[I]]]

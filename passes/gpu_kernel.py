@@ -1,0 +1,174 @@
+"""A kernel on its way: its threads, its shared memory, and the values of a map's body on a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import gcd
+from typing import Any
+
+from tadc.dialect.locations import unnamed
+from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.passes.gpu_groups import Group, GroupReduction
+from tadc.passes.lanes import LANE, Lanes
+from tadc.passes.lower_body import BodyLowering, box_rows
+from tadc.passes.packing import Panels
+from tadc.passes.tile_body import Context, TileBody
+from tadc.passes.tile_reductions import TileReduction
+from tadc.passes.tile_values import Copy, Dependence, Tile, at
+
+VECTOR_BYTES = 16
+"""The most bytes that a thread loads at once, and what a buffer is aligned to."""
+
+
+class Kernel:
+    """A `gpu.func` that computes a map, at its start; `multiples` has what divides each variable of `low`."""
+
+    def __init__(self, op: Any, sizes: Sequence[Affine], low: BodyLowering, function: Any) -> None:
+        self.op, self.sizes, self.low, self.function = op, sizes, low, function
+        self.entry = function.regions[0].blocks[0]
+        self.point = ir.InsertionPoint(self.entry)
+        self.block = op.regions[0].blocks[0]
+        self.multiples: dict[str, int] = {}
+
+    def register(self, name: str, dimension: str = "x", multiple: int = 1) -> Affine:
+        """`gpu.thread_id` or `gpu.block_id` in a dimension."""
+        self.low.location = unnamed(self.op.location)
+        attribute = {"dimension": ir.Attribute.parse(f"#gpu<dim {dimension}>")}
+        made = self.low.create(name, [self.low.index_type], [], self.point, attribute)
+        return self.named(made.results[0], multiple)
+
+    def named(self, value: Any, multiple: int = 1) -> Affine:
+        """The form of an index value, which a number divides."""
+        form = self.low.variable(value)
+        self.multiples[next(iter(form.variables))] = multiple
+        return form
+
+    def shared(self, shape: Sequence[int], element: Any) -> Any:
+        """A buffer that the threads of a block share."""
+        space = ir.Attribute.parse("#gpu.address_space<workgroup>")
+        type = ir.MemRefType.get([*shape], element, memory_space=space)
+        attributes = self.function.attributes
+        key = "workgroup_attributions"
+        count = ir.IntegerAttr(attributes[key]).value if key in attributes else 0
+        attributes[key] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count + 1)
+        return self.entry.add_argument(type, unnamed(self.op.location))
+
+    def barrier(self, point: Any) -> None:
+        """All threads of a block meet."""
+        self.low.create("gpu.barrier", [], [], point)
+
+    def divisor(self, form: Affine) -> int:
+        """A number that divides all values of a form; 0 if that is 0."""
+        total = form.constant
+        for atom, k in form.terms:
+            known = 1 if isinstance(atom, Floor) else self.multiples.get(atom, 1)
+            total = gcd(total, k * known)
+        return total
+
+    def where(self, rows: Domain, then: Callable[[Any], None], point: Any) -> None:
+        """What `then` makes, where all rows hold that numbers do not decide."""
+        open_rows = tuple(row for row in rows if not row.form.is_constant or not row.holds({}))
+        if not open_rows:
+            then(point)
+            return
+
+        def fill(inside: Any) -> list[Any]:
+            then(inside)
+            return []
+
+        self.low.choose(self.low.holds(open_rows, point), [], fill, None, point)
+
+    def body(self, forms: Sequence[Affine], tile: Tile, panels: Panels | None = None) -> ThreadBody:
+        """The body where the indices of the map have these forms, over the variables of a tile."""
+        names = [form.variables & tile.ranges.keys() for form in forms]
+        depends = Dependence(self.block, dict(zip(self.block.arguments, names, strict=True)))
+        self.low.forms.update(zip(self.block.arguments, forms, strict=True))
+        return ThreadBody(self, tile, depends, panels or Panels())
+
+    def values(
+        self, body: ThreadBody, forms: Sequence[Affine], known: Domain, point: Any
+    ) -> list[tuple[Copy, Any]]:
+        """The map's value in each copy."""
+        facts = (*known, *box_rows(forms, self.sizes), *self.low.known)
+        value = body.region(self.block, Context(point, facts))
+        return [(copy, body.value(value, copy)) for copy in body.tile.points(body.tile.copies)]
+
+    def store(
+        self,
+        made: Sequence[tuple[Copy, Any]],
+        forms: Sequence[Affine],
+        rows: Domain,
+        width: int,
+        point: Any,
+    ) -> None:
+        """Store values at points where rows hold."""
+        tensor = self.op.results[0]
+        lanes = ThreadLanes(self.low, width, self)
+        self.low.location = unnamed(self.op.location)
+        for copy, value in made:
+            here = tuple(Constraint(at(row.form, copy), row.equality) for row in rows)
+            at_copy = [at(form, copy) for form in forms]
+
+            def then(inside: Any, value: Any = value, at_copy: Sequence[Affine] = at_copy) -> None:
+                for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
+                    lanes.store(value, buffer, at_copy, inside)
+
+            self.where(here, then, point)
+
+
+class ThreadLanes(Lanes):
+    """Lanes of one thread: a load of consecutive elements that are aligned is one instruction."""
+
+    def __init__(self, low: BodyLowering, width: int, kernel: Kernel) -> None:
+        super().__init__(low, width)
+        object.__setattr__(self, "kernel", kernel)
+
+    def aligned(self, made: Any, buffer: Any, forms: Sequence[Affine]) -> Any:
+        """Note on an access that its address is aligned, if that is proven."""
+        kernel: Kernel = self.__dict__["kernel"]
+        first = [form.substitute({LANE: Affine.const(0)}) for form in forms]
+        strides, _ = buffer.type.get_strides_and_offset()
+        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+        offset = 0
+        for form, stride in zip(first, strides, strict=True):
+            offset = gcd(offset, kernel.divisor(form) * (1 if stride == dynamic else stride))
+        bytes_each = buffer.type.element_type.width // 8
+        if offset % self.width == 0:
+            number = ir.IntegerType.get_signless(64, self.low.context)
+            made.attributes["alignment"] = ir.IntegerAttr.get(number, self.width * bytes_each)
+        return made
+
+    def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
+        """A `vector.load`."""
+        made = super().loaded_run(vector, operands, forms, point)
+        return self.aligned(made.owner, operands[0], forms).results[0]
+
+    def store_run(self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+        """A `vector.store`."""
+        first = {LANE: Affine.const(0)}
+        indices = [self.low.affine([form.substitute(first)], point) for form in forms]
+        made = self.low.create("vector.store", [], [vector, buffer, *indices], point)
+        self.aligned(made, buffer, forms)
+
+
+class ThreadBody(TileBody):
+    """A map's body at the points of a tile that one thread computes, alone or with a group of threads."""
+
+    def __init__(self, kernel: Kernel, tile: Tile, depends: Dependence, panels: Panels) -> None:
+        super().__init__(kernel.low, tile, depends, panels, _nothing_stored)
+        self.lanes = ThreadLanes(kernel.low, tile.width, kernel)
+        self.kernel = kernel
+        self.group: Group | None = None
+
+    def reduction(self, op: Any, context: Context) -> TileReduction:
+        """A reduction that the threads of the group share, or each thread runs alone."""
+        lanes = None if self.group is None else self.group.lanes.get(op)
+        if self.group is None or lanes is None:
+            return TileReduction(self, op, context)
+        return GroupReduction(self, op, context, self.group, lanes)
+
+
+def _nothing_stored(copy: Copy, point: Any) -> Any:
+    raise AssertionError("a thread keeps what it computes in registers")
