@@ -13,10 +13,10 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.buffers import Buffers, BufferViews, buffers_of, maps_of, memref_of, symbol_of
-from tadc.passes.gpu_elements import emit_groups, emit_threads, grid_of
-from tadc.passes.gpu_kernel import Kernel
+from tadc.passes.gpu_elements import emit_groups, emit_threads, emit_tiles, grid_of
+from tadc.passes.gpu_kernel import VECTOR_BYTES, Kernel
 from tadc.passes.gpu_launch import Condition, GridAxis, Launch
-from tadc.passes.gpu_plan import ThreadPlan, Variant
+from tadc.passes.gpu_plan import GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu_schedule import variants_of
 from tadc.passes.loops import scalars_above
 from tadc.passes.lower_body import BodyLowering
@@ -83,7 +83,8 @@ def _lower_kernel(
     """One kernel of a map, over the buffers of these tensors and the sizes."""
     context, sizes = op.context, buffers.sizes
     types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
-    unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()})
+    aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)
+    unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get(), "llvm.align": aligned})
     attributes = {
         "sym_name": ir.StringAttr.get(name),
         "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
@@ -101,11 +102,14 @@ def _lower_kernel(
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
     scalars_above(function, lowering, inside)
-    kernel = Kernel(op, shapes.of(op.results[0]), lowering, made)
-    if isinstance(variant.plan, ThreadPlan):
-        emit_threads(kernel, variant.plan, inside)
-    else:
-        emit_groups(kernel, variant.plan, inside)
+    kernel = Kernel(op, shapes, lowering, made)
+    match variant.plan:
+        case ThreadPlan() as plan:
+            emit_threads(kernel, plan, inside)
+        case GroupPlan() as plan:
+            emit_groups(kernel, plan, inside)
+        case TilePlan() as plan:
+            emit_tiles(kernel, plan, inside)
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.polyhedron import implied
 from tadc.passes.buffers import product
 from tadc.passes.gpu_groups import Group
 from tadc.passes.gpu_kernel import Kernel
 from tadc.passes.gpu_launch import GridAxis
-from tadc.passes.gpu_plan import GroupPlan, Plan, ThreadPlan
+from tadc.passes.gpu_plan import GroupPlan, Plan, ThreadPlan, TilePlan
+from tadc.passes.gpu_staging import StagedLoops
 from tadc.passes.lanes import LANE
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.tile_loops import variable
@@ -23,6 +25,8 @@ def grid_of(plan: Plan, shape: Sequence[Affine]) -> tuple[GridAxis, ...]:
     """The grid for a map of this shape."""
     if isinstance(plan, GroupPlan):
         return (GridAxis(tuple(shape), plan.elements),)
+    if isinstance(plan, TilePlan):
+        return (GridAxis(tuple(_ceil(size, plan.along(n).extent) for n, size in enumerate(shape)), 1),)
     return (GridAxis(tuple(tiles(plan, shape)), plan.block),)
 
 
@@ -106,6 +110,45 @@ def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
         kernel.store(made, forms, stored, 1, inside)
 
     kernel.where(rows if column is None else (), element, point)
+
+
+def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
+    """A tile by the block of threads that has its position; what is beyond the map is not stored."""
+    low, sizes = kernel.low, kernel.sizes
+    thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
+    counts = [_ceil(size, plan.along(n).extent) for n, size in enumerate(sizes)]
+    ranges: dict[str, int] = {}
+    known: list[Constraint] = []
+    forms: list[Affine] = []
+    places = {plan.fast[0]: thread.mod(plan.fast[1].threads)}
+    if plan.slow is not None:
+        places[plan.slow[0]] = thread.floordiv(plan.fast[1].threads)
+    positions = _unravel(kernel, block, counts, point)
+    copies: dict[str, int] = {}
+    for n, position in enumerate(positions):
+        along = plan.along(n)
+        known += [Constraint(position), Constraint(counts[n] - 1 - position)]
+        form = position * along.extent
+        if along.threads > 1:
+            place = kernel.named(low.affine([places[n]], point))
+            ranges[next(iter(place.variables))] = along.threads
+            form += place * along.run
+        for name, count, step in (
+            (variable(n), along.run, 1),
+            (variable(n) + "far", along.copies // along.run, along.run * along.threads),
+        ):
+            if count > 1:
+                copies[name] = count
+                form += Affine.var(name) * step
+        forms.append(form)
+    body = kernel.body(forms, Tile(1, copies))
+    staged = body.staged = StagedLoops(plan, thread, {**ranges, **copies}, (*known, *low.known))
+    rows = [Constraint(size - 1 - form) for form, size in zip(forms, sizes, strict=True)]
+    stored = tuple(row for row in rows if not implied(row.form, staged.facts))
+    if stored:
+        staged.beyond = staged.facts
+    made = kernel.values(body, forms, known, point)
+    kernel.store(made, forms, stored, 1, point)
 
 
 def _below(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) -> Domain:

@@ -9,8 +9,11 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.polyhedron import implied
+from tadc.passes.buffers import BufferViews
 from tadc.passes.gpu_groups import Group, GroupReduction
+from tadc.passes.gpu_staging import StagedLoops, StagedReduction
 from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.lower_body import BodyLowering, box_rows
 from tadc.passes.packing import Panels
@@ -25,8 +28,9 @@ VECTOR_BYTES = 16
 class Kernel:
     """A `gpu.func` that computes a map, at its start; `multiples` has what divides each variable of `low`."""
 
-    def __init__(self, op: Any, sizes: Sequence[Affine], low: BodyLowering, function: Any) -> None:
-        self.op, self.sizes, self.low, self.function = op, sizes, low, function
+    def __init__(self, op: Any, shapes: BufferViews, low: BodyLowering, function: Any) -> None:
+        self.op, self.low, self.function = op, low, function
+        self.extents, self.sizes = shapes.of, shapes.of(op.results[0])
         self.entry = function.regions[0].blocks[0]
         self.point = ir.InsertionPoint(self.entry)
         self.block = op.regions[0].blocks[0]
@@ -46,13 +50,15 @@ class Kernel:
         return form
 
     def shared(self, shape: Sequence[int], element: Any) -> Any:
-        """A buffer that the threads of a block share."""
+        """A buffer that the threads of a block share, aligned for vectors."""
         space = ir.Attribute.parse("#gpu.address_space<workgroup>")
         type = ir.MemRefType.get([*shape], element, memory_space=space)
         attributes = self.function.attributes
         key = "workgroup_attributions"
         count = ir.IntegerAttr(attributes[key]).value if key in attributes else 0
         attributes[key] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count + 1)
+        aligned = ir.DictAttr.get({"llvm.align": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 16)})
+        attributes["workgroup_attrib_attrs"] = ir.ArrayAttr.get([aligned] * (count + 1))
         return self.entry.add_argument(type, unnamed(self.op.location))
 
     def barrier(self, point: Any) -> None:
@@ -161,13 +167,45 @@ class ThreadBody(TileBody):
         self.lanes = ThreadLanes(kernel.low, tile.width, kernel)
         self.kernel = kernel
         self.group: Group | None = None
+        self.staged: StagedLoops | None = None
 
     def reduction(self, op: Any, context: Context) -> TileReduction:
-        """A reduction that the threads of the group share, or each thread runs alone."""
+        """A reduction that a block or a group shares, or each thread runs alone."""
+        if self.staged is not None and self.staged.plan.over == op:
+            return StagedReduction(self, op, context, self.staged)
         lanes = None if self.group is None else self.group.lanes.get(op)
         if self.group is None or lanes is None:
             return TileReduction(self, op, context)
         return GroupReduction(self, op, context, self.group, lanes)
+
+    def maker(self, op: Any, context: Context) -> Callable[[Copy], Any]:
+        """What makes the result of an operation; a point beyond the map reads what is next to its element."""
+        facts = None if self.staged is None else self.staged.beyond
+        if op.name != "tad.read" or facts is None or op in self.panels.by_read:
+            return super().maker(op, context)
+        known = (*facts, *self.tile.facts)
+        forms = self.low.subscripts(op, list(op.operands)[1:])
+        tensor, point = op.operands[0], context.point
+        sizes = self.kernel.extents(tensor)
+        ends = [
+            (None if implied(form, known) else ZERO, None if implied(size - 1 - form, known) else size - 1)
+            for form, size in zip(forms, sizes, strict=True)
+        ]
+
+        def load(copy: Copy) -> Any:
+            place = [
+                self.clamped(at(form, copy), *end, point) for form, end in zip(forms, ends, strict=True)
+            ]
+            return self.lanes.load(self.low.memrefs[tensor], place, context.mask(copy), point)
+
+        return load
+
+    def clamped(self, form: Affine, low: Affine | None, high: Affine | None, point: Any) -> Affine:
+        """A form, no less than a bound and no more than another."""
+        for bound, operation in ((high, "affine.min"), (low, "affine.max")):
+            if bound is not None and not form.is_constant:
+                form = self.kernel.named(self.low.affine([form, bound], point, operation))
+        return form
 
 
 def _nothing_stored(copy: Copy, point: Any) -> Any:

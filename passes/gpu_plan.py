@@ -49,7 +49,51 @@ class GroupPlan:
         return self.block // self.size
 
 
-Plan = ThreadPlan | GroupPlan
+@dataclass(frozen=True)
+class Along:
+    """The elements of a block along an index: `threads`, with `copies` each, `run` of them consecutive."""
+
+    threads: int
+    copies: int
+    run: int = 1
+
+    @property
+    def extent(self) -> int:
+        """How many they are."""
+        return self.threads * self.copies
+
+
+@dataclass(frozen=True)
+class TilePlan:
+    """A block computes a tile of elements, and what a reduction reads for it goes through shared memory.
+
+    `fast` is the index along which consecutive threads run, and `slow` the other one that has threads.
+    `steps` has the steps of the reduction `over` between two barriers, for each of its indices, and
+    `staged` are the reads that are copied. For reductions inside, `inner` has the first value of each
+    index and how many there are.
+    """
+
+    fast: tuple[int, Along]
+    slow: tuple[int, Along] | None
+    over: Any
+    steps: tuple[int, ...]
+    staged: frozenset[Any]
+    inner: Mapping[Any, tuple[tuple[int, int], ...]] = field(default_factory=dict[Any, Any])
+
+    @property
+    def block(self) -> int:
+        """The threads of a block."""
+        return self.fast[1].threads * (self.slow[1].threads if self.slow else 1)
+
+    def along(self, index: int) -> Along:
+        """The elements of a block along an index."""
+        for one in (self.fast, self.slow):
+            if one is not None and one[0] == index:
+                return one[1]
+        return Along(1, 1)
+
+
+Plan = ThreadPlan | GroupPlan | TilePlan
 
 
 @dataclass(frozen=True)

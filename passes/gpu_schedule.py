@@ -18,6 +18,7 @@ from tadc.passes.gpu_groups import WARP, lanes_along
 from tadc.passes.gpu_launch import Condition
 from tadc.passes.gpu_plan import BLOCK_SIZE, GroupPlan, ThreadPlan, Variant
 from tadc.passes.gpu_prices import THREADS, Prices, warp_over
+from tadc.passes.gpu_tile_choice import tile_plans
 from tadc.passes.operand_forms import subscripts
 
 COPIES = (1, 2, 4, 8)
@@ -55,6 +56,7 @@ def variants_of(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -
     if known:
         found: list[tuple[float, Any]] = [(_thread_price(accesses, single), single)]
         found += [(_group_price(accesses, plan), plan) for plan in groups]
+        found += tile_plans(accesses)
         best = min(found, key=lambda pair: pair[0])[1]
         return [Variant(best)]
     when = _fits(single, sizes)
