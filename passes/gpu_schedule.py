@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -16,7 +17,8 @@ from tadc.passes.accesses import Accesses, Loop
 from tadc.passes.costs import LARGE
 from tadc.passes.gpu_groups import WARP, lanes_along
 from tadc.passes.gpu_launch import Condition
-from tadc.passes.gpu_plan import BLOCK_SIZE, GroupPlan, ThreadPlan, Variant
+from tadc.passes.gpu_occupancy import block_of, registers, resident
+from tadc.passes.gpu_plan import BLOCK_SIZE, GroupPlan, Plan, ThreadPlan, Variant
 from tadc.passes.gpu_prices import THREADS, Prices, warp_over
 from tadc.passes.gpu_tile_choice import tile_plans
 from tadc.passes.operand_forms import subscripts
@@ -58,11 +60,22 @@ def variants_of(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -
         found += [(_group_price(accesses, plan), plan) for plan in groups]
         found += tile_plans(accesses)
         best = min(found, key=lambda pair: pair[0])[1]
-        return [Variant(best)]
+        return [Variant(_with_block(best, sizes))]
     when = _fits(single, sizes)
     last = [Variant(single, when)] if when else []
     plain = next(plan for plan in threads if not _fits(plan, sizes))
     return [*_open_groups(accesses, groups, single, sizes), *last, Variant(plain)]
+
+
+def _with_block(plan: Plan, sizes: Sequence[Affine]) -> Plan:
+    """The plan with blocks that are small enough for all multiprocessors to have some."""
+    if isinstance(plan, ThreadPlan):
+        threads = math.prod(-(-size.constant // plan.extent(n)) for n, size in enumerate(sizes))
+        return replace(plan, block=block_of(threads, plan.block))
+    if isinstance(plan, GroupPlan) and plan.order is None and plan.elements > 1:
+        threads = math.prod(size.constant for size in sizes) * plan.size
+        return replace(plan, block=max(plan.size, block_of(threads, plan.block)))
+    return plan
 
 
 def _unknown(accesses: Accesses) -> bool:
@@ -194,16 +207,18 @@ def _thread_price(accesses: Accesses, plan: ThreadPlan) -> float:
 
 def _group_plans(accesses: Accesses) -> Iterator[GroupPlan]:
     """The ways to give an element a warp or a block."""
+    needed = registers(accesses, 1, 4)
     for size in (WARP, BLOCK_SIZE, 1024):
         lanes = dict(_shared(accesses, accesses.body, size))
-        if lanes:
-            yield GroupPlan(size, lanes, max(size, BLOCK_SIZE))
+        block = max(size, BLOCK_SIZE)
+        if lanes and resident(block, needed, 0):
+            yield GroupPlan(size, lanes, block)
     if not accesses.names:
         return
     for size in (8, 16, 32):
         # Threads of different elements meet, so no branch or loop may stand around.
         lanes = {loop.op: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
-        if lanes:
+        if lanes and resident(size * WARP, needed, 0):
             for order in _orders(accesses):
                 yield GroupPlan(size, lanes, size * WARP, order)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.gpu_occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu_plan import Along, TilePlan
 from tadc.passes.gpu_prices import ACCESS, STEP, THREADS, WARP, lines
 from tadc.passes.gpu_staging import Box, box_of, padded
@@ -39,6 +40,9 @@ LEAST_REUSE = 4
 
 BARRIER = 40.0
 """The price of a barrier, and of waiting for what was copied before it."""
+
+ENOUGH = 512
+"""With so many threads on a multiprocessor, one block computes while another waits."""
 
 SHARED_INDEX = 6.0
 """The price of finding an element to copy."""
@@ -175,7 +179,19 @@ class _Choice:
             frozenset(staged),
             self.starts,
         )
-        return self.price(tile, staged), plan
+        held = self.resident(tile, staged, used)
+        if not held:
+            return None
+        # Blocks wait at barriers: others are to run meanwhile.
+        return self.price(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
+
+    def resident(self, tile: _Tile, staged: Mapping[Any, Box], shared: int) -> int:
+        """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
+        operands = sum(tile.copies(read.names) for read in self.loop.reads)
+        loads = sum(-(-math.prod(box.extents) // tile.threads) for box in staged.values())
+        results = tile.copies(frozenset(tile.along))
+        needed = registers(self.accesses, results, operands + min(loads, 2 * WARP))
+        return 0 if needed > MOST_REGISTERS else resident(tile.threads, needed, shared)
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:
         """Whether threads of a block read the same elements, at other times or by other threads."""
