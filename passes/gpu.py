@@ -52,9 +52,11 @@ def _lower_map(function: Any, op: Any, buffers: Buffers, name: str, point: Any) 
     launches: list[Launch] = []
     for number, variant in enumerate(variants_of(op, shape, sizes)):
         kernel = f"{name}_{number}" if number else name
-        _lower_kernel(function, op, buffers, [tensors[n] for n in used], kernel, variant, point)
-        plan = variant.plan
-        grid, block = grid_of(plan, shape), (plan.block, 1, 1)
+        grid, block = grid_of(variant.plan, shape), (variant.plan.block, 1, 1)
+        made = _lower_kernel(function, op, buffers, [tensors[n] for n in used], kernel, variant, point)
+        if all(extent.is_constant for axis in grid for extent in axis.extents):
+            blocks = [*(max(axis.blocks(()), 1) for axis in grid), 1, 1]
+            made.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get(blocks[:3])
         before = tuple(launch.when for launch in launches)
         launches.append(Launch(kernel, grid, block, tuple(used), variant.when, before))
     return launches
@@ -79,7 +81,7 @@ def _lower_kernel(
     name: str,
     variant: Variant,
     point: Any,
-) -> None:
+) -> Any:
     """One kernel of a map, over the buffers of these tensors and the sizes."""
     context, sizes = op.context, buffers.sizes
     types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
@@ -92,6 +94,9 @@ def _lower_kernel(
         "arg_attrs": ir.ArrayAttr.get([unique] * len(used) + [ir.DictAttr.get({})] * len(sizes)),
         "known_block_size": ir.DenseI32ArrayAttr.get([variant.plan.block, 1, 1]),
     }
+    if isinstance(variant.plan, TilePlan):
+        # Without it ptxas spills a little to fit more blocks than the plan reckons with.
+        attributes["nvvm.minctasm"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
     made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=op.location, ip=point)
     block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in (*used, *sizes)])
     given = list(block.arguments)
@@ -112,6 +117,7 @@ def _lower_kernel(
             emit_tiles(kernel, plan, inside)
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
+    return made
 
 
 __all__ = ["Condition", "GridAxis", "Launch", "lower_to_gpu"]

@@ -193,9 +193,7 @@ class ThreadBody(TileBody):
         ]
 
         def load(copy: Copy) -> Any:
-            place = [
-                self.clamped(at(form, copy), *end, point) for form, end in zip(forms, ends, strict=True)
-            ]
+            place = [self.clamped(at(form, copy), *end, point) for form, end in zip(forms, ends, strict=True)]
             return self.lanes.load(self.low.memrefs[tensor], place, context.mask(copy), point)
 
         return load

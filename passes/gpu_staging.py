@@ -84,21 +84,27 @@ class Box:
 
 def box_of(op: Any, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box | None:
     """The box of a read at subscripts where variables are in their ranges; None if its size varies."""
-    bases: list[Affine] = []
-    extents: list[int] = []
-    steps: list[int] = []
+    spans = spans_of(forms, ranges)
+    if spans is None:
+        return None
+    bases = tuple(extreme(form, ranges, -1) for form in forms)
+    return Box(op, bases, tuple(n for n, _ in spans), tuple(step for _, step in spans))
+
+
+def spans_of(forms: Sequence[Affine], ranges: Mapping[str, int]) -> tuple[tuple[int, int], ...] | None:
+    """For each form how many values it takes, at which distance; None if their number varies."""
+    spans: list[tuple[int, int]] = []
     for form in forms:
-        low, high = extreme(form, ranges, -1), extreme(form, ranges, 1)
-        span = high - low
+        if form.is_linear:
+            moves = [(abs(form.coefficient(name)), count - 1) for name, count in ranges.items()]
+            step = math.gcd(*(k for k, _ in moves)) or 1
+            spans.append((sum(k * most for k, most in moves) // step + 1, step))
+            continue
+        span = extreme(form, ranges, 1) - extreme(form, ranges, -1)
         if not span.is_constant:
             return None
-        step = 1
-        if form.is_linear:
-            step = math.gcd(*(form.coefficient(name) for name in ranges)) or 1
-        bases.append(low)
-        extents.append(span.constant // step + 1)
-        steps.append(step)
-    return Box(op, tuple(bases), tuple(extents), tuple(steps))
+        spans.append((span.constant + 1, 1))
+    return tuple(spans)
 
 
 @dataclass(frozen=True)
@@ -294,9 +300,7 @@ class StagedReduction(TileReduction):
 
     # -- copies ----------------------------------------------------------------------------------
 
-    def copy(
-        self, bound: Mapping[str, Affine], ranges: Mapping[str, int], facts: Domain, point: Any
-    ) -> None:
+    def copy(self, bound: Mapping[str, Affine], ranges: Mapping[str, int], facts: Domain, point: Any) -> None:
         """Copy the boxes of all staged reads; later reads find their elements there."""
         low = self.body.low
         for argument, name in zip(self.block.arguments, self.names, strict=True):

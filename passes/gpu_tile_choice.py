@@ -16,7 +16,7 @@ from tadc.passes.accesses import Accesses, Loop, Read
 from tadc.passes.gpu_occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu_plan import Along, TilePlan
 from tadc.passes.gpu_prices import ACCESS, STEP, THREADS, WARP, lines
-from tadc.passes.gpu_staging import Box, box_of, padded
+from tadc.passes.gpu_staging import padded, spans_of
 from tadc.passes.operand_forms import subscripts
 from tadc.passes.schedule import FUNCTION, PRICES
 
@@ -46,6 +46,10 @@ ENOUGH = 512
 
 SHARED_INDEX = 6.0
 """The price of finding an element to copy."""
+
+
+Spans = tuple[tuple[int, int], ...]
+"""Of what a block reads of a tensor, the elements along each dimension and the distance between two."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,10 @@ class _Choice:
         self.accesses, self.loop = accesses, loop
         self.reads = [(read, inner) for inner in loop.below() for read in inner.reads]
         self.forms = {read.op: self.subscripts(read) for read, _ in self.reads}
+        self.runs = {name: self.run(name) for name in accesses.names}
+        self.known_spans: dict[Any, Spans] = {}
+        self.known_warps: dict[Any, Sequence[Mapping[str, int]]] = {}
+        self.known_lines: dict[Any, float] = {}
         self.inner: dict[str, int] = {}
         self.starts: dict[Any, tuple[tuple[int, int], ...]] = {}
         self.is_open = not all(self.take_inner(inner) for inner in loop.below() if inner is not loop)
@@ -131,7 +139,7 @@ class _Choice:
             tile, extent = threads * count, self.accesses.extent(name)
             if tile >= 2 * extent or (count > 1 and -(-extent // tile) * tile > extent * 1.34):
                 return
-            along[name] = Along(threads, count, math.gcd(count, self.run(name)))
+            along[name] = Along(threads, count, math.gcd(count, self.runs[name]))
         seen: set[tuple[int, ...]] = set()
         for target in STEPS:
             steps = _steps(self.loop.trips, target)
@@ -156,17 +164,17 @@ class _Choice:
         ranges = {name: one.extent for name, one in tile.along.items()}
         ranges |= {name: count for name, count in tile.steps.items() if count > 1}
         ranges |= self.inner
-        staged: dict[Any, Box] = {}
+        staged: dict[Any, Spans] = {}
         used = 0
         for read, _ in self.reads:
-            box = box_of(read.op, self.forms[read.op], ranges)
-            if box is None or not box.extents:
+            box = self.spans(read, ranges)
+            if not box:
                 continue
-            points = math.prod(ranges[name] for name in ranges)
-            if points < LEAST_REUSE * math.prod(box.extents) or not self.is_shared(read, tile):
+            points = math.prod(ranges.values())
+            if points < LEAST_REUSE * math.prod(n for n, _ in box) or not self.is_shared(read, tile):
                 continue
             staged[read.op] = box
-            used += math.prod(padded(box.extents, True)) * read.op.results[0].type.width // 8
+            used += math.prod(padded([n for n, _ in box], True)) * read.op.results[0].type.width // 8
         if not staged or used > MOST_BYTES:
             return None
         index = {name: n for n, name in enumerate(self.accesses.names)}
@@ -185,13 +193,21 @@ class _Choice:
         # Blocks wait at barriers: others are to run meanwhile.
         return self.price(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
 
-    def resident(self, tile: _Tile, staged: Mapping[Any, Box], shared: int) -> int:
+    def resident(self, tile: _Tile, staged: Mapping[Any, Spans], shared: int) -> int:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
-        loads = sum(-(-math.prod(box.extents) // tile.threads) for box in staged.values())
+        loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
         results = tile.copies(frozenset(tile.along))
         needed = registers(self.accesses, results, operands + min(loads, 2 * WARP))
         return 0 if needed > MOST_REGISTERS else resident(tile.threads, needed, shared)
+
+    def spans(self, read: Read, ranges: Mapping[str, int]) -> Spans:
+        """What a block reads where indices have so many values; nothing if that varies."""
+        forms = self.forms[read.op]
+        key = read.op, *(ranges.get(name, 1) for name in sorted(read.names))
+        if key not in self.known_spans:
+            self.known_spans[key] = spans_of(forms, ranges) or ()
+        return self.known_spans[key]
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:
         """Whether threads of a block read the same elements, at other times or by other threads."""
@@ -204,7 +220,7 @@ class _Choice:
 
     # -- prices ----------------------------------------------------------------------------------
 
-    def price(self, tile: _Tile, staged: Mapping[Any, Box]) -> float:
+    def price(self, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
         """The price of the whole map."""
         rounds = math.prod(
             -(-trips // tile.steps[name])
@@ -221,18 +237,18 @@ class _Choice:
         least = THREADS / min(4, tile.copies(frozenset(tile.along)))
         return one * max(blocks * tile.threads, least)
 
-    def copying(self, tile: _Tile, staged: Mapping[Any, Box]) -> float:
+    def copying(self, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
         """The price of a block of steps before any is combined."""
         total = 2 * BARRIER
         for op, box in staged.items():
             each = op.results[0].type.width // 8
-            rows = min(WARP, -(-WARP // box.extents[-1])) if box.extents else 1
-            touched = max(rows, math.ceil(WARP * each * box.steps[-1] / 128))
-            loads = -(-math.prod(box.extents) // tile.threads)
+            row, step = box[-1]
+            touched = max(min(WARP, -(-WARP // row)), math.ceil(WARP * each * step / 128))
+            loads = -(-math.prod(n for n, _ in box) // tile.threads)
             total += loads * (2 + SHARED_INDEX + ACCESS * touched + 2 * ACCESS)
         return total
 
-    def combining(self, loop: Loop, tile: _Tile, staged: Mapping[Any, Box]) -> float:
+    def combining(self, loop: Loop, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
         """The price of one step of a loop."""
         total = sum(PRICES.get(o.name, FUNCTION) * tile.copies(o.names) for o in loop.operations)
         for read in loop.reads:
@@ -243,7 +259,7 @@ class _Choice:
                 total += copies / wide * (1 + ACCESS * lanes)
             elif read.names & set(loop.binders):
                 each = read.op.results[0].type.width // 8
-                total += copies * (1 + ACCESS * lines(read, self.warp(tile), each))
+                total += copies * (1 + ACCESS * self.lines(read, tile, each))
         for inner in loop.inner:
             trips = math.prod(inner.trips)
             total += trips * (self.combining(inner, tile, staged) + STEP) + 4
@@ -251,7 +267,18 @@ class _Choice:
         moving = bool(loop.bounds & set(tile.along))
         return total * (2.5 if moving else 1.0) + STEP / 4
 
-    def warp(self, tile: _Tile) -> Sequence[Mapping[str, int]]:
+    def lines(self, read: Read, tile: _Tile, each: int) -> float:
+        """The lines that a warp of a tile touches with one load."""
+        shape = tile.fast, tile.slow, *((one.threads, one.run) for one in tile.along.values())
+        key = read.op, shape
+        if key not in self.known_lines:
+            if shape not in self.known_warps:
+                self.known_warps[shape] = self.warp(tile)
+            self.known_lines[key] = lines(read, self.known_warps[shape], each)
+        return self.known_lines[key]
+
+    @staticmethod
+    def warp(tile: _Tile) -> Sequence[Mapping[str, int]]:
         """The lanes of a warp."""
         fast = tile.along[tile.fast]
         lanes: list[dict[str, int]] = []
@@ -272,7 +299,7 @@ class _Choice:
             step *= size if size > 0 else 64
         stored = Read(None, strides, True)
         count = tile.copies(frozenset(tile.along))
-        return count * (2 + ACCESS * lines(stored, self.warp(tile), type.element_type.width // 8))
+        return count * (2 + ACCESS * self.lines(stored, tile, type.element_type.width // 8))
 
 
 def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:

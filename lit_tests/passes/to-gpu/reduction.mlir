@@ -13,10 +13,10 @@ func.func @f(%x: tensor<3x4xf64> {tad.name = "x"}) -> (tensor<3xf64> {tad.name =
 }
 
 // CHECK:        gpu.module @tad_f {
-// CHECK-NEXT:     gpu.func @tad_f_0(%x: memref<3x4xf64> {llvm.noalias}, %f: memref<3xf64> {llvm.noalias}) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+// CHECK-NEXT:     gpu.func @tad_f_0(%x: memref<3x4xf64> {llvm.align = 16 : i64, llvm.noalias}, %f: memref<3xf64> {llvm.align = 16 : i64, llvm.noalias}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 1, 1, 1>} {
 // CHECK-NEXT:       %thread_id_x = gpu.thread_id x
 // CHECK-NEXT:       %block_id_x = gpu.block_id x
-// CHECK-NEXT:       %0 = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 256)>(%thread_id_x, %block_id_x)
+// CHECK-NEXT:       %0 = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 64)>(%thread_id_x, %block_id_x)
 // CHECK-NEXT:       %c3 = arith.constant 3 : index
 // CHECK-NEXT:       %c0 = arith.constant 0 : index
 // CHECK-NEXT:       %1 = affine.apply affine_map<(d0) -> (-d0 + 2)>(%0)
