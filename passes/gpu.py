@@ -14,9 +14,9 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.buffers import Buffers, BufferViews, buffers_of, maps_of, memref_of, symbol_of
 from tadc.passes.gpu_elements import emit_groups, emit_threads, emit_tiles, grid_of
-from tadc.passes.gpu_kernel import VECTOR_BYTES, Kernel
+from tadc.passes.gpu_kernel import Kernel
 from tadc.passes.gpu_launch import Condition, GridAxis, Launch
-from tadc.passes.gpu_plan import GroupPlan, ThreadPlan, TilePlan, Variant
+from tadc.passes.gpu_plan import VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu_schedule import variants_of
 from tadc.passes.loops import scalars_above
 from tadc.passes.lower_body import BodyLowering

@@ -134,8 +134,8 @@ def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
             ranges[next(iter(place.variables))] = along.threads
             form += place * along.run
         for name, count, step in (
-            (variable(n), along.run, 1),
             (variable(n) + "far", along.copies // along.run, along.run * along.threads),
+            (variable(n), along.run, 1),
         ):
             if count > 1:
                 copies[name] = count

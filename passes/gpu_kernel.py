@@ -21,9 +21,6 @@ from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_reductions import TileReduction
 from tadc.passes.tile_values import Copy, Dependence, Tile, at
 
-VECTOR_BYTES = 16
-"""The most bytes that a thread loads at once, and what a buffer is aligned to."""
-
 
 class Kernel:
     """A `gpu.func` that computes a map, at its start; `multiples` has what divides each variable of `low`."""

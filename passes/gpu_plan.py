@@ -12,6 +12,10 @@ BLOCK_SIZE = 256
 """The threads of a block, where nothing asks for fewer or more."""
 
 
+VECTOR_BYTES = 16
+"""The most bytes that a thread loads at once, and what a buffer is aligned to."""
+
+
 @dataclass(frozen=True)
 class ThreadPlan:
     """A thread computes a tile of elements: `copies` along indices, a vector of `width` along the fastest.

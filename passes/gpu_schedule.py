@@ -17,10 +17,10 @@ from tadc.passes.accesses import Accesses, Loop
 from tadc.passes.costs import LARGE
 from tadc.passes.gpu_groups import WARP, lanes_along
 from tadc.passes.gpu_launch import Condition
-from tadc.passes.gpu_occupancy import block_of, registers, resident
+from tadc.passes.gpu_occupancy import MULTIPROCESSORS, block_of, registers, resident
 from tadc.passes.gpu_plan import BLOCK_SIZE, GroupPlan, Plan, ThreadPlan, Variant
 from tadc.passes.gpu_prices import THREADS, Prices, warp_over
-from tadc.passes.gpu_tile_choice import tile_plans
+from tadc.passes.gpu_tile_choice import OPEN, tile_plans
 from tadc.passes.operand_forms import subscripts
 
 COPIES = (1, 2, 4, 8)
@@ -64,7 +64,30 @@ def variants_of(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -
     when = _fits(single, sizes)
     last = [Variant(single, when)] if when else []
     plain = next(plan for plan in threads if not _fits(plan, sizes))
-    return [*_open_groups(accesses, groups, single, sizes), *last, Variant(plain)]
+    return [
+        *_open_tiles(accesses, single, sizes),
+        *_open_groups(accesses, groups, single, sizes),
+        *last,
+        Variant(plain),
+    ]
+
+
+def _open_tiles(accesses: Accesses, single: ThreadPlan, sizes: Sequence[Affine]) -> list[Variant]:
+    """The best plan with shared memory, for sizes that give every multiprocessor a tile."""
+    found = sorted(tile_plans(accesses), key=lambda pair: pair[0])
+    if not found:
+        return []
+    price, plan = found[0]
+    elements = math.prod(size.constant if size.is_constant else OPEN for size in sizes)
+    if price > elements * _thread_price(accesses, single):
+        return []
+    tile = plan.fast[1].extent * (plan.slow[1].extent if plan.slow else 1)
+    when = [Condition(tuple(sizes), least=MULTIPROCESSORS * tile // 2)]
+    for index in (plan.fast[0], *((plan.slow[0],) if plan.slow else ())):
+        if not sizes[index].is_constant:
+            when.append(Condition((sizes[index],), least=plan.along(index).extent // 2))
+    loop = next(loop for loop in accesses.body.inner if loop.op == plan.over)
+    return [Variant(plan, (*when, Condition(extents_of(accesses, loop), least=math.prod(plan.steps))))]
 
 
 def _with_block(plan: Plan, sizes: Sequence[Affine]) -> Plan:
@@ -279,6 +302,10 @@ def _one_of_group(accesses: Accesses, plan: GroupPlan) -> float:
 
 def _trips(accesses: Accesses, plan: GroupPlan) -> tuple[Affine, ...]:
     """The extents of the first reduction that a group shares, over sizes."""
-    shared = next(loop for loop in accesses.body.below() if loop.op in plan.lanes)
-    ranges = [accesses.ranges[name] for name in shared.binders]
+    return extents_of(accesses, next(loop for loop in accesses.body.below() if loop.op in plan.lanes))
+
+
+def extents_of(accesses: Accesses, loop: Loop) -> tuple[Affine, ...]:
+    """The extents of the indices of a reduction, over sizes."""
+    ranges = [accesses.ranges[name] for name in loop.binders]
     return tuple(found.extent for found in ranges if found is not None)

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.locations import unnamed
+from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
 from tadc.passes.accesses import shift_of
-from tadc.passes.gpu_plan import TilePlan
+from tadc.passes.gpu_plan import VECTOR_BYTES, TilePlan
 from tadc.passes.lanes import extreme
 from tadc.passes.operand_forms import subscripts
 from tadc.passes.packing import Panels
@@ -114,11 +115,10 @@ class Stage:
     box: Box
     buffer: Any
     order: tuple[int, ...]
-    forms: Callable[[], list[Affine]]
 
-    def subscripts(self, _: Mapping[Any, Affine]) -> list[Affine]:
+    def subscripts(self, forms: Mapping[Any, Affine]) -> list[Affine]:
         """Where a point of the reduction finds its element."""
-        within = self.box.within(self.forms())
+        within = self.box.within(subscripts(self.box.op, list(self.box.op.operands)[1:], forms))
         return [within[d] for d in self.order]
 
 
@@ -310,8 +310,7 @@ class StagedReduction(TileReduction):
         for op in _in_order(self.block, low.forms):
             if op not in self.staged.plan.staged:
                 continue
-            indices = list(op.operands)[1:]
-            forms = subscripts(op, indices, low.forms)
+            forms = subscripts(op, list(op.operands)[1:], low.forms)
             box = box_of(op, forms, {**ranges, **inner})
             assert box is not None
             order = self.layout(box, forms)
@@ -322,7 +321,7 @@ class StagedReduction(TileReduction):
                 )
             buffer = self.staged.buffers[op]
             self.copy_box(box, buffer, order, facts, point)
-            found[op] = Stage(box, buffer, order, lambda op=op, at=indices: subscripts(op, at, low.forms))
+            found[op] = Stage(box, buffer, order)
         self.body.panels = Panels(found)
 
     def inner_ranges(self) -> dict[str, int]:
@@ -347,44 +346,70 @@ class StagedReduction(TileReduction):
         return (*(d for d in range(len(forms)) if d != last), last) if forms else ()
 
     def copy_box(self, box: Box, buffer: Any, order: Sequence[int], facts: Domain, point: Any) -> None:
-        """Each thread copies every so many elements of a box, in the order of memory."""
+        """Each thread copies every so many elements, or vectors, of a box, in the order of memory."""
         low, threads = self.body.low, self.staged.plan.block
-        total = math.prod(box.extents)
         sizes = self.kernel.extents(box.op.operands[0])
+        width = self.width(box, sizes)
+        extents = [*box.extents[:-1], box.extents[-1] // width] if box.extents else []
+        total = math.prod(extents)
         low.location = unnamed(box.op.location)
         for first in range(0, total, threads):
             flat = self.staged.thread + first
-            places = [self.kernel.named(low.affine([f], point)) for f in _places(flat, box.extents)]
-            rows: list[Constraint] = []
-            if first + threads > total:
-                rows.append(Constraint(total - 1 - flat))
-            names = {next(iter(p.variables)): n for p, n in zip(places, box.extents, strict=True)}
+            places = [self.kernel.named(low.affine([f], point)) for f in _places(flat, extents)]
+            names = {next(iter(p.variables)): n for p, n in zip(places, extents, strict=True)}
+            if width > 1:
+                places[-1] = places[-1] * width
+            rows = [Constraint(total - 1 - flat)] if first + threads > total else []
             inside = (*facts, *_within(names))
             at = [base + p * k for base, p, k in zip(box.bases, places, box.steps, strict=True)]
+            # A vector is in range where its first element is: all ends are multiples of its width.
             for form, size in zip(at, sizes, strict=True):
                 rows += [Constraint(f) for f in (form, size - 1 - form) if not implied(f, inside)]
-            self.copy_element(box, buffer, [places[d] for d in order], at, tuple(rows), point)
+
+            def copied(here: Any, places: Sequence[Affine] = places, at: Sequence[Affine] = at) -> None:
+                self.copy_element(box, buffer, order, places, at, width, here)
+
+            self.kernel.where(tuple(rows), copied, point)
+
+    def width(self, box: Box, sizes: Sequence[Affine]) -> int:
+        """How many consecutive elements are copied at once: each such vector is aligned, and whole."""
+        width = VECTOR_BYTES * 8 // box.op.results[0].type.width
+        if not box.extents or box.steps[-1] != 1 or not sizes[-1].is_constant:
+            return 1
+        ends = (box.extents[-1], sizes[-1].constant, self.kernel.divisor(box.bases[-1]))
+        return 1 if any(end % width for end in ends) else width
 
     def copy_element(
         self,
         box: Box,
         buffer: Any,
+        order: Sequence[int],
         places: Sequence[Affine],
         at: Sequence[Affine],
-        rows: Domain,
+        width: int,
         point: Any,
     ) -> None:
-        """Copy one element where rows hold; nothing uses what is not copied."""
-        low = self.body.low
-
-        def copied(inside: Any) -> None:
-            source = [low.affine([form], inside) for form in at]
-            memory = low.memrefs[box.op.operands[0]]
-            value = low.create("memref.load", [box.op.results[0].type], [memory, *source], inside).results[0]
-            target = [low.affine([form], inside) for form in places]
-            low.create("memref.store", [], [value, buffer, *target], inside)
-
-        self.kernel.where(rows, copied, point)
+        """Copy the elements of a vector, or one, to their places in a box."""
+        low, type = self.body.low, box.op.results[0].type
+        source = [low.affine([form], point) for form in at]
+        operands = [low.memrefs[box.op.operands[0]], *source]
+        if width == 1:
+            value = low.create("memref.load", [type], operands, point).results[0]
+            target = [low.affine([places[d]], point) for d in order]
+            low.create("memref.store", [], [value, buffer, *target], point)
+            return
+        aligned = {"alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)}
+        vector = low.create("vector.load", [ir.VectorType.get([width], type)], operands, point, aligned)
+        if order[-1] == len(order) - 1:
+            target = [low.affine([places[d]], point) for d in order]
+            low.create("vector.store", [], [vector.results[0], buffer, *target], point, aligned)
+            return
+        for lane in range(width):
+            static = {"static_position": ir.DenseI64ArrayAttr.get([lane])}
+            value = low.create("vector.extract", [type], [vector.results[0]], point, static).results[0]
+            moved = [*places[:-1], places[-1] + lane]
+            target = [low.affine([moved[d]], point) for d in order]
+            low.create("memref.store", [], [value, buffer, *target], point)
 
 
 def padded(shape: Sequence[int], turned: bool) -> list[int]:

@@ -29,6 +29,9 @@ COPIES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (4, 1), (1, 4), (2, 2)
 STEPS = (8, 16, 32)
 """About so many steps are between two barriers."""
 
+OPEN = 1024
+"""An extent that is not known is taken for so much."""
+
 MOST_BYTES = 40 << 10
 """The most bytes of shared memory of a block."""
 
@@ -96,6 +99,12 @@ class _Choice:
         self.starts: dict[Any, tuple[tuple[int, int], ...]] = {}
         self.is_open = not all(self.take_inner(inner) for inner in loop.below() if inner is not loop)
 
+    def extent(self, name: str) -> int:
+        """The values of an index of the map."""
+        found = self.accesses.ranges[name]
+        is_open = found is not None and not found.extent.is_constant
+        return OPEN if is_open else self.accesses.extent(name)
+
     def subscripts(self, read: Read) -> list[Affine]:
         """The forms of a read over the indices of the map and of reductions."""
         return subscripts(read.op, list(read.op.operands)[1:], self.accesses.known_forms)
@@ -119,7 +128,7 @@ class _Choice:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
-        names = [name for name in self.accesses.names if self.accesses.extent(name) >= 4]
+        names = [name for name in self.accesses.names if self.extent(name) >= 4]
         most = MOST_CODE // max(self.loop.size, 1)
         for fast in names:
             for slow in names:
@@ -136,7 +145,7 @@ class _Choice:
         """The candidates of one shape."""
         along: dict[str, Along] = {}
         for name, threads, count in zip((fast, slow), shape, copies, strict=True):
-            tile, extent = threads * count, self.accesses.extent(name)
+            tile, extent = threads * count, self.extent(name)
             if tile >= 2 * extent or (count > 1 and -(-extent // tile) * tile > extent * 1.34):
                 return
             along[name] = Along(threads, count, math.gcd(count, self.runs[name]))
@@ -230,7 +239,7 @@ class _Choice:
         one = rounds * (self.copying(tile, staged) + steps * self.combining(self.loop, tile, staged))
         one += self.storing(tile) + 100
         blocks = math.prod(
-            -(-self.accesses.extent(name) // (tile.along[name].extent if name in tile.along else 1))
+            -(-self.extent(name) // (tile.along[name].extent if name in tile.along else 1))
             for name in self.accesses.names
         )
         # A thread with many independent results needs few others beside it.
