@@ -11,7 +11,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.buffers import product
 from tadc.passes.gpu_groups import Group
-from tadc.passes.gpu_kernel import Kernel
+from tadc.passes.gpu_kernel import Kernel, ThreadBody
 from tadc.passes.gpu_launch import GridAxis
 from tadc.passes.gpu_plan import GroupPlan, Plan, ThreadPlan, TilePlan
 from tadc.passes.gpu_staging import StagedLoops
@@ -148,7 +148,17 @@ def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
     if stored:
         staged.beyond = staged.facts
     made = kernel.values(body, forms, known, point)
-    kernel.store(made, forms, stored, 1, point)
+    kernel.store(made, forms, stored, 1, point, _run(kernel, body, forms))
+
+
+def _run(kernel: Kernel, body: ThreadBody, forms: Sequence[Affine]) -> str | None:
+    """The copies that are stored as vectors: rows of the tensor start aligned, and hold them whole."""
+    type = kernel.op.results[0].type.element_type
+    name = body.run_of(forms, type)
+    if name is None or not all(size.is_constant for size in kernel.sizes[1:]):
+        return None
+    size = kernel.sizes[-1]
+    return name if size.is_constant and size.constant % body.tile.copies[name] == 0 else None
 
 
 def _below(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) -> Domain:

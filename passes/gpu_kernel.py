@@ -70,6 +70,17 @@ class Kernel:
             total = gcd(total, k * known)
         return total
 
+    def vector_load(self, type: Any, buffer: Any, place: Sequence[Any], point: Any) -> Any:
+        """Consecutive elements of a buffer, whose address is a multiple of their bytes."""
+        made = self.low.create("vector.load", [type], [buffer, *place], point, _aligned(type))
+        return made.results[0]
+
+    def element(self, vector: Any, number: int, point: Any) -> Any:
+        """An element of a vector."""
+        static = {"static_position": ir.DenseI64ArrayAttr.get([number])}
+        type = vector.type.element_type
+        return self.low.create("vector.extract", [type], [vector], point, static).results[0]
+
     def where(self, rows: Domain, then: Callable[[Any], None], point: Any) -> None:
         """What `then` makes, where all rows hold that numbers do not decide."""
         open_rows = tuple(row for row in rows if not row.form.is_constant or not row.holds({}))
@@ -105,20 +116,46 @@ class Kernel:
         rows: Domain,
         width: int,
         point: Any,
+        run: str | None = None,
     ) -> None:
-        """Store values at points where rows hold."""
+        """Store values at points where rows hold; those along a run are one aligned vector, all or none."""
         tensor = self.op.results[0]
         lanes = ThreadLanes(self.low, width, self)
         self.low.location = unnamed(self.op.location)
-        for copy, value in made:
+        groups: dict[tuple[int, ...], list[tuple[Copy, Any]]] = {}
+        for number, (copy, value) in enumerate(made):
+            key = (number,) if run is None else tuple(n for name, n in copy.items() if name != run)
+            groups.setdefault(key, []).append((copy, value))
+        for group in groups.values():
+            copy = group[0][0]
             here = tuple(Constraint(at(row.form, copy), row.equality) for row in rows)
             at_copy = [at(form, copy) for form in forms]
 
-            def then(inside: Any, value: Any = value, at_copy: Sequence[Affine] = at_copy) -> None:
+            def then(
+                inside: Any,
+                values: Sequence[Any] = tuple(value for _, value in group),
+                at_copy: Sequence[Affine] = at_copy,
+            ) -> None:
                 for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                    lanes.store(value, buffer, at_copy, inside)
+                    if len(values) == 1:
+                        lanes.store(values[0], buffer, at_copy, inside)
+                    else:
+                        self.store_vector(values, buffer, at_copy, inside)
 
             self.where(here, then, point)
+
+    def store_vector(self, values: Sequence[Any], buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+        """Store values to consecutive elements, the first at an aligned address."""
+        type = ir.VectorType.get([len(values)], values[0].type)
+        vector = self.low.create("vector.from_elements", [type], [*values], point).results[0]
+        place = [self.low.affine([form], point) for form in forms]
+        self.low.create("vector.store", [], [vector, buffer, *place], point, _aligned(type))
+
+
+def _aligned(type: Any) -> dict[str, Any]:
+    """What says that the address of a vector is a multiple of its size."""
+    size = type.shape[0] * type.element_type.width // 8
+    return {"alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)}
 
 
 class ThreadLanes(Lanes):
@@ -177,8 +214,10 @@ class ThreadBody(TileBody):
 
     def maker(self, op: Any, context: Context) -> Callable[[Copy], Any]:
         """What makes the result of an operation; a point beyond the map reads what is next to its element."""
+        if op.name == "tad.read" and op in self.panels.by_read:
+            return self.staged_read(op, self.panels.by_read[op], context.point)
         facts = None if self.staged is None else self.staged.beyond
-        if op.name != "tad.read" or facts is None or op in self.panels.by_read:
+        if op.name != "tad.read" or facts is None:
             return super().maker(op, context)
         known = (*facts, *self.tile.facts)
         forms = self.low.subscripts(op, list(op.operands)[1:])
@@ -194,6 +233,38 @@ class ThreadBody(TileBody):
             return self.lanes.load(self.low.memrefs[tensor], place, context.mask(copy), point)
 
         return load
+
+    def staged_read(self, op: Any, stage: Any, point: Any) -> Callable[[Copy], Any]:
+        """Elements in shared memory, where every point has one; consecutive ones are loaded at once."""
+        forms, buffer, type = stage.subscripts(self.low.forms), stage.buffer, op.results[0].type
+        run = self.run_of(forms, type)
+        loaded: dict[tuple[int, ...], Any] = {}
+
+        def load(copy: Copy) -> Any:
+            if run is None:
+                return self.lanes.load(buffer, [at(form, copy) for form in forms], None, point)
+            first = {**copy, run: 0}
+            key = tuple(first.values())
+            if key not in loaded:
+                place = [self.low.affine([at(form, first)], point) for form in forms]
+                vector = ir.VectorType.get([self.tile.copies[run]], type)
+                loaded[key] = self.kernel.vector_load(vector, buffer, place, point)
+            return self.kernel.element(loaded[key], copy[run], point)
+
+        return load
+
+    def run_of(self, forms: Sequence[Affine], type: Any) -> str | None:
+        """The variable of copies along which subscripts are consecutive and start aligned."""
+        for name, count in self.tile.copies.items():
+            *others, last = forms or [ZERO]
+            rest = last - Affine.var(name)
+            if any(name in form.variables for form in (*others, rest)) or count * type.width > 128:
+                continue
+            moved = [rest.coefficient(n) for n in self.tile.copies]
+            start = rest.substitute(dict.fromkeys(self.tile.copies, ZERO))
+            if all(k % count == 0 for k in (*moved, self.kernel.divisor(start))):
+                return name
+        return None
 
     def clamped(self, form: Affine, low: Affine | None, high: Affine | None, point: Any) -> Affine:
         """A form, no less than a bound and no more than another."""

@@ -399,14 +399,13 @@ class StagedReduction(TileReduction):
             low.create("memref.store", [], [value, buffer, *target], point)
             return
         aligned = {"alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)}
-        vector = low.create("vector.load", [ir.VectorType.get([width], type)], operands, point, aligned)
+        vector = self.kernel.vector_load(ir.VectorType.get([width], type), operands[0], source, point)
         if order[-1] == len(order) - 1:
             target = [low.affine([places[d]], point) for d in order]
-            low.create("vector.store", [], [vector.results[0], buffer, *target], point, aligned)
+            low.create("vector.store", [], [vector, buffer, *target], point, aligned)
             return
         for lane in range(width):
-            static = {"static_position": ir.DenseI64ArrayAttr.get([lane])}
-            value = low.create("vector.extract", [type], [vector.results[0]], point, static).results[0]
+            value = self.kernel.element(vector, lane, point)
             moved = [*places[:-1], places[-1] + lane]
             target = [low.affine([moved[d]], point) for d in order]
             low.create("memref.store", [], [value, buffer, *target], point)
