@@ -63,6 +63,8 @@ class Loop:
     """Whether no bound of an index depends on another of them."""
     fused: bool = False
     """Whether what is added is a product."""
+    direct: bool = True
+    """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
     operations: list[Operation] = field(default_factory=list[Operation])
     inner: list[Loop] = field(default_factory=list["Loop"])
@@ -146,7 +148,7 @@ class Accesses:
         pair = _pair(name, rows)
         forms = pair or tuple(f for row in rows for f in row.inequalities if name in f.variables)
         if pair is not None:
-            shift = _shift(name, rows, self.names)
+            shift = shift_of(name, rows, self.names)
             forms = tuple(f + shift * f.coefficient(name) for f in pair)
         return frozenset(v for form in forms for v in form.variables) & frozenset(self.ranges)
 
@@ -181,7 +183,7 @@ class Accesses:
         rows = [Constraint(f, row.equality) for f, row in zip(forms, found.constraints, strict=True)]
         self.ranges |= ranges_within(binders, rows, self.ranges, self.known)
         for name, argument in zip(binders, block.arguments, strict=True):
-            moved = _shift(name, rows, self.names)
+            moved = shift_of(name, rows, self.names)
             self.forms[argument] = Affine.var(name) + moved
             self.deps[argument] = frozenset([name, *moved.variables])
         trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
@@ -190,6 +192,7 @@ class Accesses:
         made = owner(yielded(block))
         fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
         inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
+        inner.direct = not self.guards
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)
@@ -211,8 +214,8 @@ def _pair(name: str, rows: Sequence[Constraint]) -> tuple[Affine, Affine] | None
     return None if best is None else (best[1], best[2])
 
 
-def _shift(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
-    """How far the closest bounds of an index move with those of the map, where by whole steps."""
+def shift_of(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
+    """How far the closest bounds of an index move with some indices, where by whole steps."""
     pair = _pair(name, rows)
     if pair is None:
         return ZERO

@@ -20,6 +20,7 @@ from tadc.passes.lower_body import BodyLowering
 from tadc.passes.packing import Panels
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.tile_kinds import lower_tiled_reduction
+from tadc.passes.tile_reductions import TileReduction
 from tadc.passes.tile_values import Copy, Dependence, Tile, Values, at, is_reduction, owner, yielded
 
 
@@ -201,6 +202,10 @@ class TileBody:
             self.masked_guard(op, rows, context)
         else:
             self.uniform_guard(op, rows, context)
+
+    def reduction(self, op: Any, context: Context) -> TileReduction:
+        """The loops of a reduction."""
+        return TileReduction(self, op, context)
 
     def take_over(self, op: Any, value: Any, context: Context) -> None:
         """An operation's result is another value of the body."""
