@@ -23,12 +23,16 @@ from tadc.functions import (
 )
 
 if TYPE_CHECKING:
+    from tadc import dual
     from tadc.backend.runtime.threads import get_num_threads, set_num_threads
     from tadc.embed import build, load_dialect, run_passes
     from tadc.lowered import Lowered
     from tadc.reports import certificate, statistics
 
 __version__ = "0.1.0"
+
+#: Subpackages that are imported when they are named.
+_MODULES = ("dual",)
 
 _HOME = {
     "Lowered": "tadc.lowered",
@@ -51,6 +55,7 @@ __all__ = [
     "build",
     "certificate",
     "compile",
+    "dual",
     "function",
     "get_num_threads",
     "grad",
@@ -67,6 +72,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what belongs to the compiler itself at its first use."""
+    if name in _MODULES:
+        return import_module(f"tadc.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'tadc' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
@@ -75,4 +82,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted({*globals(), *_HOME, *_MODULES})
