@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tadc.embed import build, load_dialect, run_passes
     from tadc.lowered import Lowered
     from tadc.reports import certificate, statistics
+    from tadc.uncertainty import propagate
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ _HOME = {
     "certificate": "tadc.reports",
     "get_num_threads": "tadc.backend.runtime.threads",
     "load_dialect": "tadc.embed",
+    "propagate": "tadc.uncertainty",
     "run_passes": "tadc.embed",
     "set_num_threads": "tadc.backend.runtime.threads",
     "statistics": "tadc.reports",
@@ -61,6 +63,7 @@ __all__ = [
     "grad",
     "jvp",
     "load_dialect",
+    "propagate",
     "run_passes",
     "set_num_threads",
     "statistics",
