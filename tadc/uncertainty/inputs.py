@@ -266,8 +266,8 @@ def stacked(given: Given, layout: Layout, is_whole: bool) -> Stacked:
     u = _spread("the uncertainty", given.u, layout, 0.0, wrong)
     freedom = _spread("the number of degrees of freedom", given.dof, layout, math.inf, wrong)
     raise_all(wrong)
-    dof = freedom.reshape(layout.size, -1)[:, 0]
-    if np.any(freedom.reshape(layout.size, -1) != dof[:, None]):
+    dof = freedom[(slice(None), *[0] * len(layout.points))]
+    if np.any(freedom != dof.reshape(-1, *[1] * len(layout.points))):
         message = "degrees of freedom that differ between measurements"
         raise_all([Diagnostic("TAD0903", message, helps=["give one number for each input"])])
     r = _correlations(given, layout, is_whole) if given.correlations else None

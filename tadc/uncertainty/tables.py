@@ -72,8 +72,8 @@ def _add(table: Table, name: str, columns: list[Any], percent: int | None = None
 
 
 def number_text(x: float) -> str:
-    """Eight digits."""
-    return "inf" if x == math.inf else f"{x:.8g}"
+    """Eight digits; degrees of freedom may be undefined."""
+    return "undefined" if math.isnan(x) else f"{x:.8g}"
 
 
 def _rendered(table: Table) -> str:
