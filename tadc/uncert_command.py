@@ -6,7 +6,8 @@ import argparse
 import json
 import math
 import sys
-from typing import Any, NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -124,7 +125,9 @@ def _items(texts: list[str], option: str) -> list[str]:
     for item in found:
         name, equals, value = item.partition("=")
         if not (name and equals and value):
-            raise UsageError(f"`{option} {item}` is not of the form NAME=VALUE", f"write `{option} V=4.999,I=0.02`")
+            raise UsageError(
+                f"`{option} {item}` is not of the form NAME=VALUE", f"write `{option} V=4.999,I=0.02`"
+            )
     return found
 
 
@@ -163,8 +166,8 @@ def _json(x: Any) -> Any:
         return {name: _json(getattr(x, name)) for name in x.__dataclass_fields__}
     if isinstance(x, str | bool | int):
         return x
-    if isinstance(x, float | np.floating):
+    if isinstance(x, Mapping):
+        return {str(name): _json(x[name]) for name in cast("Mapping[str, Any]", x)}
+    if np.ndim(x) == 0:
         return float(x) if math.isfinite(x) else str(float(x))
-    if hasattr(x, "items"):
-        return {str(name): _json(part) for name, part in x.items()}
     return [_json(part) for part in x]

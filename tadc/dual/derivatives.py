@@ -86,9 +86,8 @@ def is_numeric(x: Any) -> bool:
     """Whether an argument is differentiated by: a number or an array of real numbers."""
     if isinstance(x, bool | np.bool_):
         return False
-    return isinstance(x, int | float | np.number) or (
-        isinstance(x, np.ndarray) and np.dtype(x.dtype).kind in "iuf"
-    )
+    dtype: Any = getattr(x, "dtype", None)
+    return isinstance(x, int | float) or getattr(dtype, "kind", "") in ("i", "u", "f")
 
 
 def value_of(found: Any) -> Any:

@@ -6,19 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.uncertainty.layout import Array, Layout, Slot
+from tadc.uncertainty.layout import Array
 from tadc.uncertainty.models import Model
-from tadc.uncertainty.problems import missing, misfit, no_number, raise_all, unknown
+from tadc.uncertainty.problems import missing, no_number, raise_all, unknown
 
 Pair = tuple[str, str]
 
-#: A correlation matrix may have eigenvalues so far below zero: its entries come rounded.
-_ROUNDED = 1e-8
+#: Covariances come rounded: so much more than what is possible is let pass.
+ROUNDED = 1e-8
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,8 @@ def read_given(
     for (a, b), x in covariances.items():
         if a != b:
             _take_covariance(a, b, x, uncertain, pairs, wrong)
-    wrong += [
-        Diagnostic("TAD0904", f"the correlation of `{a}` and `{b}` is {_first(x[~_is_correlation(x)])}",
-                   notes=["a correlation is a number from -1 to 1"])  # fmt: skip
-        for (a, b), x in pairs.items()
-        if not np.all(_is_correlation(x))
-    ]
-    wrong += [
-        Diagnostic("TAD0901", f"a correlation of `{name}`, which has no uncertainty",
-                   helps=[f"give one: `u={{'{name}': …}}`, on the command line `--u {name}=…`"])  # fmt: skip
-        for name in sorted({n for pair in pairs for n in pair})
-        if name not in uncertain
-    ]
+    wrong += [_no_correlation(a, b, x) for (a, b), x in pairs.items() if not np.all(_is_correlation(x))]
+    wrong += [_exact(n) for n in sorted({n for pair in pairs for n in pair}) if n not in uncertain]
     raise_all(wrong)
     return Given(held, uncertain, pairs, freedom, ensembles)
 
@@ -88,7 +78,7 @@ def _value(x: Any) -> Any:
         return None
     if isinstance(x, int | float):
         return x
-    array = x if isinstance(x, np.ndarray | np.generic) else _array(x)
+    array: Any = x if hasattr(x, "dtype") else _array(x)
     return array if array is not None and array.dtype.kind in "iuf" else None
 
 
@@ -104,7 +94,9 @@ def _number(x: Any) -> Array | None:
     return None if found is None else np.asarray(found, dtype=float)
 
 
-def _numbers(what: str, given: Mapping[str, Any], known: list[str], wrong: list[Diagnostic]) -> dict[str, Array]:
+def _numbers(
+    what: str, given: Mapping[str, Any], known: list[str], wrong: list[Diagnostic]
+) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for name, x in given.items():
         if name not in known:
@@ -118,15 +110,20 @@ def _numbers(what: str, given: Mapping[str, Any], known: list[str], wrong: list[
     return found
 
 
-def _pairs(what: str, given: Mapping[Any, Any], known: list[str], wrong: list[Diagnostic]) -> dict[Pair, Array]:
+def _pairs(
+    what: str, given: Mapping[Any, Any], known: list[str], wrong: list[Diagnostic]
+) -> dict[Pair, Array]:
     found: dict[Pair, Array] = {}
-    for key, x in given.items():
+    everything: list[tuple[Any, Any]] = list(given.items())
+    for key, x in everything:
         pair: Any = (key, key) if isinstance(key, str) else key
         if not isinstance(pair, tuple | list) or len(pair) != 2:  # pyright: ignore[reportUnknownArgumentType]
             help = f"write `{{('{known[0]}', '{known[-1]}'): …}}`"
-            wrong.append(Diagnostic("TAD0901", f"{what} of {key!r}, which is no pair of inputs", helps=[help]))
+            wrong.append(
+                Diagnostic("TAD0901", f"{what} of {key!r}, which is no pair of inputs", helps=[help])
+            )
             continue
-        a, b = str(pair[0]), str(pair[1])
+        a, b = map(str, cast("tuple[Any, Any]", pair))
         strangers = [n for n in dict.fromkeys((a, b)) if n not in known]
         wrong += [unknown(what, n, known) for n in strangers]
         array = _number(x)
@@ -144,11 +141,13 @@ def _pairs(what: str, given: Mapping[Any, Any], known: list[str], wrong: list[Di
 def _as_pairs(cov: Any, known: list[str], wrong: list[Diagnostic]) -> Mapping[Any, Any]:
     """A covariance matrix over all inputs, in order, as pairs; a mapping as it is."""
     if cov is None or isinstance(cov, Mapping):
-        return cov or {}
+        return cast("Mapping[Any, Any]", cov or {})
     matrix = _number(cov)
     if matrix is None or matrix.shape != (len(known), len(known)) or not np.array_equal(matrix, matrix.T):
         of = f"a symmetric matrix of {len(known)} by {len(known)} numbers, for {', '.join(known)}"
-        wrong.append(Diagnostic("TAD0903", "this covariance matrix does not fit the inputs", helps=[f"give {of}"]))
+        wrong.append(
+            Diagnostic("TAD0903", "this covariance matrix does not fit the inputs", helps=[f"give {of}"])
+        )
         return {}
     found = {(a, a): matrix[n, n] for n, a in enumerate(known) if matrix[n].any()}
     pairs = combinations(enumerate(known), 2)
@@ -180,6 +179,16 @@ def _negative(name: str, x: Array) -> Diagnostic:
     return Diagnostic("TAD0902", f"the uncertainty of `{name}` is {bad}", notes=notes)
 
 
+def _no_correlation(a: str, b: str, x: Array) -> Diagnostic:
+    message = f"the correlation of `{a}` and `{b}` is {_first(x[~_is_correlation(x)])}"
+    return Diagnostic("TAD0904", message, notes=["a correlation is a number from -1 to 1"])
+
+
+def _exact(name: str) -> Diagnostic:
+    helps = [f"give one: `u={{'{name}': …}}`, on the command line `--u {name}=…`"]
+    return Diagnostic("TAD0901", f"a correlation of `{name}`, which has no uncertainty", helps=helps)
+
+
 def _first(x: Array) -> float:
     return float(np.ravel(x)[0])
 
@@ -193,14 +202,16 @@ def _take_variance(
 ) -> None:
     """What the covariance of an input with itself says: its uncertainty, and of an array its correlations."""
     if name in u:
-        wrong.append(Diagnostic("TAD0901", f"`{name}` has an uncertainty and a variance", helps=["leave one out"]))
+        wrong.append(
+            Diagnostic("TAD0901", f"`{name}` has an uncertainty and a variance", helps=["leave one out"])
+        )
         return
     half = x.ndim // 2
     size = math.prod(x.shape[:half])
     is_matrix = half > 0 and x.shape[:half] == x.shape[half:]
     variances = np.diagonal(x.reshape(size, size)).reshape(x.shape[:half]) if is_matrix else x
     if not np.all(variances >= 0):
-        wrong.append(_indefinite(f"the variance of `{name}` is {_first(variances[~(variances >= 0)])}"))
+        wrong.append(indefinite(f"the variance of `{name}` is {_first(variances[~(variances >= 0)])}"))
         return
     u[name] = np.sqrt(variances)
     if is_matrix:
@@ -220,8 +231,8 @@ def _take_covariance(
         return
     ua, ub = u[a], u[b]
     scale = ua * ub if x.ndim < ua.ndim + ub.ndim or not x.ndim else np.multiply.outer(ua, ub)
-    if np.any((scale == 0) & (x != 0)) or np.any(np.abs(x) > scale * (1 + _ROUNDED)):
-        wrong.append(_indefinite(f"the covariance of `{a}` and `{b}` is larger than u({a}) u({b})"))
+    if np.any((scale == 0) & (x != 0)) or np.any(np.abs(x) > scale * (1 + ROUNDED)):
+        wrong.append(indefinite(f"the covariance of `{a}` and `{b}` is larger than u({a}) u({b})"))
         return
     pairs[a, b] = np.clip(_over(x, scale), -1, 1)
 
@@ -230,140 +241,6 @@ def _over(x: Array, scale: Array) -> Array:
     return np.divide(x, scale, out=np.zeros(np.broadcast_shapes(x.shape, scale.shape)), where=scale > 0)
 
 
-def _indefinite(message: str) -> Diagnostic:
+def indefinite(message: str) -> Diagnostic:
+    """The error for covariances that no quantities have."""
     return Diagnostic("TAD0905", message, notes=["no quantities have such covariances"])
-
-
-@dataclass(frozen=True)
-class Stacked:
-    """Uncertainties of all quantities: `u` by quantity and point, `r` their correlations (None: there are none).
-
-    `groups` are sets of quantities with finite degrees of freedom that count as one; `undefined` says which
-    quantities are correlated where the Welch-Satterthwaite formula has no meaning.
-    """
-
-    u: Array
-    r: Array | None
-    dof: Array
-    groups: tuple[tuple[int, ...], ...]
-    undefined: tuple[tuple[int, int], ...]
-
-
-def needs_whole(given: Given, model: Model) -> bool:
-    """Whether a correlation is between any elements of arrays, so that these are not points of their own."""
-    return any(
-        a == b or x.ndim == len(model.shape(a, given.values) + model.shape(b, given.values)) > 1
-        for (a, b), x in given.correlations.items()
-    )
-
-
-def stacked(given: Given, layout: Layout, is_whole: bool) -> Stacked:
-    """Uncertainties in the places of a layout.
-
-    Raises ArgumentError: TAD0903 for shapes that do not fit, TAD0905 for correlations that no quantities have.
-    """
-    wrong: list[Diagnostic] = []
-    u = _spread("the uncertainty", given.u, layout, 0.0, wrong)
-    freedom = _spread("the number of degrees of freedom", given.dof, layout, math.inf, wrong)
-    raise_all(wrong)
-    dof = freedom[(slice(None), *[0] * len(layout.points))]
-    if np.any(freedom != dof.reshape(-1, *[1] * len(layout.points))):
-        message = "degrees of freedom that differ between measurements"
-        raise_all([Diagnostic("TAD0903", message, helps=["give one number for each input"])])
-    r = _correlations(given, layout, is_whole) if given.correlations else None
-    groups, undefined = _groups(given, layout, dof, r)
-    return Stacked(u, r, dof, groups, undefined)
-
-
-def _spread(
-    what: str, given: Mapping[str, Array], layout: Layout, otherwise: float, wrong: list[Diagnostic]
-) -> Array:
-    rows: list[Array] = []
-    for slot in layout.slots:
-        x = given.get(slot.name, np.asarray(otherwise))
-        try:
-            rows.append(layout.spread(slot, x))
-        except ValueError:
-            shape = (layout.points if slot.is_carried else ()) + slot.shape
-            wrong.append(misfit(what, slot.name, x.shape, shape))
-    if len({row.shape[1:] for row in rows}) > 1:
-        rows = [np.broadcast_to(row, (row.shape[0], *layout.points)) for row in rows]
-    return np.concatenate(rows) if rows else np.zeros((0, *[1] * len(layout.points)))
-
-
-def _correlations(given: Given, layout: Layout, is_whole: bool) -> Array:
-    slots = {slot.name: slot for slot in layout.slots}
-    points = np.broadcast_shapes(
-        (), *(x.shape for (a, b), x in given.correlations.items() if not _is_full(slots[a], slots[b], x, is_whole))
-    )
-    points = points if len(points) <= len(layout.points) and not is_whole else ()
-    r = np.zeros((layout.size, layout.size, *points))
-    r[np.diag_indices(layout.size)] = 1.0
-    for (a, b), x in given.correlations.items():
-        first, second = slots[a], slots[b]
-        rows = slice(first.begin, first.begin + first.size)
-        columns = slice(second.begin, second.begin + second.size)
-        try:
-            if _is_full(first, second, x, is_whole):
-                block = x.reshape(first.size, second.size)
-                block = block.reshape(*block.shape, *[1] * len(points))
-            elif first.shape == second.shape and first.shape:
-                block = np.multiply.outer(np.eye(first.size), x)
-            else:
-                block = np.broadcast_to(x, (first.size, second.size, *points))
-            r[rows, columns] = block
-            r[columns, rows] = np.swapaxes(r[rows, columns], 0, 1)
-        except ValueError:
-            wanted = (first.shape + second.shape) or layout.points
-            raise_all([misfit("the correlation", f"{a}, {b}", x.shape, wanted)])
-    _check_definite(r, layout)
-    return r
-
-
-def _is_full(first: Slot, second: Slot, x: Array, is_whole: bool) -> bool:
-    return bool(is_whole and x.ndim and x.shape == first.shape + second.shape)
-
-
-def _check_definite(r: Array, layout: Layout) -> None:
-    matrices = r.reshape(*r.shape[:2], -1).transpose(2, 0, 1)
-    if not np.allclose(matrices, matrices.swapaxes(1, 2), rtol=0, atol=_ROUNDED) or np.any(
-        np.abs(np.diagonal(matrices, axis1=1, axis2=2) - 1) > _ROUNDED
-    ):
-        notes = ["it is symmetric, and 1 for each element with itself"]
-        raise_all([Diagnostic("TAD0905", "this is no correlation matrix of an array", notes=notes)])
-    least = float(np.linalg.eigvalsh(matrices).min(initial=1.0))
-    if least < -_ROUNDED * layout.size:
-        message = f"the correlations contradict each other: their matrix has the eigenvalue {least:.3g}"
-        raise_all([_indefinite(message)])
-
-
-def _groups(
-    given: Given, layout: Layout, dof: Array, r: Array | None
-) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, int], ...]]:
-    """Which quantities count as one, and which correlations leave the degrees of freedom undefined."""
-    group_of = {k: k for k in range(layout.size) if math.isfinite(dof[k])}
-    if not group_of:
-        return (), ()
-    quantities = {s.name: range(s.begin, s.begin + s.size) for s in layout.slots}
-
-    def join(k: int, m: int) -> None:
-        old, new = group_of[m], group_of[k]
-        group_of.update({n: new for n, g in group_of.items() if g == old})
-
-    for names in given.ensembles:
-        members = [k for name in names for k in quantities.get(name, ()) if k in group_of]
-        for k in members[1:]:
-            join(members[0], k)
-    undefined: list[tuple[int, int]] = []
-    if r is not None:
-        related = np.any(r.reshape(*r.shape[:2], -1) != 0, axis=2)
-        for k, m in zip(*np.nonzero(np.triu(related, 1)), strict=True):
-            k, m = int(k), int(m)
-            if k in group_of and m in group_of and dof[k] == dof[m]:
-                join(k, m)
-            elif k in group_of or m in group_of:
-                undefined.append((k, m))
-    groups: dict[int, list[int]] = {}
-    for k, g in group_of.items():
-        groups.setdefault(g, []).append(k)
-    return tuple(map(tuple, groups.values())), tuple(undefined)

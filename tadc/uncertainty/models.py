@@ -1,4 +1,4 @@
-"""What uncertainties are propagated through: compiled programs and Python functions, their values and slopes."""
+"""What uncertainties are propagated through: programs and Python functions, their values and slopes."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _named(f: Function, found: Any) -> dict[str, Any]:
 
 
 class PythonModel(Model):
-    """A plain Python function of numbers; an array of numbers for an input is a value for each measurement."""
+    """A plain Python function of numbers; an array for an input has a value for each measurement."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         if not callable(fn):
@@ -313,7 +313,7 @@ class PythonModel(Model):
         """The inputs at each measurement."""
         points = self.points(values)
         if not points:
-            return [{name: _plain(values[name]) for name in self.inputs}]
+            return [{name: plain(values[name]) for name in self.inputs}]
         columns = {name: np.broadcast_to(values[name], points).ravel().tolist() for name in self.inputs}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -332,12 +332,15 @@ class PythonModel(Model):
             named = {self.name: y}
         for name, part in named.items():
             if np.ndim(part) and not isinstance(part, Dual):
-                raise TypeError(f"output `{name}` of a Python function has to be a number, not {type(part).__name__}")
+                raise TypeError(
+                    f"output `{name}` of a Python function has to be a number, not {type(part).__name__}"
+                )
         return named
 
 
-def _plain(x: Any) -> Any:
-    return x.item() if isinstance(x, np.ndarray | np.generic) else x
+def plain(x: Any) -> Any:
+    """A number as Python's own."""
+    return x.item() if hasattr(x, "item") else x
 
 
 def _parts(y: Any, count: int) -> tuple[float, Sequence[float]]:

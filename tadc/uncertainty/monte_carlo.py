@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.uncertainty.inputs import Given, Stacked, stacked
+from tadc.uncertainty.inputs import Given
 from tadc.uncertainty.layout import Array, Layout
-from tadc.uncertainty.models import Model, ProgramModel, PythonModel, repeated_function
+from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, plain, repeated_function
 from tadc.uncertainty.problems import raise_all
+from tadc.uncertainty.stacking import Stacked, stacked
 
 #: So many numbers are drawn at once.
 _BLOCK = 1 << 22
@@ -24,8 +25,8 @@ _LIMIT = 1 << 32
 def draw(given: Stacked, samples: int, random: np.random.Generator) -> Array:
     """Deviations of the quantities: samples, quantities.
 
-    Normal, or where the degrees of freedom are finite a scaled and shifted t (JCGM 101, 6.4.9); quantities that
-    are correlated, or observed together, have a joint one. Raises ArgumentError (TAD0909) where
+    Normal, or where the degrees of freedom are finite a scaled and shifted t (JCGM 101, 6.4.9); quantities
+    that are correlated, or observed together, have a joint one. Raises ArgumentError (TAD0909) where
     correlations leave none.
     """
     size = len(given.dof)
@@ -55,8 +56,6 @@ def simulate(
 
 
 def _measurements(model: ProgramModel, values: Mapping[str, Any]) -> tuple[int, ...]:
-    from tadc.uncertainty.models import measured
-
     several = measured(model.f, {name: np.shape(x) for name, x in values.items()})
     return np.shape(values[several[0]])[:1] if several else ()
 
@@ -70,7 +69,9 @@ def _each(model: Model, given: Given, points: tuple[int, ...]) -> Iterator[Given
 
         def here(name: str, x: Any, at: tuple[int, ...] = at) -> Any:
             rank = len(model.shape(name, given.values))
-            return x if np.ndim(x) <= rank else np.broadcast_to(x, points + np.shape(x)[np.ndim(x) - rank :])[at]
+            return (
+                x if np.ndim(x) <= rank else np.broadcast_to(x, points + np.shape(x)[np.ndim(x) - rank :])[at]
+            )
 
         values = {name: here(name, x) for name, x in given.values.items()}
         u = {name: np.asarray(here(name, x)) for name, x in given.u.items()}
@@ -88,8 +89,7 @@ def _ranks(model: Model, given: Given, a: str, b: str) -> int:
 def _python(model: PythonModel, given: Given, samples: int, random: np.random.Generator) -> dict[str, Array]:
     layout = model.layout(given.values, given.names)
     drawn = draw(stacked(given, layout, False), samples, random)
-    fixed = {name: given.values[name] for name in model.inputs}
-    fixed = {name: x.item() if isinstance(x, np.ndarray | np.generic) else x for name, x in fixed.items()}
+    fixed = {name: plain(given.values[name]) for name in model.inputs}
     columns = [(float(fixed[name]) + drawn[:, k]).tolist() for k, name in enumerate(given.names)]
     rows = [
         model.outputs(model.fn(**{**fixed, **dict(zip(given.names, row, strict=True))}))
@@ -98,7 +98,9 @@ def _python(model: PythonModel, given: Given, samples: int, random: np.random.Ge
     return {name: np.array([row[name] for row in rows], float) for name in rows[0]}
 
 
-def _program(model: ProgramModel, given: Given, samples: int, random: np.random.Generator) -> dict[str, Array]:
+def _program(
+    model: ProgramModel, given: Given, samples: int, random: np.random.Generator
+) -> dict[str, Array]:
     f = model.f
     shapes = {name: np.shape(x) for name, x in given.values.items()}
     if f.per_value is not None:
@@ -122,9 +124,9 @@ def _program(model: ProgramModel, given: Given, samples: int, random: np.random.
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-def _moved(given: Given, layout: Layout, drawn: Array, types: Mapping[str, str]) -> dict[str, Array]:
+def _moved(given: Given, layout: Layout, drawn: Array, types: Mapping[str, str]) -> dict[str, Any]:
     """Samples of the uncertain inputs."""
-    found: dict[str, Array] = {}
+    found: dict[str, Any] = {}
     for slot in layout.slots:
         deviations = drawn[:, slot.begin : slot.begin + slot.size].reshape(-1, *slot.shape)
         moved = np.asarray(given.values[slot.name], float) + deviations

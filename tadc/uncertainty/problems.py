@@ -20,12 +20,16 @@ def unknown(what: str, name: str, known: Iterable[str]) -> Diagnostic:
 def missing(name: str) -> Diagnostic:
     """An input without a value."""
     message = f"the value of `{name}` is missing"
-    return Diagnostic("TAD0501", message, helps=[f"give it: `{{'{name}': …}}`, on the command line `--at {name}=…`"])
+    return Diagnostic(
+        "TAD0501", message, helps=[f"give it: `{{'{name}': …}}`, on the command line `--at {name}=…`"]
+    )
 
 
 def no_number(what: str, name: str, value: object) -> Diagnostic:
     """What is given in the place of a number or an array."""
-    return Diagnostic("TAD0902", f"{what} of `{name}` is {value!r}, which is no number and no array of numbers")
+    return Diagnostic(
+        "TAD0902", f"{what} of `{name}` is {value!r}, which is no number and no array of numbers"
+    )
 
 
 def misfit(what: str, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Diagnostic:

@@ -12,13 +12,14 @@ from tadc.frontend.diagnostics import Diagnostic
 from tadc.functions import Function
 from tadc.uncertainty.enclosures import enclose
 from tadc.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
-from tadc.uncertainty.inputs import Given, Pair, Stacked, needs_whole, read_given, stacked
+from tadc.uncertainty.inputs import Given, Pair, read_given
 from tadc.uncertainty.intervals import Interval
 from tadc.uncertainty.layout import Array, Layout
 from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of, repeated_function
 from tadc.uncertainty.monte_carlo import coverage, simulate
 from tadc.uncertainty.problems import raise_all
 from tadc.uncertainty.result import KINDS, Budget, Result, Row
+from tadc.uncertainty.stacking import Stacked, needs_whole, stacked
 
 
 def propagate(
@@ -37,16 +38,18 @@ def propagate(
     """The uncertainty of a function's outputs at `values` of its inputs, by name.
 
     `fn` is a compiled program or a plain Python function of numbers. A value with one more dimension than its
-    input has is one for each of many measurements; results have that dimension in front. `u` are standard
-    uncertainties, of an array for each element or one for all; an input without is exact. `corr` are
-    correlations of pairs of inputs, `cov` covariances, which give the uncertainty as well (`("x", "x")`, an array
-    of shape x.shape + x.shape for an array; or one matrix for all inputs): of two arrays of one shape a
-    number is for elements of the same position, an array for all pairs. `dof` are degrees of freedom; a tuple of
-    inputs as a key says that they were observed together.
+    input has is one for each of many measurements; results have that dimension in front.
 
-    Methods: `gum`, first order (JCGM 100); `worst`, the sum of all |slope| u, with `u` the largest errors:
-    linear, so no bound; `interval`, bounds that hold for all inputs within `u` of their values, though they need not
-    be tight: an input that is read twice counts as two; `mc`, Monte Carlo with `samples` from `seed` (JCGM 101).
+    `u` are standard uncertainties, of an array for each element or one for all; an input without is exact.
+    `corr` are correlations of pairs of inputs, `cov` covariances, `("x", "x")` a variance in the place of
+    `u`, of an array a matrix of shape x.shape + x.shape; or one matrix for all inputs. Of two arrays of one
+    shape a number is for elements of the same position, an array for all pairs. `dof` are degrees of freedom; a tuple
+    of inputs as a key says that they were observed together.
+
+    Methods: `gum`, first order (JCGM 100). `worst`, the sum of all |slope| u, with `u` the largest errors:
+    linear, so no bound. `interval`, bounds that hold for all inputs within `u` of their values; they need not
+    be tight, for an input that is read twice counts as two. `mc`, Monte Carlo with `samples` from `seed`
+    (JCGM 101).
 
     Raises ArgumentError with all that is wrong with the inputs, ValueError for an unknown method, and what a
     Python function raises.
@@ -60,7 +63,13 @@ def propagate(
     if method in ("worst", "interval") and (given.correlations or given.dof):
         what = "correlations" if given.correlations else "degrees of freedom"
         message = f"method `{method}` takes no {what}"
-        raise_all([Diagnostic("TAD0909", message, notes=["it is about limits of errors, whatever their distribution"])])
+        raise_all(
+            [
+                Diagnostic(
+                    "TAD0909", message, notes=["it is about limits of errors, whatever their distribution"]
+                )
+            ]
+        )
     if method == "mc":
         return _monte_carlo(model, given, k, samples, np.random.default_rng(seed))
     if method == "interval":
@@ -191,7 +200,9 @@ def _python_interval(model: PythonModel, given: Given, k: float) -> Result:
             highs.setdefault(name, []).append(y.hi if isinstance(y, Interval) else float(y))
         for name, y in model.outputs(model.fn(**point)).items():
             middles.setdefault(name, []).append(float(y))
-    bounds = {name: (np.array(x).reshape(points), np.array(highs[name]).reshape(points)) for name, x in lows.items()}
+    bounds = {
+        name: (np.array(x).reshape(points), np.array(highs[name]).reshape(points)) for name, x in lows.items()
+    }
     return _bounded({n: _plain(np.array(y).reshape(points)) for n, y in middles.items()}, bounds, k)
 
 

@@ -60,9 +60,9 @@ class Result:
     """Values and uncertainties of outputs by name, each of the output's shape, measurements in front.
 
     `value` is what the function gives, for `mc` the mean of the samples. `U` is the expanded uncertainty
-    `k * u`, for `worst` and `interval` the half-width of `bounds`. `bounds` are the lowest and the highest value:
-    for `gum` value -+ U, for `mc` the interval that holds as many samples as k standard deviations of a
-    normal distribution, with equal parts left out on both sides. `is_rigorous` says whether no value can lie
+    `k * u`, for `worst` and `interval` the half-width of `bounds`. `bounds` are the lowest and the highest
+    value: for `gum` value -+ U, for `mc` the interval that holds as many samples as k standard deviations of
+    a normal distribution, with equal parts left out on both sides. `is_rigorous` says whether no value can lie
     outside. `u`, `cov`, `dof` and `budget` are of methods that have them; others raise AttributeError.
     """
 
@@ -116,4 +116,6 @@ class Result:
         return result_text(self)
 
     def _none(self, what: str) -> AttributeError:
-        return AttributeError(f"method {self.method!r} ({self.kind}) has no {what}; `U` and `bounds` say what it found")
+        return AttributeError(
+            f"method {self.method!r} ({self.kind}) has no {what}; `U` and `bounds` say what it found"
+        )

@@ -22,7 +22,7 @@ U = {"V": 3.2e-3, "I": 9.5e-6, "phi": 7.5e-4}
 CORR = {("V", "I"): -0.36, ("V", "phi"): 0.86, ("I", "phi"): -0.65}
 
 
-def impedance(V: float, I: float, phi: float) -> dict[str, float]:
+def impedance(V: float, I: float, phi: float) -> dict[str, float]:  # noqa: E741
     return {"R": V / I * math.cos(phi), "X": V / I * math.sin(phi), "Z": V / I}
 
 
@@ -231,12 +231,13 @@ def test_many_measurements(fn: Any) -> None:
 def test_measurements_of_arrays_and_sizes() -> None:
     """A dimension in front of a program with arrays, sums, windows, size symbols and a name that is taken."""
     f = tadc.function("x: f64[N]; n: f64; y[i: N - 1] = sum{k}_0^1 (x[i + k]**2) * n; z = sum{j} (x[j] * j)")
+    fixed = tadc.function(str(f), sizes={"N": 5})
     random = np.random.default_rng(8)
     x = random.uniform(1, 2, (4, 5))
     r = tadc.propagate(f, {"x": x, "n": 3.0}, u={"x": 0.1, "n": 0.2})
     assert (r.u["y"].shape, r.u["z"].shape, r.cov.shape) == ((4, 4), (4,), (4, 5, 5))
     for k in range(4):
-        one = tadc.propagate(f, {"x": x[k], "n": 3.0}, u={"x": 0.1, "n": 0.2})
+        one = tadc.propagate(fixed, {"x": x[k], "n": 3.0}, u={"x": 0.1, "n": 0.2})
         close(r.u["y"][k], one.u["y"])
         close(r.u["z"][k], one.u["z"])
         close(r.cov[k], one.cov, 1e-11)
@@ -274,7 +275,9 @@ def test_worst_case_is_linear_and_says_so() -> None:
     assert not low <= 1.24847 <= 1.36576 <= high
     with pytest.raises(AttributeError, match="no standard uncertainty"):
         _ = r.u
-    two = tadc.propagate(tadc.function(RATIO), {"a": 2, "b": 3, "c": 1.5}, u={"a": 0.1, "c": 0.1}, method="worst")
+    two = tadc.propagate(
+        tadc.function(RATIO), {"a": 2, "b": 3, "c": 1.5}, u={"a": 0.1, "c": 0.1}, method="worst"
+    )
     assert two.U["y"] == pytest.approx(0.2 + 0.4 / 1.5)
     assert [row.quantity for row in two.budget["y"]] == ["c", "a"]
     assert sum(row.share for row in two.budget["y"]) == pytest.approx(1)
@@ -354,7 +357,10 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "no pair": ({"corr": {"V": 0.5}}, ["TAD0901", "with itself"]),
     "three": ({"corr": {("V", "I", "phi"): 0.5}}, ["TAD0901", "no pair"]),
     "twice": ({"corr": {("V", "I"): 0.5, ("I", "V"): 0.5}}, ["TAD0901", "given twice"]),
-    "an exact input": ({"u": {"V": 1e-3}, "corr": {("V", "I"): 0.5}}, ["TAD0901", "`I`, which has no uncertainty"]),
+    "an exact input": (
+        {"u": {"V": 1e-3}, "corr": {("V", "I"): 0.5}},
+        ["TAD0901", "`I`, which has no uncertainty"],
+    ),
     "contradiction": (
         {"corr": {("V", "I"): 0.9, ("I", "phi"): 0.9, ("V", "phi"): -0.9}},
         ["TAD0905", "eigenvalue -0.8"],
