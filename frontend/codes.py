@@ -88,6 +88,16 @@ CODES: dict[str, str] = {
     # Pictures.
     "TAD0802": "a package that is not installed",
     "TAD0803": "nothing that can be drawn",
+    # Uncertainty.
+    "TAD0901": "an uncertainty of what has none",
+    "TAD0902": "what is no uncertainty",
+    "TAD0903": "uncertainties that do not fit the values",
+    "TAD0904": "a correlation outside of [-1, 1]",
+    "TAD0905": "covariances that no quantities have",
+    "TAD0906": "what is no number of degrees of freedom",
+    "TAD0907": "a branch that an interval does not decide",
+    "TAD0908": "a function without bounds over an interval",
+    "TAD0909": "what a method cannot take into account",
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.

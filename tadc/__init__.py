@@ -32,12 +32,17 @@ from tadc.functions import (
 )
 
 if TYPE_CHECKING:
+    from tadc import dual
     from tadc.backend.runtime.threads import get_num_threads, set_num_threads
     from tadc.embed import build, load_dialect, run_passes
     from tadc.lowered import Lowered
     from tadc.reports import certificate, statistics
+    from tadc.uncertainty import propagate
 
 __version__ = "0.1.0"
+
+#: Subpackages that are imported when they are named.
+_MODULES = ("dual",)
 
 _HOME = {
     "Lowered": "tadc.lowered",
@@ -45,6 +50,7 @@ _HOME = {
     "certificate": "tadc.reports",
     "get_num_threads": "tadc.backend.runtime.threads",
     "load_dialect": "tadc.embed",
+    "propagate": "tadc.uncertainty",
     "run_passes": "tadc.embed",
     "set_num_threads": "tadc.backend.runtime.threads",
     "statistics": "tadc.reports",
@@ -60,6 +66,7 @@ __all__ = [
     "build",
     "certificate",
     "compile",
+    "dual",
     "function",
     "get_num_threads",
     "grad",
@@ -68,6 +75,7 @@ __all__ = [
     "jacobian",
     "jvp",
     "load_dialect",
+    "propagate",
     "run_passes",
     "set_num_threads",
     "statistics",
@@ -79,6 +87,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what belongs to the compiler itself at its first use."""
+    if name in _MODULES:
+        return import_module(f"tadc.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'tadc' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
@@ -87,4 +97,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -34,6 +34,10 @@ def main(argv: list[str] | None = None) -> int:
             from tadc.cache_command import cache_command
 
             return cache_command(words[1:])
+        if words[:1] == ["uncert"]:
+            from tadc.uncert_command import uncert_command
+
+            return uncert_command(words[1:])
         arguments = parse_arguments(words)
         if arguments is None:
             return 0

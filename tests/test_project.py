@@ -69,9 +69,10 @@ def test_each_layer_is_linked_packaged_and_type_checked() -> None:
     for layer in LAYERS:
         assert (ROOT / "tadc" / layer).readlink() == Path("..", layer)
         assert f"tadc/{layer}" in pyright["include"]
-    modules = [path.relative_to(ROOT) for path in SOURCES if path.relative_to(ROOT).parts[0] in LAYERS]
-    folders = {".".join(("tadc", *module.parent.parts)) for module in modules}
-    assert {"tadc", *folders} == set(setuptools["packages"])
+    modules = [path.relative_to(ROOT) for path in SOURCES]
+    parts = [module.parent.parts for module in modules if module.parts[0] in (*LAYERS, "tadc")]
+    folders = {".".join(part if part[0] == "tadc" else ("tadc", *part)) for part in parts}
+    assert folders == set(setuptools["packages"])
     assert setuptools["package-dir"] == {f"tadc.{layer}": layer for layer in LAYERS}
 
 

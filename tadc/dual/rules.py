@@ -1,0 +1,154 @@
+"""Partial derivatives at numbers: the rules of the compiler's own table, where terms are floats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tadc.passes.derivative_table import RULES
+
+#: The relations of `select` as numbers have them.
+_HOLDS: dict[str, Callable[[float, float], bool]] = {
+    "=": lambda x, y: x == y,
+    "!=": lambda x, y: x != y,
+    "<": lambda x, y: x < y,
+    ">": lambda x, y: x > y,
+}
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+#: What the rules call, where it is not the function of `math` with that name.
+_OWN: dict[str, Callable[[float], float]] = {
+    "abs": math.fabs,
+    "sign": lambda x: float(x > 0) - float(x < 0),
+    "floor": lambda x: float(math.floor(x)),
+    "sigmoid": _sigmoid,
+}
+
+
+def quotient(x: float, y: float) -> float:
+    """x / y as IEEE 754 has it: infinite or NaN where y is 0."""
+    if y == 0:
+        return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
+    return x / y
+
+
+def called(function: Callable[..., float], *operands: float) -> float:
+    """The function as IEEE 754 has it: NaN and infinities in place of exceptions."""
+    try:
+        return function(*operands)
+    except OverflowError:
+        return math.inf
+    except (ValueError, ZeroDivisionError):
+        return math.nan
+
+
+class _Numbers:
+    """What `tadc.passes.algebra.Algebra` is for terms, for floats."""
+
+    zero, one = 0.0, 1.0
+
+    def const(self, value: float) -> float:
+        return value
+
+    def neg(self, x: float) -> float:
+        return -x
+
+    def add(self, x: float, y: float) -> float:
+        return x + y
+
+    def sub(self, x: float, y: float) -> float:
+        return x - y
+
+    def mul(self, x: float, y: float) -> float:
+        return x * y
+
+    def div(self, x: float, y: float) -> float:
+        return quotient(x, y)
+
+    def power(self, x: float, n: int) -> float:
+        return _power(x, n)
+
+    def apply(self, function: str, *operands: float) -> float:
+        own: Callable[..., float] | None = _OWN.get(function)
+        return called(own or getattr(math, function), *operands)
+
+    def select(self, relation: str, x: float, y: float, then: float, otherwise: float) -> float:
+        return then if _HOLDS[relation](x, y) else otherwise
+
+    def masked(self, g: float, build: Callable[[float], float]) -> float:
+        return build(g)
+
+
+def _power(x: float, y: float) -> float:
+    if x == 0 and y < 0:
+        return math.copysign(math.inf, x) if y % 2 == 1 else math.inf
+    return called(math.pow, x, y)
+
+
+def _pow(y: float, u: float, v: float) -> tuple[float, float]:
+    # As `_pow` of the table: 0**v is constant near v > 0, and u**0 near v = 0.
+    by_base = v * _power(u, v - 1) if v else 0.0
+    return by_base, y * (math.log(u) if u > 0 else -math.inf if u == 0 else math.nan) if y else 0.0
+
+
+def _hypot(y: float, *operands: float) -> tuple[float, ...]:
+    return tuple(x / y if y else 0.0 for x in operands)
+
+
+def _fsum(y: float, *operands: float) -> tuple[float, ...]:
+    return (1.0,) * len(operands)
+
+
+def _fma(y: float, u: float, v: float, w: float) -> tuple[float, ...]:
+    return v, u, 1.0
+
+
+_TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+_Partials = tuple[float, ...]
+
+#: Functions of `math` and NumPy that the language has not: the partials from the value and the operands.
+_OF_ONE: dict[str, Callable[[float, float], _Partials]] = {
+    "pos": lambda y, u: (1.0,),
+    "rint": lambda y, u: (0.0,),
+    "trunc": lambda y, u: (0.0,),
+    "square": lambda y, u: (2.0 * u,),
+    "reciprocal": lambda y, u: (-y * y,),
+    "degrees": lambda y, u: (180 / math.pi,),
+    "radians": lambda y, u: (math.pi / 180,),
+    "erfc": lambda y, u: (-_TWO_OVER_ROOT_PI * math.exp(-u * u),),
+}
+_OF_TWO: dict[str, Callable[[float, float, float], _Partials]] = {
+    "pow": _pow,
+    "floordiv": lambda y, u, v: (0.0, 0.0),
+    "copysign": lambda y, u, v: (math.copysign(1.0, u) * math.copysign(1.0, v) if u else 0.0, 0.0),
+    "fmod": lambda y, u, v: (1.0, -float(math.trunc(u / v))),
+    "remainder": lambda y, u, v: (1.0, -float(round((u - y) / v))),
+    "ldexp": lambda y, u, n: (math.ldexp(1.0, int(n)), 0.0),
+    "logaddexp": lambda y, u, v: (math.exp(u - y), math.exp(v - y)),
+}
+_FURTHER: dict[str, Callable[..., _Partials]] = {
+    **_OF_ONE,
+    **_OF_TWO,
+    "hypot": _hypot,
+    "fma": _fma,
+    "fsum": _fsum,
+}
+
+_NUMBERS: Any = _Numbers()
+
+
+def partials(function: str, value: float, operands: Sequence[float]) -> tuple[float, ...]:
+    """The partial derivatives of `value = function(*operands)` by each operand.
+
+    At points without one they are what the language says: `abs'(0) = 0`, ties of max and min split evenly.
+    """
+    further = _FURTHER.get(function)
+    if further is not None:
+        return further(value, *operands)
+    rule: Any = RULES[function]
+    return rule(_NUMBERS, 1.0, value, *operands)

@@ -1,0 +1,6 @@
+"""Measurement uncertainty: GUM, worst case, intervals and Monte Carlo, over programs and Python functions."""
+
+from tadc.uncertainty.propagation import propagate
+from tadc.uncertainty.result import Budget, Result, Row
+
+__all__ = ["Budget", "Result", "Row", "propagate"]

@@ -1,0 +1,128 @@
+"""Bounds of every output of a program over boxes of inputs, on its typed terms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tadc.frontend.deep import deep_recursion
+from tadc.frontend.extents import shape_at, size_sources
+from tadc.frontend.program import Program
+from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
+from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.uncertainty.interval_rules import Bounds, bounds_of
+
+#: What each kind of reduction combines its elements by, and gives over none.
+_COMBINED: dict[str, tuple[str, float]] = {
+    "sum": ("add", 0.0),
+    "prod": ("mul", 1.0),
+    "max": ("max", -math.inf),
+    "min": ("min", math.inf),
+    "logsumexp": ("logaddexp", -math.inf),
+}
+
+
+def enclose(program: Program, low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Bounds of each output where every argument lies between `low` and `high`, arrays of its shape.
+
+    They hold what the formula is in exact arithmetic, with constants and arguments as the floats that they
+    are. Raises ArgumentError (TAD0908) where something has no bounds.
+    """
+    with deep_recursion():
+        return _Enclosure(program, low, high).outputs()
+
+
+class _Enclosure:
+    """One evaluation: bounds of all tensors so far."""
+
+    def __init__(self, program: Program, low: Mapping[str, Any], high: Mapping[str, Any]) -> None:
+        self.program = program
+        self.tensors = {n: (np.asarray(low[n], float), np.asarray(high[n], float)) for n in low}
+        shapes = [self.tensors[a.name][0].shape for a in program.arguments]
+        self.sizes: dict[str, int] = {}
+        for source in size_sources([a.shape for a in program.arguments]):
+            length = shapes[source.argument][source.dimension]
+            self.sizes[source.symbol] = (length - source.rest.evaluate(self.sizes)) // source.factor
+        self.nests: dict[int, LoopNest] = {}
+        self.known: dict[Any, Bounds] = {}
+
+    def outputs(self) -> dict[str, tuple[Any, Any]]:
+        for d in self.program.definitions:
+            shape = shape_at(d.shape, self.sizes)
+            low, high = np.empty(shape), np.empty(shape)
+            for point in np.ndindex(shape):
+                self.known = {}
+                env = {**self.sizes, **dict(zip(d.indices, point, strict=True))}
+                low[point], high[point] = self.value(d.body, env)
+            self.tensors[d.name] = low, high
+        return {d.name: self.tensors[d.name] for d in self.program.outputs}
+
+    def value(self, term: Term, env: dict[str, int]) -> Bounds:
+        """The bounds of a term where its indices have these values."""
+        key = (term.number, *[env[name] for name in sorted(term.free)])
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._value(term, env)
+        return found
+
+    def _value(self, term: Term, env: dict[str, int]) -> Bounds:
+        match term:
+            case Const():
+                return float(term.value), float(term.value)
+            case IndexValue():
+                number = float(term.form.evaluate(env))
+                return number, number
+            case Read():
+                at = tuple(form.evaluate(env) for form in term.indices)
+                low, high = self.tensors[term.tensor]
+                return float(low[at]), float(high[at])
+            case Apply():
+                return bounds_of(term.function, *[self.value(x, env) for x in term.operands])
+            case Guard():
+                holds = all(c.holds(env) for c in term.conditions)
+                return self.value(term.then if holds else term.otherwise, env)
+            case Select():
+                return self._select(term, env)
+            case Reduce():
+                return self._reduce(term, env)
+            case _:
+                raise TypeError(term)
+
+    def _select(self, term: Select, env: dict[str, int]) -> Bounds:
+        holds = _decided(term.relation, self.value(term.lhs, env), self.value(term.rhs, env))
+        taken = [term.then] * (holds is not False) + [term.otherwise] * (holds is not True)
+        found = [self.value(branch, env) for branch in taken]
+        return min(lo for lo, _ in found), max(hi for _, hi in found)
+
+    def _reduce(self, term: Reduce, env: dict[str, int]) -> Bounds:
+        nest = self.nests.get(term.number)
+        if nest is None:
+            nest = self.nests[term.number] = loop_nest(term.binders, term.domain, ())
+        function, empty = _COMBINED[term.kind]
+        points = nest.points({name: env[name] for name in term.free})
+        elements = [self.value(term.body, {**env, **point}) for point in points]
+        if not elements:
+            return empty, empty
+        return reduce(lambda x, y: bounds_of(function, x, y), elements)
+
+
+def _decided(relation: str, x: Bounds, y: Bounds) -> bool | None:
+    """Whether a relation holds for all numbers (True), for none (False), or for some."""
+    below, above = x[1] < y[0], y[1] < x[0]
+    match relation:
+        case "<":
+            return True if below else False if y[1] <= x[0] else None
+        case ">":
+            return True if above else False if x[1] <= y[0] else None
+        case "<=":
+            return True if x[1] <= y[0] else False if above else None
+        case ">=":
+            return True if y[1] <= x[0] else False if below else None
+        case _:
+            equal = x[0] == x[1] == y[0] == y[1]
+            same = True if equal else False if below or above else None
+            return same if relation == "=" or same is None else not same

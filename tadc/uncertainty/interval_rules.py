@@ -1,0 +1,339 @@
+"""Bounds of functions over intervals of floats, rounded outwards.
+
+The four operations and the square root are correctly rounded, so one step outwards holds the exact result.
+Functions of the C library err by at most 4 units in the last place (glibc manual, "Known Maximum Errors in
+Math Functions"), so their results are widened by that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from tadc.dual.rules import called
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+
+Bounds = tuple[float, float]
+
+#: How far results of the C library are widened, in units in the last place.
+_LIBRARY = 4
+
+_Unary = Callable[[float], float]
+
+
+def down(x: float, steps: int = 1) -> float:
+    """A float below."""
+    for _ in range(steps):
+        x = math.nextafter(x, -math.inf)
+    return x
+
+
+def up(x: float, steps: int = 1) -> float:
+    """A float above."""
+    return -down(-x, steps)
+
+
+def no_bound(function: str, *operands: Bounds) -> ArgumentError:
+    """The error where a function is not defined on all of an interval."""
+    of = ", ".join(f"[{lo:.6g}, {hi:.6g}]" for lo, hi in operands)
+    notes = ["it is not defined, or has no bound, somewhere in there"]
+    return ArgumentError([Diagnostic("TAD0908", f"`{function}` of {of} has no bounds", notes=notes)])
+
+
+def bounds_of(function: str, *operands: Bounds) -> Bounds:
+    """The values of a function or operator of the language, of `math` or NumPy, by name.
+
+    Raises ArgumentError (TAD0908) where it has none, or no rule.
+    """
+    if function in _INCREASING or function in _DECREASING:
+        return _monotone(function, *operands)
+    rule = _RULES.get(function)
+    if rule is None:
+        helps = ["method `worst` or `mc` goes without"]
+        raise ArgumentError([Diagnostic("TAD0908", f"there are no bounds for `{function}`", helps=helps)])
+    return rule(*operands)
+
+
+#: Increasing functions: the function, the ends of the domain, and of the values.
+_ALL = (-math.inf, math.inf)
+_POSITIVE = (0.0, math.inf)
+_UNIT = (-1.0, 1.0)
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+_INCREASING: dict[str, tuple[_Unary, Bounds, Bounds]] = {
+    "exp": (math.exp, _ALL, _POSITIVE),
+    "exp2": (math.exp2, _ALL, _POSITIVE),
+    "expm1": (math.expm1, _ALL, (-1.0, math.inf)),
+    "log": (math.log, (5e-324, math.inf), _ALL),
+    "log2": (math.log2, (5e-324, math.inf), _ALL),
+    "log10": (math.log10, (5e-324, math.inf), _ALL),
+    "log1p": (math.log1p, (up(-1.0), math.inf), _ALL),
+    "sqrt": (math.sqrt, _POSITIVE, _POSITIVE),
+    "cbrt": (math.cbrt, _ALL, _ALL),
+    "erf": (math.erf, _ALL, _UNIT),
+    "asin": (math.asin, _UNIT, (-1.5707963267948968, 1.5707963267948968)),
+    "atan": (math.atan, _ALL, (-1.5707963267948968, 1.5707963267948968)),
+    "sinh": (math.sinh, _ALL, _ALL),
+    "tanh": (math.tanh, _ALL, _UNIT),
+    "asinh": (math.asinh, _ALL, _ALL),
+    "acosh": (math.acosh, (1.0, math.inf), _POSITIVE),
+    "atanh": (math.atanh, (up(-1.0), down(1.0)), _ALL),
+    "sigmoid": (_sigmoid, _ALL, (0.0, 1.0)),
+    "degrees": (math.degrees, _ALL, _ALL),
+    "radians": (math.radians, _ALL, _ALL),
+}
+_DECREASING: dict[str, tuple[_Unary, Bounds, Bounds]] = {
+    "acos": (math.acos, _UNIT, (0.0, 3.1415926535897936)),
+    "erfc": (math.erfc, _ALL, (0.0, 2.0)),
+}
+
+
+def _monotone(name: str, x: Bounds) -> Bounds:
+    rising = name in _INCREASING
+    function, domain, values = (_INCREASING if rising else _DECREASING)[name]
+    if not (domain[0] <= x[0] and x[1] <= domain[1]):
+        raise no_bound(name, x)
+    ends = [called(function, end) for end in (x if rising else x[::-1])]
+    if any(map(math.isnan, ends)):
+        raise no_bound(name, x)
+    # At a fixed point such as sin(0) the library is exact.
+    steps = 2 * _LIBRARY if name == "sigmoid" else _LIBRARY
+    return max(values[0], _lower(ends[0], steps)), min(values[1], _upper(ends[1], steps))
+
+
+def _lower(x: float, steps: int) -> float:
+    return x if x == -math.inf else down(x, steps)
+
+
+def _upper(x: float, steps: int) -> float:
+    return x if x == math.inf else up(x, steps)
+
+
+def _add(x: Bounds, y: Bounds) -> Bounds:
+    lo, hi = x[0] + y[0], x[1] + y[1]
+    if math.isnan(lo) or math.isnan(hi):
+        raise no_bound("+", x, y)
+    # A sum that is 0 is exact.
+    return (lo if lo == 0 else _lower(lo, 1)), (hi if hi == 0 else _upper(hi, 1))
+
+
+def _neg(x: Bounds) -> Bounds:
+    return -x[1], -x[0]
+
+
+def _sub(x: Bounds, y: Bounds) -> Bounds:
+    return _add(x, _neg(y))
+
+
+def _product(x: float, y: float) -> Bounds:
+    if x == 0 or y == 0:
+        return 0.0, 0.0
+    p = x * y
+    return _lower(p, 1), _upper(p, 1)
+
+
+def _hull(parts: list[Bounds]) -> Bounds:
+    return min(lo for lo, _ in parts), max(hi for _, hi in parts)
+
+
+def _mul(x: Bounds, y: Bounds) -> Bounds:
+    return _hull([_product(a, b) for a in x for b in y])
+
+
+def _div(x: Bounds, y: Bounds) -> Bounds:
+    if y[0] <= 0 <= y[1]:
+        raise no_bound("/", x, y)
+    quotients = [a / b if not math.isinf(b) else 0.0 for a in x for b in y]
+    if any(map(math.isnan, quotients)):
+        raise no_bound("/", x, y)
+    lo, hi = min(quotients), max(quotients)
+    exact = x[0] == 0 or x[1] == 0
+    return (lo if lo == 0 and exact else _lower(lo, 1)), (hi if hi == 0 and exact else _upper(hi, 1))
+
+
+def _abs(x: Bounds) -> Bounds:
+    if x[0] >= 0:
+        return x
+    return _neg(x) if x[1] <= 0 else (0.0, max(-x[0], x[1]))
+
+
+def _whole_power(x: Bounds, n: int) -> Bounds:
+    if n == 0:
+        return 1.0, 1.0
+    if n < 0:
+        return _div((1.0, 1.0), _whole_power(x, -n))
+    base = x if n % 2 else _abs(x)
+    if n == 1:
+        return base
+    lo, hi = (called(math.pow, end, float(n)) for end in base)
+    lo = -math.inf if math.isinf(lo) and base[0] < 0 else lo
+    below = lo if base[0] == 0 else _lower(lo, _LIBRARY)
+    return (below if n % 2 or not base[0] else max(below, 0.0)), (
+        hi if base[1] == 0 else _upper(hi, _LIBRARY)
+    )
+
+
+def _pow(x: Bounds, y: Bounds) -> Bounds:
+    if y[0] == y[1] and y[0].is_integer() and abs(y[0]) < 2**31:
+        return _whole_power(x, int(y[0]))
+    if x[0] < 0 or (x[0] == 0 and y[0] <= 0):
+        raise no_bound("**", x, y)
+    # Monotone in each operand, so its extremes are at corners.
+    corners = [called(math.pow, a, b) for a in x for b in y]
+    return max(0.0, _lower(min(corners), _LIBRARY)), _upper(max(corners), _LIBRARY)
+
+
+def _reaches(x: Bounds, offset: float) -> bool:
+    """Whether `offset + 2 k pi` may be in the interval for some integer k; true if in doubt."""
+    low, high = ((end - offset) / (2 * math.pi) for end in x)
+    doubt = 8e-16 * (1 + max(abs(low), abs(high)))
+    return math.floor(high + doubt) >= math.ceil(low - doubt)
+
+
+def _wave(function: _Unary, top: float) -> Callable[[Bounds], Bounds]:
+    def bounds(x: Bounds) -> Bounds:
+        if not x[1] - x[0] < 6:
+            return _UNIT
+        ends = [function(end) for end in x]
+        lo = -1.0 if _reaches(x, top + math.pi) else max(-1.0, down(min(ends), _LIBRARY))
+        return lo, 1.0 if _reaches(x, top) else min(1.0, up(max(ends), _LIBRARY))
+
+    return bounds
+
+
+def _tan(x: Bounds) -> Bounds:
+    half = math.pi / 2
+    if not x[1] - x[0] < 3 or _reaches(x, half) or _reaches(x, -half):
+        raise no_bound("tan", x)
+    return down(math.tan(x[0]), _LIBRARY), up(math.tan(x[1]), _LIBRARY)
+
+
+def _atan2(y: Bounds, x: Bounds) -> Bounds:
+    if x[0] <= 0 and y[0] <= 0 <= y[1]:
+        return -3.1415926535897936, 3.1415926535897936  # the jump, or the origin, is inside
+    corners = [math.atan2(b, a) for a in x for b in y]
+    return _lower(min(corners), _LIBRARY), _upper(max(corners), _LIBRARY)
+
+
+def _steps(function: Callable[[float], float]) -> Callable[[Bounds], Bounds]:
+    """An increasing function without rounding."""
+
+    def at(end: float) -> float:
+        return end if math.isinf(end) and function is not _sign else float(function(end))
+
+    return lambda x: (at(x[0]), at(x[1]))
+
+
+def _sign(x: float) -> float:
+    return float(x > 0) - float(x < 0)
+
+
+def _floordiv(x: Bounds, y: Bounds) -> Bounds:
+    lo, hi = _div(x, y)
+    if math.isinf(lo) or math.isinf(hi):
+        raise no_bound("//", x, y)
+    return float(math.floor(lo)), float(math.floor(hi))
+
+
+def _mod(x: Bounds, y: Bounds) -> Bounds:
+    lo, hi = _floordiv(x, y)
+    most = (0.0, y[1]) if y[0] > 0 else (y[0], 0.0)
+    if lo != hi:
+        return most
+    found = _sub(x, _mul((lo, lo), y))
+    return max(found[0], most[0]), min(found[1], most[1])
+
+
+def _hypot(*operands: Bounds) -> Bounds:
+    total = (0.0, 0.0)
+    for x in operands:
+        total = _add(total, _whole_power(x, 2))
+    return _monotone("sqrt", (max(0.0, total[0]), total[1]))
+
+
+def _cosh(x: Bounds) -> Bounds:
+    ends = [called(math.cosh, end) for end in _abs(x)]
+    return max(1.0, _lower(ends[0], _LIBRARY)), _upper(ends[1], _LIBRARY)
+
+
+def _copysign(x: Bounds, y: Bounds) -> Bounds:
+    size = _abs(x)
+    if y[0] > 0:
+        return size
+    return _neg(size) if y[1] < 0 else (-size[1], size[1])
+
+
+def _sum(*terms: Bounds) -> Bounds:
+    total = (0.0, 0.0)
+    for term in terms:
+        total = _add(total, term)
+    return total
+
+
+def _logaddexp(x: Bounds, y: Bounds) -> Bounds:
+    """log(exp x + exp y) = m + log1p(exp(-|x - y|)), increasing in both."""
+    ends: list[Bounds] = []
+    for a, b in zip(x, y, strict=True):
+        least, most = min(a, b), max(a, b)
+        gap = _sub((least, least), (most, most)) if least != most else (0.0, 0.0)
+        ends.append(_add((most, most), _monotone("log1p", _monotone("exp", gap))))
+    return ends[0][0], ends[1][1]
+
+
+def _pos(x: Bounds) -> Bounds:
+    return x
+
+
+def _square(x: Bounds) -> Bounds:
+    return _whole_power(x, 2)
+
+
+def _reciprocal(x: Bounds) -> Bounds:
+    return _div((1.0, 1.0), x)
+
+
+def _ldexp(x: Bounds, n: Bounds) -> Bounds:
+    return _mul(x, (math.ldexp(1.0, int(n[0])), math.ldexp(1.0, int(n[1]))))
+
+
+def _fma(x: Bounds, y: Bounds, z: Bounds) -> Bounds:
+    return _add(_mul(x, y), z)
+
+
+_RULES: dict[str, Callable[..., Bounds]] = {
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "div": _div,
+    "mod": _mod,
+    "pow": _pow,
+    "neg": _neg,
+    "abs": _abs,
+    "max": lambda *x: (max(lo for lo, _ in x), max(hi for _, hi in x)),
+    "min": lambda *x: (min(lo for lo, _ in x), min(hi for _, hi in x)),
+    "sin": _wave(math.sin, math.pi / 2),
+    "cos": _wave(math.cos, 0.0),
+    "tan": _tan,
+    "atan2": _atan2,
+    "cosh": _cosh,
+    "sign": _steps(_sign),
+    "floor": _steps(math.floor),
+    "ceil": _steps(math.ceil),
+    "trunc": _steps(math.trunc),
+    "rint": _steps(round),
+    "relu": _steps(lambda x: max(x, 0.0)),
+    "pos": _pos,
+    "floordiv": _floordiv,
+    "hypot": _hypot,
+    "square": _square,
+    "reciprocal": _reciprocal,
+    "copysign": _copysign,
+    "ldexp": _ldexp,
+    "fma": _fma,
+    "fsum": _sum,
+    "logaddexp": _logaddexp,
+}

@@ -1,0 +1,245 @@
+"""`propagate`: uncertainties of inputs to uncertainties of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tadc.dual.lifting import lifted
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.functions import Function
+from tadc.uncertainty.enclosures import enclose
+from tadc.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
+from tadc.uncertainty.inputs import Given, Pair, read_given
+from tadc.uncertainty.intervals import Interval
+from tadc.uncertainty.layout import Array, Layout
+from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of, repeated_function
+from tadc.uncertainty.monte_carlo import coverage, simulate
+from tadc.uncertainty.problems import raise_all
+from tadc.uncertainty.result import KINDS, Budget, Result, Row
+from tadc.uncertainty.stacking import Stacked, needs_whole, stacked
+
+
+def propagate(
+    fn: Function | Callable[..., Any],
+    values: Mapping[str, Any],
+    *,
+    u: Mapping[str, Any] | None = None,
+    corr: Mapping[Pair, Any] | None = None,
+    cov: Mapping[Pair, Any] | Any = None,
+    dof: Mapping[Any, Any] | None = None,
+    method: str = "gum",
+    k: float = 2,
+    samples: int = 200_000,
+    seed: int | None = 0,
+) -> Result:
+    """The uncertainty of a function's outputs at `values` of its inputs, by name.
+
+    `fn` is a compiled program or a plain Python function of numbers. A value with one more dimension than its
+    input has is one for each of many measurements; results have that dimension in front.
+
+    `u` are standard uncertainties, of an array for each element or one for all; an input without is exact.
+    `corr` are correlations of pairs of inputs, `cov` covariances, `("x", "x")` a variance in the place of
+    `u`, of an array a matrix of shape x.shape + x.shape; or one matrix for all inputs. Of two arrays of one
+    shape a number is for elements of the same position, an array for all pairs. `dof` are degrees of freedom; a tuple
+    of inputs as a key says that they were observed together.
+
+    Methods: `gum`, first order (JCGM 100). `worst`, the sum of all |slope| u, with `u` the largest errors:
+    linear, so no bound. `interval`, bounds that hold for all inputs within `u` of their values; they need not
+    be tight, for an input that is read twice counts as two. `mc`, Monte Carlo with `samples` from `seed`
+    (JCGM 101).
+
+    Raises ArgumentError with all that is wrong with the inputs, ValueError for an unknown method, and what a
+    Python function raises.
+    """
+    if method not in KINDS:
+        raise ValueError(f"method is one of {', '.join(KINDS)}, not {method!r}")
+    if not k > 0:
+        raise ValueError(f"k is a positive number, not {k!r}")
+    model = model_of(fn)
+    given = read_given(model, values, u or {}, corr or {}, cov, dof or {})
+    if method in ("worst", "interval") and (given.correlations or given.dof):
+        what = "correlations" if given.correlations else "degrees of freedom"
+        message = f"method `{method}` takes no {what}"
+        raise_all(
+            [
+                Diagnostic(
+                    "TAD0909", message, notes=["it is about limits of errors, whatever their distribution"]
+                )
+            ]
+        )
+    if method == "mc":
+        return _monte_carlo(model, given, k, samples, np.random.default_rng(seed))
+    if method == "interval":
+        return _interval(model, given, k)
+    return _linear(model, given, k, method)
+
+
+def _linear(model: Model, given: Given, k: float, method: str) -> Result:
+    whole = needs_whole(given, model)
+    found = model.slopes(given.values, given.names, whole)
+    layout = found.layout
+    one = stacked(given, layout, whole)
+    rank = len(layout.points)
+    d = contributions(found.slopes, one.u)
+    value = {name: _plain(y) for name, y in found.values.items()}
+    if method == "worst":
+        half = {name: _plain(np.abs(x).sum(axis=0)) for name, x in d.items()}
+        return Result(
+            method, k, value, half, _around(value, half),
+            _budget=lambda: _budget(found.slopes, d, one, layout, np.abs),
+        )  # fmt: skip
+    us = {name: _plain(np.sqrt(variance(x, one.r, rank))) for name, x in d.items()}
+    expanded = {name: k * x for name, x in us.items()}
+
+    def cov() -> Array:
+        if whole or not rank or isinstance(model, PythonModel) or _is_measured(model, given):
+            return covariance(d, one.r, rank)
+        # Elements of outputs have quantities in common, and a place in one matrix.
+        at_once = model.slopes(given.values, given.names, whole=True)
+        stack = stacked(given, at_once.layout, is_whole=True)
+        return covariance(contributions(at_once.slopes, stack.u), stack.r, 0)
+
+    return Result(
+        method,
+        k,
+        value,
+        expanded,
+        _around(value, expanded),
+        _u=us,
+        _cov=cov,
+        _dof=lambda: {name: _plain(degrees_of_freedom(x, one, rank)) for name, x in d.items()},
+        _budget=lambda: _budget(found.slopes, d, one, layout, lambda x: x * related(x, one.r, rank)),
+    )
+
+
+def _is_measured(model: Model, given: Given) -> bool:
+    shapes = {name: np.shape(x) for name, x in given.values.items()}
+    return isinstance(model, ProgramModel) and bool(measured(model.f, shapes))
+
+
+def _around(value: Mapping[str, Any], half: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {name: (y - half[name], y + half[name]) for name, y in value.items()}
+
+
+def _plain(x: Any) -> Any:
+    """Arrays as they are, single numbers as floats."""
+    return float(x) if np.ndim(x) == 0 else x
+
+
+def _budget(
+    slopes: Mapping[str, Any],
+    d: Mapping[str, Array],
+    one: Stacked,
+    layout: Layout,
+    parts_of: Callable[[Array], Array],
+) -> Budget:
+    """The budget; `parts_of` contributions is what the shares are shares of."""
+    rows: dict[str, list[Row]] = {}
+    labels = layout.labels
+    for name, x in d.items():
+        parts = parts_of(x)
+        total = parts.sum(axis=0)
+        share = np.divide(parts, total, out=np.zeros(parts.shape), where=total != 0)
+        rows[name] = [
+            Row(
+                labels[n],
+                _plain(one.u[n]),
+                _plain(slopes[name][n]),
+                _plain(x[n]),
+                _plain(share[n]),
+                float(one.dof[n]),
+            )
+            for n in range(len(labels))
+        ]
+        if not x.shape[1:]:
+            rows[name].sort(key=lambda row: -abs(row.contribution))
+    return Budget(rows)
+
+
+def _interval(model: Model, given: Given, k: float) -> Result:
+    u = given.u
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    if isinstance(model, PythonModel):
+        return _python_interval(model, given, k)
+    assert isinstance(model, ProgramModel)
+    f, shapes = model.f, {name: np.shape(x) for name, x in given.values.items()}
+    if f.per_value is not None:
+        f = f.at(f.per_value.values(shapes, {}))
+    several = measured(f, shapes)
+    f = repeated_function(f, several) if several else f
+    value = model.slopes(given.values, ()).values
+    layout = model.layout(given.values, given.names, whole=True)
+    for slot in layout.slots:
+        layout.spread(slot, u[slot.name])
+    for name, x in given.values.items():
+        middle = np.asarray(x, float)
+        radius = np.broadcast_to(u.get(name, np.zeros(())), middle.shape)
+        moved = radius > 0
+        low[name] = np.where(moved, np.nextafter(middle - radius, -np.inf), middle)
+        high[name] = np.where(moved, np.nextafter(middle + radius, np.inf), middle)
+    bounds = enclose(f.program, low, high)
+    return _bounded({n: _plain(y) for n, y in value.items()}, bounds, k)
+
+
+def _python_interval(model: PythonModel, given: Given, k: float) -> Result:
+    names, points = given.names, model.points(given.values)
+    one = stacked(given, model.layout(given.values, names), False)
+    radius = np.broadcast_to(one.u, (len(names), *points)).reshape(len(names), -1)
+    run = lifted(model.fn)
+    lows: dict[str, list[float]] = {}
+    highs: dict[str, list[float]] = {}
+    middles: dict[str, list[float]] = {}
+    for n, point in enumerate(model.each(given.values)):
+        boxes = {name: Interval.around(point[name], float(radius[i, n])) for i, name in enumerate(names)}
+        for name, y in model.outputs(run(**{**point, **boxes})).items():
+            lows.setdefault(name, []).append(y.lo if isinstance(y, Interval) else float(y))
+            highs.setdefault(name, []).append(y.hi if isinstance(y, Interval) else float(y))
+        for name, y in model.outputs(model.fn(**point)).items():
+            middles.setdefault(name, []).append(float(y))
+    bounds = {
+        name: (np.array(x).reshape(points), np.array(highs[name]).reshape(points)) for name, x in lows.items()
+    }
+    return _bounded({n: _plain(np.array(y).reshape(points)) for n, y in middles.items()}, bounds, k)
+
+
+def _bounded(value: dict[str, Any], bounds: Mapping[str, tuple[Any, Any]], k: float) -> Result:
+    half = {n: _plain((np.asarray(hi) - np.asarray(lo)) / 2) for n, (lo, hi) in bounds.items()}
+    ends = {n: (_plain(lo), _plain(hi)) for n, (lo, hi) in bounds.items()}
+    return Result("interval", k, value, half, ends, is_rigorous=True)
+
+
+def _monte_carlo(model: Model, given: Given, k: float, samples: int, random: np.random.Generator) -> Result:
+    if samples < 2:
+        raise ValueError(f"samples is a number from 2 on, not {samples!r}")
+    found, points = simulate(model, given, samples, random)
+    names = list(found[0])
+
+    def at_all(statistic: Callable[[Array], Any]) -> dict[str, Any]:
+        stacks = {name: np.array([statistic(one[name]) for one in found]) for name in names}
+        return {name: _plain(x.reshape(points + x.shape[1:])) for name, x in stacks.items()}
+
+    value = at_all(lambda x: x.mean(axis=0))
+    u = at_all(lambda x: x.std(axis=0, ddof=1))
+    low, high = at_all(lambda x: coverage(x, k)[0]), at_all(lambda x: coverage(x, k)[1])
+
+    def cov() -> Array:
+        flat = [np.concatenate([one[n].reshape(samples, -1) for n in names], axis=1) for one in found]
+        matrices = np.array([np.atleast_2d(np.cov(x, rowvar=False)) for x in flat])
+        return matrices.reshape(points + matrices.shape[1:])
+
+    return Result(
+        "mc",
+        k,
+        value,
+        {name: k * x for name, x in u.items()},
+        {name: (low[name], high[name]) for name in names},
+        _u=u,
+        _cov=cov,
+    )
+
+
+__all__ = ["propagate"]

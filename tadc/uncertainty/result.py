@@ -1,0 +1,121 @@
+"""What propagation finds, by the names of the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tadc.uncertainty.layout import Array
+
+#: What each method says its result is.
+KINDS = {
+    "gum": "first order (GUM)",
+    "worst": "linear worst case, not rigorous",
+    "interval": "rigorous interval",
+    "mc": "Monte Carlo (GUM supplement 1)",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one uncertain number contributes to an output; arrays where there are several points.
+
+    `contribution` is `sensitivity * u`; `share` is the part of the variance that it brings, correlations
+    included, or of the sum of magnitudes in a worst case.
+    """
+
+    quantity: str
+    u: Any
+    sensitivity: Any
+    contribution: Any
+    share: Any
+    dof: float
+
+
+class Budget(Mapping[str, list[Row]]):
+    """The contributions to each output, largest first where outputs are single numbers."""
+
+    def __init__(self, rows: Mapping[str, list[Row]]) -> None:
+        self._rows = dict(rows)
+
+    def __getitem__(self, name: str) -> list[Row]:
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __str__(self) -> str:
+        from tadc.uncertainty.tables import budget_text
+
+        return budget_text(self)
+
+
+@dataclass
+class Result:
+    """Values and uncertainties of outputs by name, each of the output's shape, measurements in front.
+
+    `value` is what the function gives, for `mc` the mean of the samples. `U` is the expanded uncertainty
+    `k * u`, for `worst` and `interval` the half-width of `bounds`. `bounds` are the lowest and the highest
+    value: for `gum` value -+ U, for `mc` the interval that holds as many samples as k standard deviations of
+    a normal distribution, with equal parts left out on both sides. `is_rigorous` says whether no value can lie
+    outside. `u`, `cov`, `dof` and `budget` are of methods that have them; others raise AttributeError.
+    """
+
+    method: str
+    k: float
+    value: dict[str, Any]
+    U: dict[str, Any]
+    bounds: dict[str, tuple[Any, Any]]
+    is_rigorous: bool = False
+    _u: dict[str, Any] | None = field(default=None, repr=False)
+    _cov: Callable[[], Array] | None = field(default=None, repr=False)
+    _dof: Callable[[], dict[str, Any]] | None = field(default=None, repr=False)
+    _budget: Callable[[], Budget] | None = field(default=None, repr=False)
+
+    @property
+    def kind(self) -> str:
+        """The method in words."""
+        return KINDS[self.method]
+
+    @property
+    def u(self) -> dict[str, Any]:
+        """Standard uncertainties."""
+        if self._u is None:
+            raise self._none("standard uncertainty")
+        return self._u
+
+    @cached_property
+    def cov(self) -> Array:
+        """The covariances of all outputs, in order, their elements in a row; measurements in front."""
+        if self._cov is None:
+            raise self._none("covariance")
+        return self._cov()
+
+    @cached_property
+    def dof(self) -> dict[str, Any]:
+        """Effective degrees of freedom."""
+        if self._dof is None:
+            raise self._none("degrees of freedom")
+        return self._dof()
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What each uncertain number contributes."""
+        if self._budget is None:
+            raise self._none("budget")
+        return self._budget()
+
+    def __str__(self) -> str:
+        from tadc.uncertainty.tables import result_text
+
+        return result_text(self)
+
+    def _none(self, what: str) -> AttributeError:
+        return AttributeError(
+            f"method {self.method!r} ({self.kind}) has no {what}; `U` and `bounds` say what it found"
+        )
