@@ -37,7 +37,7 @@ tadc: compile tensor expressions and their derivatives
 
 EPILOG = """\
 FILE is a program (.tad), IR of any stage (.mlir), or `-` for stdin.
-`tadc cache` shows the kernels on disk, `tadc cache clear` removes them; `tadc uncert -h`: uncertainties.
+`tadc cache` shows or clears the kernels on disk, `tadc uncert` propagates uncertainties.
 exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compiler, 130 interrupted
 """
 
@@ -158,7 +158,7 @@ def make_parser() -> argparse.ArgumentParser:
     add("-e", dest="expression", metavar="TEXT", help="a program on the command line")
     add("--wrt", metavar="A,B", help="differentiate by these arguments (`*`: all)")
     add("--mode", choices=("vjp", "jvp"), metavar="M",
-        help="gradients from cotangents: vjp (default); value and tangents: jvp")  # fmt: skip
+        help="vjp (default): gradients from cotangents; jvp: value and tangents")  # fmt: skip
     add("--size", action="append", metavar="N=4", help="compile for this value of a size symbol")
     add("--values", action="store_true", help="with --wrt: the outputs as well as the gradients")
     add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")

@@ -14,6 +14,7 @@ from tadc.backend.cuda.frameworks import Framework, stream_handle
 from tadc.backend.runtime.arrays import Parameter, arrange, bind, declared, shape_message
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.sizes import SizeSymbols
+from tadc.backend.runtime.workspace import workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.size_values import size_values
 
@@ -57,7 +58,7 @@ class GpuKernel:
         self.image = image
         self.inputs = interface.inputs
         self.outputs = interface.outputs
-        self.temporaries = tuple(t.tensor for t in interface.temporaries)
+        self.temporaries = interface.temporaries
         self.sizes = SizeSymbols(
             interface.sizes, interface.inputs, interface.excluded, recheck, dict(interface.given)
         )
@@ -77,13 +78,14 @@ class GpuKernel:
         stream = named.pop("stream", None) if all(p.name != "stream" for p in self.inputs) else None
         call, sizes = self._arguments(args, named, stream)
         outputs = [p.at(sizes) for p in self.outputs]
-        temporaries = [p.at(sizes) for p in self.temporaries]
         results = self._results(call, outputs, out)
-        scratch = [call.device.allocate(p.bytes, call.stream) for p in temporaries]
-        addresses = [*call.addresses, *(r.address for r in results), *(s.address for s in scratch)]
-        self._launch(call, addresses, tuple(sizes.values()))
-        for one in scratch:
-            one.free()
+        # Kernels run one after the other, as the maps of the CPU do.
+        room = workspace([t.at(sizes) for t in self.temporaries])
+        scratch = call.device.allocate(room.bytes, call.stream) if room.bytes else None
+        between = [scratch.address + offset if scratch else 0 for offset in room.offsets]
+        self._launch(call, [*call.addresses, *(r.address for r in results), *between], tuple(sizes.values()))
+        if scratch:
+            scratch.free()
         return self._finished(call, results)
 
     def _arguments(
