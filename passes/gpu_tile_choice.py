@@ -13,10 +13,10 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.gpu_boxes import padded, spans_of
 from tadc.passes.gpu_occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu_plan import Along, TilePlan
 from tadc.passes.gpu_prices import ACCESS, STEP, THREADS, WARP, lines
-from tadc.passes.gpu_staging import padded, spans_of
 from tadc.passes.operand_forms import subscripts
 from tadc.passes.schedule import FUNCTION, PRICES
 
