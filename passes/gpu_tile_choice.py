@@ -38,6 +38,9 @@ MOST_BYTES = 40 << 10
 MOST_CODE = 700
 """The most operations of all copies of a body."""
 
+LEAST_EXTENT = 4
+"""An index of fewer values gets no threads."""
+
 LEAST_REUSE = 4
 """So often at least an element that is copied is to be read."""
 
@@ -128,7 +131,7 @@ class _Choice:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
-        names = [name for name in self.accesses.names if self.extent(name) >= 4]
+        names = [name for name in self.accesses.names if self.extent(name) >= LEAST_EXTENT]
         most = MOST_CODE // max(self.loop.size, 1)
         for fast in names:
             for slow in names:
