@@ -106,17 +106,23 @@ class Copier:
             names = {next(iter(p.variables)): n for p, n in zip(places, extents, strict=True)}
             if width > 1:
                 places[-1] = places[-1] * width
-            rows = [Constraint(total - 1 - flat)] if first + self.threads > total else []
+            own = (Constraint(total - 1 - flat),) if first + self.threads > total else ()
+            rows: list[Constraint] = []
             inside = (*facts, *within(names))
             at = [base + p * k for base, p, k in zip(box.bases, places, box.steps, strict=True)]
             # A vector is in range where its first element is: all ends are multiples of its width.
             for form, size in zip(at, sizes, strict=True):
                 rows += [Constraint(f) for f in (form, size - 1 - form) if not implied(f, inside)]
 
-            def copied(here: Any, places: Sequence[Affine] = places, at: Sequence[Affine] = at) -> None:
-                self.copy_element(box, buffer, order, places, at, width, here)
+            def copied(
+                here: Any,
+                places: Sequence[Affine] = places,
+                at: Sequence[Affine] = at,
+                rows: Domain = tuple(rows),
+            ) -> None:
+                self.copy_element(box, buffer, order, places, at, rows, width, here)
 
-            self.kernel.where(tuple(rows), copied, point)
+            self.kernel.where(own, copied, point)
 
     def width(self, box: Box, sizes: Sequence[Affine]) -> int:
         """How many consecutive elements are copied at once: each such vector is aligned, and whole."""
@@ -133,20 +139,31 @@ class Copier:
         order: Sequence[int],
         places: Sequence[Affine],
         at: Sequence[Affine],
+        rows: Domain,
         width: int,
         point: Any,
     ) -> None:
-        """Copy the elements of a vector, or one, to their places in a box."""
+        """Copy the elements of a vector, or one, to their places in a box; zeros where rows do not hold."""
         low, type = self.kernel.low, box.op.results[0].type
-        source = [low.affine([form], point) for form in at]
-        operands = [low.memrefs[box.op.operands[0]], *source]
+        vector_type = ir.VectorType.get([width], type) if width > 1 else type
+        memory = low.memrefs[box.op.operands[0]]
+
+        def load(here: Any) -> list[Any]:
+            source = [low.affine([form], here) for form in at]
+            if width > 1:
+                return [self.kernel.vector_load(vector_type, memory, source, here)]
+            return list(low.create("memref.load", [type], [memory, *source], here).results)
+
+        def zero(here: Any) -> list[Any]:
+            return [low.constant(vector_type, 0.0, here)]
+
+        held = low.choose(low.holds(rows, point), [vector_type], load, zero, point) if rows else load(point)
+        vector = held[0]
         if width == 1:
-            value = low.create("memref.load", [type], operands, point).results[0]
             target = [low.affine([places[d]], point) for d in order]
-            low.create("memref.store", [], [value, buffer, *target], point)
+            low.create("memref.store", [], [vector, buffer, *target], point)
             return
         aligned = {"alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)}
-        vector = self.kernel.vector_load(ir.VectorType.get([width], type), operands[0], source, point)
         if order[-1] == len(order) - 1:
             target = [low.affine([places[d]], point) for d in order]
             low.create("vector.store", [], [vector, buffer, *target], point, aligned)
