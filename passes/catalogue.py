@@ -252,7 +252,7 @@ class ToLoops(Pass):
             lower_to_loops(module, function, Machine(self.vector_bytes, self.registers, self.least_work))
 
 
-@register("tad-to-gpu", "one gpu kernel a tensor and one thread an element, no tad operation left")
+@register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")
 @dataclass
 class ToGpu(Pass):
     """Lowering for the GPU."""

@@ -13,10 +13,10 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.gpu_boxes import padded, spans_of
 from tadc.passes.gpu_occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu_plan import Along, TilePlan
 from tadc.passes.gpu_prices import ACCESS, STEP, THREADS, WARP, lines
-from tadc.passes.gpu_staging import padded, spans_of
 from tadc.passes.operand_forms import subscripts
 from tadc.passes.schedule import FUNCTION, PRICES
 
@@ -37,6 +37,9 @@ MOST_BYTES = 40 << 10
 
 MOST_CODE = 700
 """The most operations of all copies of a body."""
+
+LEAST_EXTENT = 4
+"""An index of fewer values gets no threads."""
 
 LEAST_REUSE = 4
 """So often at least an element that is copied is to be read."""
@@ -128,7 +131,7 @@ class _Choice:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
-        names = [name for name in self.accesses.names if self.extent(name) >= 4]
+        names = [name for name in self.accesses.names if self.extent(name) >= LEAST_EXTENT]
         most = MOST_CODE // max(self.loop.size, 1)
         for fast in names:
             for slow in names:

@@ -78,7 +78,7 @@ class _Ranges:
             key = "known_block_size" if op.name == "gpu.thread_id" else "known_grid_size"
             if key not in self.function.attributes:
                 raise _TooWide
-            sizes: list[int] = list(ir.DenseI32ArrayAttr(self.function.attributes[key]))
+            sizes: Sequence[int] = list(ir.DenseI32ArrayAttr(self.function.attributes[key]))
             dimension = "xyz".index(str(op.attributes["dimension"])[-2])
             self.keep(op.results[0], (0, max(sizes[dimension] - 1, 0)))
         elif op.name in _OF_MAP:

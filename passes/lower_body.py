@@ -1,8 +1,6 @@
-"""Bodies of `tad` regions to scf, memref and affine: shared by the loop and GPU lowerings.
+"""Scalar code in scf and affine: what the lowerings to loops and to the GPU build with.
 
-An index is known by a form over loop variables, so that every subscript is one
-`affine.apply`, and by the rows that hold where it stands, so that loop bounds carry nothing
-that the loops around them imply.
+An index is known by a form over loop variables, so that every subscript is one `affine.apply`.
 """
 
 from __future__ import annotations
@@ -11,20 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tadc.dialect.index_maps import map_attribute, parse_set
+from tadc.dialect.index_maps import map_attribute
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.lower_reductions import lower_reduction
 from tadc.passes.operand_forms import subscripts
-from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 
 
 @dataclass
 class BodyLowering:
-    """One walk over a region; `memrefs` maps tensors to buffers, `values` scalars to scalars.
+    """What is known of a lowered function; `memrefs` maps tensors to buffers, `values` scalars to scalars.
 
     `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
     """
@@ -95,43 +91,7 @@ class BodyLowering:
         operands = [self.variables[n] for n in names]
         return self.create(operation, [self.index_type], operands, point, attributes).results[0]
 
-    # -- regions -------------------------------------------------------------------------------
-
-    def region(self, block: Any, facts: Domain, point: Any) -> Any:
-        """Lower a region's operations at a point; the value that it yields."""
-        operations = [op.operation for op in block.operations]
-        for operation in operations[:-1]:
-            self.location = operation.location
-            self.operation(operation, facts, point)
-        return self.values[operations[-1].operands[0]]
-
-    def operation(self, op: Any, facts: Domain, point: Any) -> None:
-        """Lower one operation of a region."""
-        name = op.name
-        if name == "tad.index":
-            self.forms[op.results[0]] = self.subscripts(op, op.operands)[0]
-        elif name in ("tad.sum", "tad.reduce"):
-            self.values[op.results[0]] = lower_reduction(self, op, facts, point)
-        elif name == "tad.guard":
-            self.values[op.results[0]] = self.guard(op, facts, point)
-        elif name == "tad.read":
-            indices = [self.affine([f], point) for f in self.subscripts(op, list(op.operands)[1:])]
-            operands = [self.memrefs[op.operands[0]], *indices]
-            self.values[op.results[0]] = self.create(
-                "memref.load", [op.results[0].type], operands, point
-            ).results[0]
-        elif name == "tad.value_of":
-            self.values[op.results[0]] = self.value_of(op, point)
-        elif name == "math.fpowi":
-            self.values[op.results[0]] = self.power(op, point)
-        elif name in ("tad.apply", "arith.maximumf", "arith.minimumf"):
-            function = ir.StringAttr(op.attributes["fn"]).value if name == "tad.apply" else name
-            operands = [self.value(v) for v in op.operands]
-            self.values[op.results[0]] = EXPANSIONS[function](self, point, *operands)
-        elif name.startswith(("arith.", "math.")):
-            self.copy(op, point)
-        else:
-            raise UnsupportedIR(f"'{name}' has no lowering", op.location)
+    # -- scalars -------------------------------------------------------------------------------
 
     def value(self, value: Any) -> Any:
         """The lowered value of a scalar."""
@@ -151,38 +111,7 @@ class BodyLowering:
         """The forms of an op's map over its index operands."""
         return subscripts(op, indices, self.forms)
 
-    def value_of(self, op: Any, point: Any) -> Any:
-        """An index as a float."""
-        type, whole = op.results[0].type, ir.IntegerType.get_signless(64, self.context)
-        index = self.affine([self.forms[op.operands[0]]], point)
-        cast = self.create("arith.index_cast", [whole], [index], point).results[0]
-        return self.create("arith.sitofp", [type], [cast], point).results[0]
-
-    def power(self, op: Any, point: Any) -> Any:
-        """`x**n` for a constant n."""
-        exponent = op.operands[1].owner
-        exponent = getattr(exponent, "operation", exponent)
-        if exponent.name != "arith.constant":
-            raise UnsupportedIR("the exponent of an integer power must be a constant", op.location)
-        n = ir.IntegerAttr(exponent.attributes["value"]).value
-        return integer_power(self, point, self.value(op.operands[0]), n)
-
-    # -- guards --------------------------------------------------------------------------------
-
-    def guard(self, op: Any, facts: Domain, point: Any) -> Any:
-        """An `scf.if` on the conditions."""
-        found = parse_set(str(op.attributes["where"]))
-        mapping = {f"d{i}": self.forms[v] for i, v in enumerate(op.operands)}
-        rows = tuple(c.substitute(mapping) for c in found.constraints)
-        decided = [c.holds({}) for c in rows if c.form.is_constant]
-        if len(decided) == len(rows) or not all(decided):
-            return self.region(op.regions[0 if all(decided) else 1].blocks[0], facts, point)
-        condition = self.holds(tuple(c for c in rows if not c.form.is_constant), point)
-
-        def fill(number: int, inside: Domain) -> Callable[[Any], list[Any]]:
-            return lambda at: [self.region(op.regions[number].blocks[0], inside, at)]
-
-        return self.choose(condition, [op.results[0].type], fill(0, facts + rows), fill(1, facts), point)[0]
+    # -- branches ------------------------------------------------------------------------------
 
     def choose(
         self,
