@@ -36,7 +36,7 @@ tadc: compile tensor expressions and their derivatives
 
 EPILOG = """\
 FILE is a program (.tad), IR of any stage (.mlir), or `-` for stdin.
-`tadc cache` shows the kernels on disk, `tadc cache clear` removes them; `tadc uncert -h`: uncertainties.
+`tadc cache` shows kernels on disk, `tadc cache clear` removes them. Uncertainty: `tadc uncert -h`
 exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compiler, 130 interrupted
 """
 

@@ -22,7 +22,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.tad"))
 
 
 def blocks(file: str, language: str = "") -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
+    return [text for of, text in found if of == language]
 
 
 def settings() -> dict[str, dict[str, dict[str, list[str]]]]:

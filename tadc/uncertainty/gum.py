@@ -65,7 +65,8 @@ def degrees_of_freedom(d: Array, given: Stacked, points: int) -> Array:
         members = list(group)
         part = d[members]
         r = None if given.r is None else given.r[np.ix_(members, members)]
-        weighted += variance(part, r, points) ** 2 / given.dof[members[0]]
+        nu = np.asarray(given.dof[members[0]])
+        weighted += variance(part, r, points) ** 2 / nu.reshape(nu.shape + (1,) * (part.ndim - 1 - points))
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(weighted > 0, total**2 / weighted, math.inf)
     for k, m in given.undefined:

@@ -47,7 +47,7 @@ def read_given(
 ) -> Given:
     """Check names and numbers. Raises ArgumentError with all that is wrong: TAD0501, TAD0901 to TAD0905."""
     wrong = [unknown("a value", name, model.inputs) for name in values if name not in model.inputs]
-    wrong += [missing(name) for name in model.inputs if name not in values]
+    wrong += [missing(name) for name in model.inputs if name not in {*values, *model.optional}]
     held = {name: values[name] for name in model.inputs if name in values}
     held = {name: _value(x) for name, x in held.items()}
     wrong += [no_number("the value", n, values[n]) for n, x in held.items() if x is None]

@@ -41,6 +41,8 @@ class Model(ABC):
     """A function of named inputs. `at` gives values their places, `slopes` differentiates."""
 
     inputs: tuple[str, ...]
+    #: Those that need no value.
+    optional: frozenset[str] = frozenset()
 
     @abstractmethod
     def slopes(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Slopes:
@@ -267,7 +269,9 @@ class PythonModel(Model):
             raise TypeError(f"expected a tadc.Function or a Python function, not {type(fn).__name__}")
         self.fn = fn
         self.lifted = lifted(fn)
-        self.inputs = tuple(inspect.signature(fn).parameters)
+        parameters = inspect.signature(fn).parameters.values()
+        self.inputs = tuple(p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
+        self.optional = frozenset(p.name for p in parameters if p.default is not p.empty)
         name = getattr(fn, "__name__", "f")
         self.name = name if name.isidentifier() else "f"
 
@@ -277,7 +281,7 @@ class PythonModel(Model):
 
     def points(self, values: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of the set of measurements. Raises ArgumentError where inputs do not agree on it."""
-        shapes = {name: np.shape(values[name]) for name in self.inputs}
+        shapes = {name: np.shape(values[name]) for name in values}
         try:
             return np.broadcast_shapes(*shapes.values())
         except ValueError:
@@ -313,8 +317,8 @@ class PythonModel(Model):
         """The inputs at each measurement."""
         points = self.points(values)
         if not points:
-            return [{name: plain(values[name]) for name in self.inputs}]
-        columns = {name: np.broadcast_to(values[name], points).ravel().tolist() for name in self.inputs}
+            return [{name: plain(values[name]) for name in values}]
+        columns = {name: np.broadcast_to(values[name], points).ravel().tolist() for name in values}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def outputs(self, found: Any) -> dict[str, Any]:
@@ -331,7 +335,7 @@ class PythonModel(Model):
         else:
             named = {self.name: y}
         for name, part in named.items():
-            if np.ndim(part) and not isinstance(part, Dual):
+            if np.ndim(part):
                 raise TypeError(
                     f"output `{name}` of a Python function has to be a number, not {type(part).__name__}"
                 )

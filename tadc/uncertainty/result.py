@@ -31,7 +31,7 @@ class Row:
     sensitivity: Any
     contribution: Any
     share: Any
-    dof: float
+    dof: Any
 
 
 class Budget(Mapping[str, list[Row]]):
@@ -62,8 +62,8 @@ class Result:
     `value` is what the function gives, for `mc` the mean of the samples. `U` is the expanded uncertainty
     `k * u`, for `worst` and `interval` the half-width of `bounds`. `bounds` are the lowest and the highest
     value: for `gum` value -+ U, for `mc` the interval that holds as many samples as k standard deviations of
-    a normal distribution, with equal parts left out on both sides. `is_rigorous` says whether no value can lie
-    outside. `u`, `cov`, `dof` and `budget` are of methods that have them; others raise AttributeError.
+    a normal distribution, with equal parts left out on both sides. `is_rigorous` says whether no value can
+    lie outside. `u`, `cov`, `dof` and `budget` are of methods that have them; others raise AttributeError.
     """
 
     method: str

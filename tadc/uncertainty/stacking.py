@@ -17,7 +17,7 @@ from tadc.uncertainty.problems import misfit, raise_all
 
 @dataclass(frozen=True)
 class Stacked:
-    """Uncertainties of all quantities: `u` by quantity and point, `r` their correlations (None: none).
+    """Uncertainties: `u` and `dof` by quantity and point, `r` correlations of quantities (None: none).
 
     `groups` are sets of quantities with finite degrees of freedom that count as one; `undefined` says which
     quantities are correlated where the Welch-Satterthwaite formula has no meaning.
@@ -47,13 +47,9 @@ def stacked(given: Given, layout: Layout, is_whole: bool) -> Stacked:
     u = _spread("the uncertainty", given.u, layout, 0.0, wrong)
     freedom = _spread("the number of degrees of freedom", given.dof, layout, math.inf, wrong)
     raise_all(wrong)
-    dof = freedom[(slice(None), *[0] * len(layout.points))]
-    if np.any(freedom != dof.reshape(-1, *[1] * len(layout.points))):
-        message = "degrees of freedom that differ between measurements"
-        raise_all([Diagnostic("TAD0903", message, helps=["give one number for each input"])])
     r = _correlations(given, layout, is_whole) if given.correlations else None
-    groups, undefined = _groups(given, layout, dof, r)
-    return Stacked(u, r, dof, groups, undefined)
+    groups, undefined = _groups(given, layout, freedom, r)
+    return Stacked(u, r, freedom, groups, undefined)
 
 
 def _spread(
@@ -127,7 +123,7 @@ def _groups(
     given: Given, layout: Layout, dof: Array, r: Array | None
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, int], ...]]:
     """Which quantities count as one, and which correlations leave the degrees of freedom undefined."""
-    group_of = {k: k for k in range(layout.size) if math.isfinite(dof[k])}
+    group_of = {k: k for k in range(layout.size) if np.isfinite(dof[k]).any()}
     if not group_of:
         return (), ()
     quantities = {s.name: range(s.begin, s.begin + s.size) for s in layout.slots}
@@ -145,7 +141,7 @@ def _groups(
         related = np.any(r.reshape(*r.shape[:2], -1) != 0, axis=2)
         for k, m in zip(*np.nonzero(np.triu(related, 1)), strict=True):
             k, m = int(k), int(m)
-            if k in group_of and m in group_of and dof[k] == dof[m]:
+            if k in group_of and m in group_of and np.array_equal(dof[k], dof[m]):
                 join(k, m)
             elif k in group_of or m in group_of:
                 undefined.append((k, m))
