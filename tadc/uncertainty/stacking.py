@@ -90,7 +90,7 @@ def _correlations(given: Given, layout: Layout, is_whole: bool) -> Array:
                 block = x.reshape(first.size, second.size)
                 block = block.reshape(*block.shape, *[1] * len(points))
             elif first.shape == second.shape and first.shape:
-                block = np.multiply.outer(np.eye(first.size), x)
+                block = _in_pairs(first, x, points)
             else:
                 block = np.broadcast_to(x, (first.size, second.size, *points))
             r[rows, columns] = block
@@ -100,6 +100,13 @@ def _correlations(given: Given, layout: Layout, is_whole: bool) -> Array:
             raise_all([misfit("the correlation", f"{a}, {b}", x.shape, wanted)])
     _check_definite(r, layout)
     return r
+
+
+def _in_pairs(slot: Slot, x: Array, points: tuple[int, ...]) -> Array:
+    """A correlation between elements of one position: one number, or one for each, or at each point."""
+    if x.shape == slot.shape and not points:
+        return np.diag(x.ravel())
+    return np.multiply.outer(np.eye(slot.size), np.broadcast_to(x, points))
 
 
 def _is_full(first: Slot, second: Slot, x: Array, is_whole: bool) -> bool:

@@ -225,6 +225,34 @@ def test_covariances_of_array_elements(name: str) -> None:
     np.testing.assert_allclose(joined.cov, j @ whole @ j.T, rtol=1e-10, atol=1e-16)
 
 
+def test_correlations_between_elements_of_one_position() -> None:
+    """One number, or one for each element; also in the covariances of all elements, which share an input."""
+    f = tadc.function("a: f64[N]; b: f64[N]; g: f64; y[i] = a[i] * b[i] + g")
+    a, b, each = np.array([1.0, 2.0, 3.0]), np.array([2.0, 0.5, 1.0]), np.array([0.5, -0.9, 0.1])
+    for r in (0.5, each):
+        found = tadc.propagate(
+            f, {"a": a, "b": b, "g": 1.0}, u={"a": 0.1, "b": 0.2, "g": 0.3}, corr={("a", "b"): r}
+        )
+        variance = (b * 0.1) ** 2 + (a * 0.2) ** 2 + 2 * r * a * b * 0.02
+        close(found.u["y"], np.sqrt(variance + 0.09))
+        np.testing.assert_allclose(found.cov, np.diag(variance) + 0.09, rtol=1e-12)
+    rows = tadc.function("a: f64[2]; b: f64[2]; y = sum{i} (a[i] * b[i])")
+    many = np.array([[1.0, 2.0], [3.0, 4.0]])
+    for r in (0.5, np.array([0.5, -0.5])):
+        found = tadc.propagate(
+            rows, {"a": many, "b": [5.0, 6.0]}, u={"a": 0.1, "b": 0.2}, corr={("a", "b"): r}
+        )
+        variance = 0.01 * (25 + 36) + 0.04 * (many**2).sum(1) + 2 * r * 0.02 * (many @ [5, 6])
+        close(found.u["y"], np.sqrt(variance))
+
+
+def test_too_many_slopes_are_refused() -> None:
+    f = tadc.function("x: f64[N]; y[i] = x[i] * 2; z[j: N] = x[N - 1 - j]")
+    with pytest.raises(tadc.ArgumentError) as error:
+        tadc.propagate(f, {"x": np.ones(30_000)}, u={"x": 0.1})
+    assert error.value.diagnostics[0].code == "TAD0506"
+
+
 @pytest.mark.parametrize("fn", both())
 def test_many_measurements(fn: Any) -> None:
     """Each is what it is alone; what has no dimension for measurements is the same for all."""
