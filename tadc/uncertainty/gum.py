@@ -19,12 +19,13 @@ from tadc.uncertainty.stacking import Stacked
 def contributions(slopes: Mapping[str, Any], u: Array) -> dict[str, Array]:
     """`c * u` by output: quantities, points, output. What has no uncertainty contributes nothing."""
     found: dict[str, Array] = {}
-    with np.errstate(invalid="ignore"):
-        for name, slope in slopes.items():
-            wide = u.reshape(*u.shape, *[1] * (slope.ndim - u.ndim))
+    certain = not u.all()
+    for name, slope in slopes.items():
+        wide = u.reshape(*u.shape, *[1] * (slope.ndim - u.ndim))
+        with np.errstate(invalid="ignore"):
             product = slope * wide
-            # An infinite slope times no uncertainty.
-            found[name] = product if np.isfinite(product).all() else np.where(wide == 0, 0.0, product)
+        # An infinite slope times no uncertainty.
+        found[name] = np.where(wide == 0, 0.0, product) if certain else product
     return found
 
 
