@@ -15,8 +15,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tadc.derivatives import jvp, value_and_vjp
+from tadc.dual.derivatives import is_numeric
 from tadc.dual.dual import Dual
 from tadc.dual.lifting import lifted
+from tadc.dual.numbers import Number
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
 from tadc.functions import Function, function
 from tadc.uncertainty.batches import repeated, shared_axes
@@ -188,7 +190,7 @@ class _Prepared:
     def run(self, values: Mapping[str, Any]) -> Slopes:
         """Values and slopes at these inputs."""
         given = {name: values[name] for name in self.f.inputs}
-        if not self.names:
+        if not self.layout.size:
             found = _named(self.f, self.f(**given))
             empty = {n: np.zeros((0, *np.shape(y))) for n, y in found.items()}
             return Slopes(self.layout, found, empty)
@@ -282,7 +284,12 @@ class PythonModel(Model):
             raise TypeError(f"expected a tadc.Function or a Python function, not {type(fn).__name__}")
         self.fn = fn
         self.lifted = lifted(fn)
-        parameters = inspect.signature(fn).parameters.values()
+        try:
+            parameters = inspect.signature(fn).parameters.values()
+        except ValueError:
+            raise TypeError(
+                f"`{fn.__name__}` does not say what its arguments are: wrap it in a function"
+            ) from None
         self.inputs = tuple(p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
         self.optional = frozenset(p.name for p in parameters if p.default is not p.empty)
         name = getattr(fn, "__name__", "f")
@@ -348,7 +355,7 @@ class PythonModel(Model):
         else:
             named = {self.name: y}
         for name, part in named.items():
-            if np.ndim(part):
+            if np.ndim(part) or not (isinstance(part, Number) or is_numeric(np.asarray(part)[()])):
                 raise TypeError(
                     f"output `{name}` of a Python function has to be a number, not {type(part).__name__}"
                 )

@@ -75,6 +75,18 @@ def test_wrong_calls() -> None:
         tadc.propagate(f, {}, k=0)
     with pytest.raises(TypeError, match="not int"):
         tadc.propagate(3, {})  # type: ignore[arg-type]
-    array: Callable[..., Any] = lambda x: np.array([x, x])  # noqa: E731
-    with pytest.raises(TypeError, match="has to be a number"):
-        tadc.propagate(array, {"x": 1.0}, u={"x": 1.0})
+    results: list[Callable[..., Any]] = [lambda x: np.array([x, x]), lambda x: "a", lambda x: None]
+    for fn in results:
+        with pytest.raises(TypeError, match="has to be a number"):
+            tadc.propagate(fn, {"x": 1.0}, u={"x": 1.0})
+    with pytest.raises(TypeError, match="`u` is a mapping"):
+        tadc.propagate(f, {"a": 1, "b": 1, "c": 1}, u=0.1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="what its arguments are"):
+        tadc.propagate(math.hypot, {"x": 1.0})
+
+
+def test_no_elements() -> None:
+    f = tadc.function("x: f64[N]; y[i] = x[i] + 1")
+    r = tadc.propagate(f, {"x": np.ones(0)}, u={"x": 0.1})
+    assert r.u["y"].shape == (0,)
+    assert r.dof["y"].shape == (0,)
