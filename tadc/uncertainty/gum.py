@@ -19,12 +19,13 @@ from tadc.uncertainty.stacking import Stacked
 def contributions(slopes: Mapping[str, Any], u: Array) -> dict[str, Array]:
     """`c * u` by output: quantities, points, output. What has no uncertainty contributes nothing."""
     found: dict[str, Array] = {}
-    with np.errstate(invalid="ignore"):
-        for name, slope in slopes.items():
-            wide = u.reshape(*u.shape, *[1] * (slope.ndim - u.ndim))
+    certain = not u.all()
+    for name, slope in slopes.items():
+        wide = u.reshape(*u.shape, *[1] * (slope.ndim - u.ndim))
+        with np.errstate(invalid="ignore"):
             product = slope * wide
-            # An infinite slope times no uncertainty.
-            found[name] = product if np.isfinite(product).all() else np.where(wide == 0, 0.0, product)
+        # An infinite slope times no uncertainty.
+        found[name] = np.where(wide == 0, 0.0, product) if certain else product
     return found
 
 
@@ -65,7 +66,8 @@ def degrees_of_freedom(d: Array, given: Stacked, points: int) -> Array:
         members = list(group)
         part = d[members]
         r = None if given.r is None else given.r[np.ix_(members, members)]
-        weighted += variance(part, r, points) ** 2 / given.dof[members[0]]
+        nu = np.asarray(given.dof[members[0]])
+        weighted += variance(part, r, points) ** 2 / nu.reshape(nu.shape + (1,) * (part.ndim - 1 - points))
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(weighted > 0, total**2 / weighted, math.inf)
     for k, m in given.undefined:

@@ -46,8 +46,11 @@ def read_given(
     dof: Mapping[Any, Any],
 ) -> Given:
     """Check names and numbers. Raises ArgumentError with all that is wrong: TAD0501, TAD0901 to TAD0905."""
+    for what, given in (("values", values), ("u", u), ("corr", corr), ("dof", dof)):
+        if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"`{what}` is a mapping by the names of inputs, not {type(given).__name__}")
     wrong = [unknown("a value", name, model.inputs) for name in values if name not in model.inputs]
-    wrong += [missing(name) for name in model.inputs if name not in values]
+    wrong += [missing(name) for name in model.inputs if name not in {*values, *model.optional}]
     held = {name: values[name] for name in model.inputs if name in values}
     held = {name: _value(x) for name, x in held.items()}
     wrong += [no_number("the value", n, values[n]) for n, x in held.items() if x is None]

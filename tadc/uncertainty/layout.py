@@ -61,7 +61,7 @@ class Layout:
         Raises ValueError where it does not fit.
         """
         ones = (1,) * len(self.points)
-        front = self.points if slot.is_carried else ones
+        front = self.points if slot.is_carried and given.ndim else ones
         if slot.is_carried and given.ndim <= len(slot.shape) and given.ndim:
             # What has no axes of points is the same at all of them.
             if given.shape == slot.shape:

@@ -7,6 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,8 +15,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tadc.derivatives import jvp, value_and_vjp
+from tadc.dual.derivatives import is_numeric
 from tadc.dual.dual import Dual
 from tadc.dual.lifting import lifted
+from tadc.dual.numbers import Number
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
 from tadc.functions import Function, function
 from tadc.uncertainty.batches import repeated, shared_axes
@@ -24,6 +27,8 @@ from tadc.uncertainty.problems import misfit, raise_all
 
 #: So many directions go through a kernel at once.
 _CHUNK = 64
+#: So many bytes of slopes are held.
+_LIMIT = 1 << 32
 #: So many preparations of one function are kept.
 _KEPT = 32
 
@@ -41,6 +46,8 @@ class Model(ABC):
     """A function of named inputs. `at` gives values their places, `slopes` differentiates."""
 
     inputs: tuple[str, ...]
+    #: Those that need no value.
+    optional: frozenset[str] = frozenset()
 
     @abstractmethod
     def slopes(self, values: Mapping[str, Any], names: Sequence[str], whole: bool = False) -> Slopes:
@@ -146,15 +153,19 @@ class _Prepared:
         reverse = outputs is not None and all(s.is_carried or not rank for s in self.layout.slots)
         self.reverse = reverse and outputs is not None and outputs < self.layout.size
         self.chunk = min(self.layout.size, _CHUNK)
-        self.derivative: Function | None = None
-        if names:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CompileWarning)
-                if self.reverse:
-                    self.derivative = value_and_vjp(self.f, wrt=names)
-                else:
-                    self.derivative = jvp(self.f, wrt=names, chunk=self.chunk)
-        self._units = self._tangents(0) if names and not self.reverse else {}
+
+    @cached_property
+    def derivative(self) -> Function:
+        """The function to call: value and gradients, or value and tangents."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CompileWarning)
+            if self.reverse:
+                return value_and_vjp(self.f, wrt=self.names)
+            return jvp(self.f, wrt=self.names, chunk=self.chunk)
+
+    @cached_property
+    def _units(self) -> dict[str, Any]:
+        return self._tangents(0)
 
     def _axes(self, whole: bool) -> tuple[int, tuple[str, ...]]:
         """How many dimensions in front are points, and which arguments have them: fewest quantities win."""
@@ -179,7 +190,7 @@ class _Prepared:
     def run(self, values: Mapping[str, Any]) -> Slopes:
         """Values and slopes at these inputs."""
         given = {name: values[name] for name in self.f.inputs}
-        if self.derivative is None:
+        if not self.layout.size:
             found = _named(self.f, self.f(**given))
             empty = {n: np.zeros((0, *np.shape(y))) for n, y in found.items()}
             return Slopes(self.layout, found, empty)
@@ -187,13 +198,14 @@ class _Prepared:
 
     def _forward(self, given: dict[str, Any]) -> Slopes:
         derivative = self.derivative
-        assert derivative is not None
         dots = derivative.output_tangents
         size = self.layout.size
         parts: list[dict[str, Any]] = []
         for begin in range(0, size, self.chunk):
             tangents = self._units if begin == 0 else self._tangents(begin)
             parts.append(_named(derivative, derivative(**given, **tangents)))
+            if not begin:
+                _check_memory(sum(parts[0][dot].nbytes for dot in dots.values()) / self.chunk * size)
         values = {name: parts[0][name] for name in self.f.outputs}
         slopes = {
             name: parts[0][dots[name]]
@@ -205,7 +217,6 @@ class _Prepared:
 
     def _tangents(self, begin: int) -> dict[str, Any]:
         """Unit tangents in the directions of the quantities from `begin` on."""
-        assert self.derivative is not None
         found: dict[str, Any] = {}
         for slot in self.layout.slots:
             rank = len(self.layout.points) if slot.is_carried else 0
@@ -222,7 +233,6 @@ class _Prepared:
 
     def _reverse(self, given: dict[str, Any]) -> Slopes:
         derivative = self.derivative
-        assert derivative is not None
         rank = len(self.layout.points)
         zeros = self._zero_cotangents()
         values: dict[str, Any] = {}
@@ -244,7 +254,6 @@ class _Prepared:
         return Slopes(self.layout, values, slopes)
 
     def _zero_cotangents(self) -> dict[str, Any]:
-        assert self.derivative is not None
         rank = len(self.layout.points)
         found: dict[str, Any] = {}
         for d in self.f.program.outputs:
@@ -252,6 +261,14 @@ class _Prepared:
             dtype = np.float32 if d.type == "f32" else np.float64
             found[self.derivative.cotangents[d.name]] = np.zeros(shape, dtype)
         return found
+
+
+def _check_memory(bytes: float) -> None:
+    """Raise ArgumentError (TAD0506) for more slopes than can be held."""
+    if bytes > _LIMIT:
+        message = f"the slopes of all outputs by all inputs take {bytes / 2**30:.0f} GiB"
+        helps = ["leave outputs out that combine all elements, and ask for them on their own"]
+        raise_all([Diagnostic("TAD0506", message, helps=helps)])
 
 
 def _named(f: Function, found: Any) -> dict[str, Any]:
@@ -267,7 +284,14 @@ class PythonModel(Model):
             raise TypeError(f"expected a tadc.Function or a Python function, not {type(fn).__name__}")
         self.fn = fn
         self.lifted = lifted(fn)
-        self.inputs = tuple(inspect.signature(fn).parameters)
+        try:
+            parameters = inspect.signature(fn).parameters.values()
+        except ValueError:
+            raise TypeError(
+                f"`{fn.__name__}` does not say what its arguments are: wrap it in a function"
+            ) from None
+        self.inputs = tuple(p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
+        self.optional = frozenset(p.name for p in parameters if p.default is not p.empty)
         name = getattr(fn, "__name__", "f")
         self.name = name if name.isidentifier() else "f"
 
@@ -277,7 +301,7 @@ class PythonModel(Model):
 
     def points(self, values: Mapping[str, Any]) -> tuple[int, ...]:
         """The shape of the set of measurements. Raises ArgumentError where inputs do not agree on it."""
-        shapes = {name: np.shape(values[name]) for name in self.inputs}
+        shapes = {name: np.shape(values[name]) for name in values}
         try:
             return np.broadcast_shapes(*shapes.values())
         except ValueError:
@@ -313,8 +337,8 @@ class PythonModel(Model):
         """The inputs at each measurement."""
         points = self.points(values)
         if not points:
-            return [{name: plain(values[name]) for name in self.inputs}]
-        columns = {name: np.broadcast_to(values[name], points).ravel().tolist() for name in self.inputs}
+            return [{name: plain(values[name]) for name in values}]
+        columns = {name: np.broadcast_to(values[name], points).ravel().tolist() for name in values}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def outputs(self, found: Any) -> dict[str, Any]:
@@ -331,7 +355,7 @@ class PythonModel(Model):
         else:
             named = {self.name: y}
         for name, part in named.items():
-            if np.ndim(part) and not isinstance(part, Dual):
+            if np.ndim(part) or not (isinstance(part, Number) or is_numeric(np.asarray(part)[()])):
                 raise TypeError(
                     f"output `{name}` of a Python function has to be a number, not {type(part).__name__}"
                 )

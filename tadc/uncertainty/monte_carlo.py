@@ -38,7 +38,7 @@ def draw(given: Stacked, samples: int, random: np.random.Generator) -> Array:
         values, vectors = np.linalg.eigh(given.r.reshape(size, size))
         z = z @ (vectors * np.sqrt(np.maximum(values, 0))).T
     for group in given.groups:
-        nu = float(given.dof[group[0]])
+        nu = float(given.dof[group[0]].item())
         z[:, list(group)] *= np.sqrt(nu / random.chisquare(nu, (samples, 1)))
     return z * given.u.reshape(1, size)
 
@@ -79,7 +79,8 @@ def _each(model: Model, given: Given, points: tuple[int, ...]) -> Iterator[Given
             (a, b): x[at] if x.shape[: len(points)] == points and not _ranks(model, given, a, b) else x
             for (a, b), x in given.correlations.items()
         }
-        yield Given(values, u, pairs, given.dof, given.ensembles)
+        dof = {name: np.asarray(here(name, x)) for name, x in given.dof.items()}
+        yield Given(values, u, pairs, dof, given.ensembles)
 
 
 def _ranks(model: Model, given: Given, a: str, b: str) -> int:
@@ -89,7 +90,7 @@ def _ranks(model: Model, given: Given, a: str, b: str) -> int:
 def _python(model: PythonModel, given: Given, samples: int, random: np.random.Generator) -> dict[str, Array]:
     layout = model.layout(given.values, given.names)
     drawn = draw(stacked(given, layout, False), samples, random)
-    fixed = {name: plain(given.values[name]) for name in model.inputs}
+    fixed = {name: plain(x) for name, x in given.values.items()}
     columns = [(float(fixed[name]) + drawn[:, k]).tolist() for k, name in enumerate(given.names)]
     rows = [
         model.outputs(model.fn(**{**fixed, **dict(zip(given.names, row, strict=True))}))

@@ -43,8 +43,8 @@ def propagate(
     `u` are standard uncertainties, of an array for each element or one for all; an input without is exact.
     `corr` are correlations of pairs of inputs, `cov` covariances, `("x", "x")` a variance in the place of
     `u`, of an array a matrix of shape x.shape + x.shape; or one matrix for all inputs. Of two arrays of one
-    shape a number is for elements of the same position, an array for all pairs. `dof` are degrees of
-    freedom; a tuple of inputs as a key says that they were observed together.
+    shape a number is for elements of the same position, an array for all pairs. `dof` are degrees of freedom;
+    a tuple of inputs as a key says that they were observed together.
 
     Methods: `gum`, first order (JCGM 100). `worst`, the sum of all |slope| u, with `u` the largest errors:
     linear, so no bound. `interval`, bounds that hold for all inputs within `u` of their values; they need not
@@ -87,10 +87,7 @@ def _linear(model: Model, given: Given, k: float, method: str) -> Result:
     value = {name: _plain(y) for name, y in found.values.items()}
     if method == "worst":
         half = {name: _plain(np.abs(x).sum(axis=0)) for name, x in d.items()}
-        return Result(
-            method, k, value, half, _around(value, half),
-            _budget=lambda: _budget(found.slopes, d, one, layout, np.abs),
-        )  # fmt: skip
+        return Result(method, k, value, half, _budget=lambda: _budget(found.slopes, d, one, layout, np.abs))
     us = {name: _plain(np.sqrt(variance(x, one.r, rank))) for name, x in d.items()}
     expanded = {name: k * x for name, x in us.items()}
 
@@ -107,7 +104,6 @@ def _linear(model: Model, given: Given, k: float, method: str) -> Result:
         k,
         value,
         expanded,
-        _around(value, expanded),
         _u=us,
         _cov=cov,
         _dof=lambda: {name: _plain(degrees_of_freedom(x, one, rank)) for name, x in d.items()},
@@ -118,10 +114,6 @@ def _linear(model: Model, given: Given, k: float, method: str) -> Result:
 def _is_measured(model: Model, given: Given) -> bool:
     shapes = {name: np.shape(x) for name, x in given.values.items()}
     return isinstance(model, ProgramModel) and bool(measured(model.f, shapes))
-
-
-def _around(value: Mapping[str, Any], half: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    return {name: (y - half[name], y + half[name]) for name, y in value.items()}
 
 
 def _plain(x: Any) -> Any:
@@ -150,7 +142,7 @@ def _budget(
                 _plain(slopes[name][n]),
                 _plain(x[n]),
                 _plain(share[n]),
-                float(one.dof[n]),
+                _plain(one.dof[n]),
             )
             for n in range(len(labels))
         ]
@@ -209,7 +201,7 @@ def _python_interval(model: PythonModel, given: Given, k: float) -> Result:
 def _bounded(value: dict[str, Any], bounds: Mapping[str, tuple[Any, Any]], k: float) -> Result:
     half = {n: _plain((np.asarray(hi) - np.asarray(lo)) / 2) for n, (lo, hi) in bounds.items()}
     ends = {n: (_plain(lo), _plain(hi)) for n, (lo, hi) in bounds.items()}
-    return Result("interval", k, value, half, ends, is_rigorous=True)
+    return Result("interval", k, value, half, is_rigorous=True, _bounds=ends)
 
 
 def _monte_carlo(model: Model, given: Given, k: float, samples: int, random: np.random.Generator) -> Result:
@@ -236,7 +228,7 @@ def _monte_carlo(model: Model, given: Given, k: float, samples: int, random: np.
         k,
         value,
         {name: k * x for name, x in u.items()},
-        {name: (low[name], high[name]) for name in names},
+        _bounds={name: (low[name], high[name]) for name in names},
         _u=u,
         _cov=cov,
     )

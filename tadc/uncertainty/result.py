@@ -31,7 +31,7 @@ class Row:
     sensitivity: Any
     contribution: Any
     share: Any
-    dof: float
+    dof: Any
 
 
 class Budget(Mapping[str, list[Row]]):
@@ -70,8 +70,8 @@ class Result:
     k: float
     value: dict[str, Any]
     U: dict[str, Any]
-    bounds: dict[str, tuple[Any, Any]]
     is_rigorous: bool = False
+    _bounds: dict[str, tuple[Any, Any]] | None = field(default=None, repr=False)
     _u: dict[str, Any] | None = field(default=None, repr=False)
     _cov: Callable[[], Array] | None = field(default=None, repr=False)
     _dof: Callable[[], dict[str, Any]] | None = field(default=None, repr=False)
@@ -81,6 +81,13 @@ class Result:
     def kind(self) -> str:
         """The method in words."""
         return KINDS[self.method]
+
+    @cached_property
+    def bounds(self) -> dict[str, tuple[Any, Any]]:
+        """The lowest and the highest value of each output."""
+        if self._bounds is not None:
+            return self._bounds
+        return {name: (y - self.U[name], y + self.U[name]) for name, y in self.value.items()}
 
     @property
     def u(self) -> dict[str, Any]:

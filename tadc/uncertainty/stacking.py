@@ -17,7 +17,7 @@ from tadc.uncertainty.problems import misfit, raise_all
 
 @dataclass(frozen=True)
 class Stacked:
-    """Uncertainties of all quantities: `u` by quantity and point, `r` their correlations (None: none).
+    """Uncertainties: `u` and `dof` by quantity and point, `r` correlations of quantities (None: none).
 
     `groups` are sets of quantities with finite degrees of freedom that count as one; `undefined` says which
     quantities are correlated where the Welch-Satterthwaite formula has no meaning.
@@ -47,13 +47,9 @@ def stacked(given: Given, layout: Layout, is_whole: bool) -> Stacked:
     u = _spread("the uncertainty", given.u, layout, 0.0, wrong)
     freedom = _spread("the number of degrees of freedom", given.dof, layout, math.inf, wrong)
     raise_all(wrong)
-    dof = freedom[(slice(None), *[0] * len(layout.points))]
-    if np.any(freedom != dof.reshape(-1, *[1] * len(layout.points))):
-        message = "degrees of freedom that differ between measurements"
-        raise_all([Diagnostic("TAD0903", message, helps=["give one number for each input"])])
     r = _correlations(given, layout, is_whole) if given.correlations else None
-    groups, undefined = _groups(given, layout, dof, r)
-    return Stacked(u, r, dof, groups, undefined)
+    groups, undefined = _groups(given, layout, freedom, r)
+    return Stacked(u, r, freedom, groups, undefined)
 
 
 def _spread(
@@ -94,7 +90,7 @@ def _correlations(given: Given, layout: Layout, is_whole: bool) -> Array:
                 block = x.reshape(first.size, second.size)
                 block = block.reshape(*block.shape, *[1] * len(points))
             elif first.shape == second.shape and first.shape:
-                block = np.multiply.outer(np.eye(first.size), x)
+                block = _in_pairs(first, x, points)
             else:
                 block = np.broadcast_to(x, (first.size, second.size, *points))
             r[rows, columns] = block
@@ -106,15 +102,22 @@ def _correlations(given: Given, layout: Layout, is_whole: bool) -> Array:
     return r
 
 
+def _in_pairs(slot: Slot, x: Array, points: tuple[int, ...]) -> Array:
+    """A correlation between elements of one position: one number, or one for each, or at each point."""
+    if x.shape == slot.shape and not points:
+        return np.diag(x.ravel())
+    return np.multiply.outer(np.eye(slot.size), np.broadcast_to(x, points))
+
+
 def _is_full(first: Slot, second: Slot, x: Array, is_whole: bool) -> bool:
     return bool(is_whole and x.ndim and x.shape == first.shape + second.shape)
 
 
 def _check_definite(r: Array, layout: Layout) -> None:
     matrices = r.reshape(*r.shape[:2], -1).transpose(2, 0, 1)
-    if not np.allclose(matrices, matrices.swapaxes(1, 2), rtol=0, atol=ROUNDED) or np.any(
-        np.abs(np.diagonal(matrices, axis1=1, axis2=2) - 1) > ROUNDED
-    ):
+    skew = np.abs(matrices - matrices.swapaxes(1, 2)).max(initial=0.0)
+    ones = np.abs(np.diagonal(matrices, axis1=1, axis2=2) - 1).max(initial=0.0)
+    if max(skew, ones) > ROUNDED:
         notes = ["it is symmetric, and 1 for each element with itself"]
         raise_all([Diagnostic("TAD0905", "this is no correlation matrix of an array", notes=notes)])
     least = float(np.linalg.eigvalsh(matrices).min(initial=1.0))
@@ -127,7 +130,7 @@ def _groups(
     given: Given, layout: Layout, dof: Array, r: Array | None
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, int], ...]]:
     """Which quantities count as one, and which correlations leave the degrees of freedom undefined."""
-    group_of = {k: k for k in range(layout.size) if math.isfinite(dof[k])}
+    group_of = {k: k for k in range(layout.size) if np.isfinite(dof[k]).any()}
     if not group_of:
         return (), ()
     quantities = {s.name: range(s.begin, s.begin + s.size) for s in layout.slots}
@@ -145,7 +148,7 @@ def _groups(
         related = np.any(r.reshape(*r.shape[:2], -1) != 0, axis=2)
         for k, m in zip(*np.nonzero(np.triu(related, 1)), strict=True):
             k, m = int(k), int(m)
-            if k in group_of and m in group_of and dof[k] == dof[m]:
+            if k in group_of and m in group_of and np.array_equal(dof[k], dof[m]):
                 join(k, m)
             elif k in group_of or m in group_of:
                 undefined.append((k, m))

@@ -79,4 +79,4 @@ def number_text(x: float) -> str:
 def _rendered(table: Table) -> str:
     text = io.StringIO()
     Console(file=text, width=110, color_system=None).print(table)
-    return text.getvalue()
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())

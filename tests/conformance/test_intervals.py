@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tadc
-from tadc.frontend.functions import BINARY, UNARY
+from tadc.frontend.functions import BINARY, OPERATORS, UNARY
 from tadc.uncertainty.interval_rules import bounds_of
 from tadc.uncertainty.intervals import Interval
 
@@ -42,6 +42,13 @@ reals = st.one_of(
 )
 radii = st.sampled_from([0.0, 1e-12, 1e-3, 0.5, 3.0, 7.0])
 boxes = st.tuples(reals, radii).map(lambda p: (p[0] - p[1], p[0] + p[1]))
+
+
+def test_every_function_of_the_language_has_bounds() -> None:
+    assert {*UNARY, *BINARY, *OPERATORS.values()} <= EXACT.keys()
+    for name in (*UNARY, *BINARY, *OPERATORS.values()):
+        low, high = bounds_of(name, *[(1.25, 1.5) if name == "acosh" else (0.25, 0.5)] * ARITY.get(name, 2))
+        assert low <= high
 
 
 @pytest.mark.parametrize("name", EXACT)
