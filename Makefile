@@ -3,7 +3,7 @@
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench test-gpu bench-gpu clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
@@ -19,6 +19,10 @@ lint: .venv/lint.stamp
 
 bench: .venv/bench.stamp
 	$(BIN)/python -m bench --publish
+
+# On a machine with a GPU and without the compiler, Python with NumPy runs the bundles that are in build/gpu.
+test-gpu bench-gpu: %-gpu:
+	$(or $(wildcard $(BIN)/python),python3) -m bench.gpu $* build/gpu
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -7,5 +7,7 @@ llvm_ir           LLVM IR text made complete: definitions of what it calls, func
 object_code       LLVM IR text -> optimised LLVM IR, assembly, object bytes for the host
 jit               object bytes -> addresses in this process
 ptx               LLVM IR text of a gpu module -> PTX -> cubin
+cuda              calls of kernels on a GPU, through CUDA's driver; imports NumPy and ctypes only
+emulator          PTX executed by NumPy, as a library that stands in for CUDA's driver
 runtime           calls of compiled kernels; imports NumPy and ctypes only
 """

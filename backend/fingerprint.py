@@ -9,7 +9,10 @@ import os
 from functools import cache
 from importlib.util import find_spec
 
-_PACKAGES = ("", "backend", "backend/runtime", "dialect", "frontend", "lattice", "passes")
+_PACKAGES = (
+    "", "backend", "backend/cuda", "backend/emulator", "backend/runtime", "dialect", "frontend", "lattice",
+    "passes",
+)  # fmt: skip
 
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.
 _CPU_FIELDS = frozenset(

@@ -9,6 +9,7 @@ from tadc.backend.math_calls import replace_math_ops
 from tadc.backend.target import Target
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir, passmanager
+from tadc.passes.index_width import fits_32_bits
 
 #: Before scalar functions become calls, which upstream passes cannot merge.
 CLEAN_UP = "builtin.module(canonicalize,cse,lower-affine,canonicalize,cse)"
@@ -21,14 +22,18 @@ CPU_PIPELINE = (
     "convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
 )
 
-#: The same for a gpu.module; `math` becomes calls of libdevice's `__nv_*`.
+#: The same for a gpu.module, by the bits of an index; `math` becomes calls of libdevice's `__nv_*`.
 GPU_PIPELINE = (
     "builtin.module(canonicalize,cse,lower-affine,convert-vector-to-scf,convert-scf-to-cf,canonicalize,cse,"
     "gpu.module(expand-strided-metadata,lower-affine,"
-    "convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=1 index-bitwidth=64 has-redux=0},"
+    "convert-gpu-to-nvvm{{use-bare-ptr-memref-call-conv=1 index-bitwidth={bits} has-redux=0}},"
     "convert-math-to-llvm,convert-vector-to-llvm,convert-nvvm-to-llvm,convert-ub-to-llvm,canonicalize,cse,"
     "reconcile-unrealized-casts))"
 )
+
+
+#: Lines of the program in PTX (`.loc`), which the emulator reports.
+LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly})"
 
 
 def lower_to_llvm_dialect(module: ir.Module, target: Target, fast_math: bool = False) -> None:
@@ -43,8 +48,13 @@ def lower_to_llvm_dialect(module: ir.Module, target: Target, fast_math: bool = F
     if fast_math:
         relax(module)
     if target.is_cuda:
-        _run(GPU_PIPELINE, module)
+        modules = [op for op in module.body.operations if op.operation.name == "gpu.module"]
+        with module.context:
+            bits = 32 if all(fits_32_bits(op.operation) for op in modules) else 64
+        _run(GPU_PIPELINE.format(bits=bits), module)
         _drop_repeated_marks(module)
+        if target.is_emulated:
+            _run(LINES, module)
         return
     _run(CLEAN_UP, module)
     replace_math_ops(module, fast_math)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,6 +117,39 @@ def assemble(ptx: str, sm: int) -> bytes:
     Raises:
         CompileError: TAD0703, ptxas rejects the text; TAD0704, there is no ptxas.
     """
+    return _run_ptxas(ptx, sm)[0]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What ptxas gives a thread of a kernel: registers, and bytes that it spills; shared bytes of a block."""
+
+    registers: int
+    spilled: int
+    shared: int
+
+
+_RESOURCES = re.compile(
+    r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores.*?Used (\d+) registers([^\n]*)", re.S
+)
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def resources(ptx: str, sm: int) -> dict[str, Resources]:
+    """What each kernel of PTX takes of an architecture, by name.
+
+    Raises:
+        CompileError: TAD0703, ptxas rejects the text; TAD0704, there is no ptxas.
+    """
+    found: dict[str, Resources] = {}
+    for name, spilled, registers, rest in _RESOURCES.findall(_run_ptxas(ptx, sm)[1]):
+        shared = _SHARED.search(rest)
+        found[name] = Resources(int(registers), int(spilled), int(shared[1]) if shared else 0)
+    return found
+
+
+def _run_ptxas(ptx: str, sm: int) -> tuple[bytes, str]:
+    """The cubin, and what ptxas says of the kernels."""
     program = find_ptxas()
     if program is None:
         raise backend_error(
@@ -124,12 +158,12 @@ def assemble(ptx: str, sm: int) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tadc-") as folder:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
-        command = [str(program), f"-arch=sm_{sm}", str(source), "-o", str(result)]
+        command = [str(program), "-v", f"-arch=sm_{sm}", str(source), "-o", str(result)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
             words = (run.stdout + run.stderr).replace(str(source), "kernel.ptx").strip()
             raise backend_error("TAD0703", f"ptxas rejects the PTX for sm_{sm}", words.splitlines())
-        return result.read_bytes()
+        return result.read_bytes(), run.stderr
 
 
 def find_ptxas() -> Path | None:

@@ -19,9 +19,14 @@ CUDA_TRIPLE = "nvptx64-nvidia-cuda"
 
 @dataclass(frozen=True)
 class Target:
-    """Where a kernel runs: the host (`sm` is None) or a GPU of compute capability `sm / 10`."""
+    """Where a kernel runs: the host (`sm` is None) or a GPU of compute capability `sm / 10`.
+
+    A GPU may be emulated; `of_device` leaves the architecture to the GPU that runs the kernel.
+    """
 
     sm: int | None = None
+    is_emulated: bool = False
+    of_device: bool = False
 
     @property
     def is_cuda(self) -> bool:
@@ -29,25 +34,31 @@ class Target:
         return self.sm is not None
 
     def __str__(self) -> str:
-        return "cpu" if self.sm is None else f"cuda:sm_{self.sm}"
+        return "cpu" if self.sm is None else f"{'emulated' if self.is_emulated else 'cuda'}:sm_{self.sm}"
+
+    def on(self, architecture: int) -> Target:
+        """For a GPU of this architecture: its own, or the latest before it that is known."""
+        if not self.of_device:
+            return self
+        return Target(max([sm for sm in CUDA_ARCHITECTURES if sm <= architecture], default=self.sm))
 
 
 CPU = Target()
 
 
 def parse_target(text: str) -> Target:
-    """Read `cpu`, `cuda` or `cuda:sm_90`.
+    """Read `cpu`, `cuda`, `emulated`, `cuda:sm_90` or `emulated:sm_90`.
 
     Raises:
         CompileError: TAD0705, the text names no target.
     """
     if text == "cpu":
         return CPU
-    if text == "cuda":
-        return Target(DEFAULT_SM)
-    match = re.fullmatch(r"cuda:sm_(\d+)", text)
-    if match and int(match[1]) in CUDA_ARCHITECTURES:
-        return Target(int(match[1]))
+    if text in ("cuda", "emulated"):
+        return Target(DEFAULT_SM, text == "emulated", text == "cuda")
+    match = re.fullmatch(r"(cuda|emulated):sm_(\d{1,4})", text, re.ASCII)
+    if match and int(match[2]) in CUDA_ARCHITECTURES:
+        return Target(int(match[2]), match[1] == "emulated")
     raise unknown_target(text)
 
 
@@ -58,7 +69,7 @@ def unknown_target(text: str) -> CompileError:
         "TAD0705",
         f"unknown target `{text}`",
         [f"the architectures of CUDA are {known}"],
-        ["write `cpu`, `cuda`, or an architecture as in `cuda:sm_90`"],
+        ["write `cpu`, `cuda`, `emulated`, or an architecture as in `cuda:sm_90`"],
     )
 
 

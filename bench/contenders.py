@@ -6,7 +6,6 @@ results are made by the call.
 
 from __future__ import annotations
 
-import math
 import shutil
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ import numpy as np
 
 import tadc
 from bench.workloads.workload import Arrays, Form, Workload
-from tadc.frontend.extents import shape_at
+from tadc.backend.runtime.workspace import workspace
 
 TADC = "tadc"
 COMPILED = "PyTorch, compiled"
@@ -75,7 +74,7 @@ def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Conte
     begin = time.perf_counter()
     kernel = tadc.compile(workload.derivative(str(inputs[0].dtype).replace("float", "f"), sizes))
     seconds = time.perf_counter() - begin
-    temporaries = sum(math.prod(shape_at(p.shape, {})) * p.dtype.itemsize for p in kernel.kernel.temporaries)
+    temporaries = workspace(kernel.kernel.temporaries).bytes
     return Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
 
 

@@ -27,6 +27,8 @@ def place_of(location: Any) -> Place | None:
 
 
 def unnamed(location: Any) -> Any:
-    """A location without the name that it carries."""
+    """A location without the name that it carries; of several the first."""
     location = location.maybe_downcast() if hasattr(location, "maybe_downcast") else location
+    if isinstance(location, ir.FusedLoc):
+        return unnamed(location.locations[0])
     return unnamed(location.child_loc) if isinstance(location, ir.NameLoc) else location

@@ -3,6 +3,7 @@
 Scalar work is upstream `arith` and `math`; indexing and control are ours:
 
     tad.map       a tensor: the element at the block arguments is what the body yields
+    tad.maps      tensors of one shape: their elements are what one body yields, by `tad.yields`
     tad.sum       the sum of what the body yields over an integer set
     tad.reduce    the same for a product, a maximum, a minimum, a logarithm of a sum of exponentials
     tad.guard     one of two regions, chosen by an integer set; lazy
@@ -32,6 +33,9 @@ SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
 KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")
 
 REGION_OPS = ("tad.map", "tad.sum", "tad.reduce", "tad.guard")
+
+#: What makes tensors.
+MAPS = ("tad.map", "tad.maps")
 
 
 class Tad(ext.Dialect, name="tad"):
@@ -80,8 +84,8 @@ def error(op: Any, text: str) -> bool:
     return False
 
 
-def check_region(op: Any, region: ir.Region, arguments: int) -> bool:
-    """One block of `arguments` indices that ends in `tad.yield`."""
+def check_region(op: Any, region: ir.Region, arguments: int, last: str = "tad.yield") -> bool:
+    """One block of `arguments` indices that ends in `tad.yield`, or another such operation."""
     if len(region.blocks) != 1:
         return error(op, "expects exactly one block in each region")
     block = region.blocks[0]
@@ -91,8 +95,8 @@ def check_region(op: Any, region: ir.Region, arguments: int) -> bool:
         if not isinstance(argument.type, ir.IndexType):
             return error(op, f"region argument #{number} must be of type index, got {argument.type}")
     body = list(block.operations)
-    if not body or body[-1].operation.name != "tad.yield":
-        return error(op, "region must end with 'tad.yield'")
+    if not body or body[-1].operation.name != last:
+        return error(op, f"region must end with '{last}'")
     return True
 
 
@@ -110,6 +114,19 @@ def check_set(op: Any, attribute: ir.Attribute, dims: int | None, symbols: int) 
         return error(op, f"set has {found.symbols} symbols, but {symbols} index operands are given")
     if dims is not None and found.dims != dims:
         return error(op, f"set has {found.dims} dimensions, expected {dims}")
+    return True
+
+
+def check_box(op: Any, kind: Any, domain: ir.Attribute) -> bool:
+    """A tensor of floats, its index domain the box of its shape."""
+    if not check_float(op, kind.element_type):
+        return False
+    if not check_set(op, domain, kind.rank, len(op.operation.operands)):
+        return False
+    extents = box_extents(parse_set(str(domain)))
+    found = None if extents is None else [e.constant if e.is_constant else None for e in extents]
+    if found != [None if kind.is_dynamic_dim(n) else kind.get_dim_size(n) for n in range(kind.rank)]:
+        return error(op, f"domain must be the box of its shape, {kind}")
     return True
 
 
@@ -148,15 +165,29 @@ class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         kind = self.tensor.type
-        if not check_float(self, kind.element_type):
-            return False
-        if not check_set(self, self.domain, kind.rank, len(self.operation.operands)):
-            return False
-        extents = box_extents(parse_set(str(self.domain)))
-        found = None if extents is None else [e.constant if e.is_constant else None for e in extents]
-        if found != [None if kind.is_dynamic_dim(n) else kind.get_dim_size(n) for n in range(kind.rank)]:
-            return error(self, f"domain must be the box of its shape, {kind}")
-        return check_region(self, self.body, kind.rank)
+        return check_box(self, kind, self.domain) and check_region(self, self.body, kind.rank)
+
+
+class MapsOp(Tad.Operation, name="maps", traits=[ext.Pure]):
+    """Tensors of one type, given by one body: what they share is computed once for each element.
+
+    `tad-fuse` makes it last of all passes on the dialect; it has no form as a program.
+    """
+
+    tensors: Sequence[ext.Result[ir.RankedTensorType]]
+    sizes: Sequence[ext.Operand[ir.IndexType]]
+    domain: ir.IntegerSetAttr
+    body: ext.Region
+
+    @affine
+    def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
+        types = [value.type for value in self.operation.results]
+        if not types:
+            return error(self, "gives one or more tensors")
+        return check_box(self, types[0], self.domain) and check_region(
+            self, self.body, types[0].rank, "tad.yields"
+        )
 
 
 class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
@@ -299,5 +330,23 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
         return True
 
 
-for _op in (MapOp, SumOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp):
+class YieldsOp(Tad.Operation, name="yields", traits=[ir.IsTerminatorTrait, ext.Pure]):
+    """The elements of the tensors of a `tad.maps`, in order."""
+
+    values: Sequence[ext.Operand[Any]]
+
+    def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
+        parent = self.operation.parent
+        if parent is None or parent.name != "tad.maps":
+            return error(self, "expects a parent of tad.maps")
+        given = [value.type for value in self.operation.operands]
+        wanted = [result.type.element_type for result in parent.results]
+        if given != wanted:
+            yields, needs = (", ".join(map(str, types)) for types in (given, wanted))
+            return error(self, f"yields {yields} but 'tad.maps' needs {needs}")
+        return True
+
+
+for _op in (MapOp, MapsOp, SumOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp, YieldsOp):
     trailing_variadic(_op)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import MAPS
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape
 from tadc.frontend.deep import deep_recursion
@@ -39,7 +40,7 @@ def _is_program(function: Any) -> bool:
         return False
     if "tad.name" in str(function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else ""):
         return True
-    return any(op.operation.name == "tad.map" for op in function.regions[0].blocks[0].operations)
+    return any(op.operation.name in MAPS for op in function.regions[0].blocks[0].operations)
 
 
 def read_program(function: Any) -> Program:

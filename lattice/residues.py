@@ -26,16 +26,18 @@ class Residue:
 
 
 def residue_of(row: Constraint) -> Residue | None:
-    """The residue that an equality `e - c*(e // c) = 0` states."""
+    """The residue that an equality `e - c*((e - r) // c) = 0` states, which is `e % c = r` for r below c."""
     if not row.equality:
         return None
     for atom, k in row.form.terms:
         if not isinstance(atom, Floor) or abs(k) != atom.denominator:
             continue
         sign = -1 if k > 0 else 1
-        if row.form * sign + Affine.atom(atom) * atom.denominator == atom.numerator:
+        rest = atom.numerator - (row.form * sign + Affine.atom(atom) * atom.denominator)
+        if rest.is_constant and 0 <= rest.constant < atom.denominator:
             constant = atom.numerator.constant
-            return Residue(atom.numerator - constant, atom.denominator, -constant % atom.denominator)
+            found = (rest.constant - constant) % atom.denominator
+            return Residue(atom.numerator - constant, atom.denominator, found)
     return None
 
 

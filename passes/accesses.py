@@ -23,12 +23,14 @@ IRREGULAR = None
 class Read:
     """One element read; `strides` in elements, for indices that the address depends on.
 
-    It is `direct` where no guard of the loop's body stands around it.
+    It is `direct` where no guard of the loop's body stands around it. The indices of reductions move it by
+    `step` elements at least; 0 if none does, or by no fixed distance.
     """
 
     op: Any
     strides: Mapping[str, int | None]
     direct: bool
+    step: int = 0
 
     @property
     def names(self) -> frozenset[str]:
@@ -61,6 +63,8 @@ class Loop:
     """Whether no bound of an index depends on another of them."""
     fused: bool = False
     """Whether what is added is a product."""
+    direct: bool = True
+    """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
     operations: list[Operation] = field(default_factory=list[Operation])
     inner: list[Loop] = field(default_factory=list["Loop"])
@@ -96,7 +100,7 @@ class Accesses:
             self.forms[argument] = Affine.var(name) * factor
             self.deps[argument] = frozenset([name])
             self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
-        self.widest = _bytes(op.results[0].type.element_type)
+        self.widest = max(_bytes(result.type.element_type) for result in op.results)
         self.body = Loop(op)
         self.guards = 0
         self.region(block, self.body)
@@ -144,7 +148,7 @@ class Accesses:
         pair = _pair(name, rows)
         forms = pair or tuple(f for row in rows for f in row.inequalities if name in f.variables)
         if pair is not None:
-            shift = _shift(name, rows, self.names)
+            shift = shift_of(name, rows, self.names)
             forms = tuple(f + shift * f.coefficient(name) for f in pair)
         return frozenset(v for form in forms for v in form.variables) & frozenset(self.ranges)
 
@@ -164,7 +168,8 @@ class Accesses:
                 total += k * step
                 step *= size
             strides[name] = total
-        return Read(op, strides, not self.guards)
+        inner = [abs(k or 0) for name, k in strides.items() if name not in self.names]
+        return Read(op, strides, not self.guards, min(inner, default=0))
 
     def reduction(self, op: Any, loop: Loop) -> frozenset[str]:
         """Take in a reduction; what its result depends on."""
@@ -178,7 +183,7 @@ class Accesses:
         rows = [Constraint(f, row.equality) for f, row in zip(forms, found.constraints, strict=True)]
         self.ranges |= ranges_within(binders, rows, self.ranges, self.known)
         for name, argument in zip(binders, block.arguments, strict=True):
-            moved = _shift(name, rows, self.names)
+            moved = shift_of(name, rows, self.names)
             self.forms[argument] = Affine.var(name) + moved
             self.deps[argument] = frozenset([name, *moved.variables])
         trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
@@ -187,6 +192,7 @@ class Accesses:
         made = owner(yielded(block))
         fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
         inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
+        inner.direct = not self.guards
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)
@@ -208,8 +214,8 @@ def _pair(name: str, rows: Sequence[Constraint]) -> tuple[Affine, Affine] | None
     return None if best is None else (best[1], best[2])
 
 
-def _shift(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
-    """How far the closest bounds of an index move with those of the map, where by whole steps."""
+def shift_of(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
+    """How far the closest bounds of an index move with some indices, where by whole steps."""
     pair = _pair(name, rows)
     if pair is None:
         return ZERO

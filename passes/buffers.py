@@ -14,12 +14,14 @@ from math import prod
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import MAPS
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
 from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.tile_values import region_operations
 
 
 def memref_of(tensor: Any) -> Any:
@@ -32,13 +34,23 @@ def memref_of(tensor: Any) -> Any:
 
 
 def maps_of(function: Any) -> list[Any]:
-    """The `tad.map`s of a function in order; anything else there has no lowering."""
+    """The `tad.map`s and `tad.maps` of a function in order; anything else there has no lowering."""
     operations = [op.operation for op in function.regions[0].blocks[0].operations]
-    maps = [op for op in operations if op.name == "tad.map"]
+    maps = [op for op in operations if op.name in MAPS]
     for op in operations[:-1]:
-        if op.name != "tad.map" and not op.name.startswith(("arith.constant", "math.")):
+        if op.name not in MAPS and not op.name.startswith(("arith.constant", "math.")):
             raise UnsupportedIR(f"'{op.name}' has no lowering", op.location)
     return maps
+
+
+def location_of(tensor: Any) -> Any:
+    """Where a tensor was defined, with its name."""
+    place = tensor.location
+    if isinstance(tensor, ir.OpResult) and tensor.owner.name == "tad.maps" and isinstance(place, ir.FusedLoc):
+        places = list(place.locations)
+        # Equal ones are kept once.
+        return places[tensor.result_number] if len(places) == len(tensor.owner.results) else places[0]
+    return place
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,8 @@ class Buffers:
     sizes: list[Any]
     excluded: tuple[Domain, ...]
     shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
+    spans: list[tuple[int, int]] = field(repr=False)
+    """For each temporary the number of the map that computes it, and of the last that reads it."""
 
     @property
     def tensors(self) -> list[Any]:
@@ -84,7 +98,7 @@ def buffers_of(function: Any) -> Buffers:
     """The tensors and sizes of a function."""
     block = function.regions[0].blocks[0]
     results = list(list(block.operations)[-1].operation.operands)
-    made = {op.results[0]: op for op in maps_of(function)}
+    made = {value: op for op in maps_of(function) for value in op.results}
     for value in results:
         if value not in made:
             raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
@@ -94,7 +108,20 @@ def buffers_of(function: Any) -> Buffers:
     position = {size: Affine.var(f"s{n}") for n, size in enumerate(sizes)}
     shapes |= {value: map_shape(op, position) for value, op in made.items()}
     temporaries = [v for v in made if v not in results]
-    return Buffers(arguments, results, temporaries, sizes, excluded_sets(function), shapes)
+    spans = _spans(function, temporaries)
+    return Buffers(arguments, results, temporaries, sizes, excluded_sets(function), shapes, spans)
+
+
+def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
+    """For each tensor the number of the map that computes it, and of the last that reads it."""
+    maps = maps_of(function)
+    first = {value: number for number, op in enumerate(maps) for value in op.results}
+    last = dict(first)
+    for number, op in enumerate(maps):
+        for inner in region_operations(op.regions[0].blocks[0]):
+            if inner.name == "tad.read" and inner.operands[0] in last:
+                last[inner.operands[0]] = number
+    return [(first[value], last[value]) for value in temporaries]
 
 
 def symbol_of(function: Any) -> str:

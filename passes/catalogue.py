@@ -13,14 +13,18 @@ from tadc.dialect.writer import write_program
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
+from tadc.passes.buffers import maps_of
 from tadc.passes.cancel import cancel_program
 from tadc.passes.factor import factor_program
 from tadc.passes.forward import forward_program
+from tadc.passes.fuse import fuse_function
 from tadc.passes.gathers import Gather
 from tadc.passes.gpu import Launch, lower_to_gpu
+from tadc.passes.jacobian import jacobian_program
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
 from tadc.passes.materialise import MODES, materialise_program
+from tadc.passes.parts import cut_reductions, mark_maps, may_be_cut
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -96,6 +100,23 @@ class ForwardDiff(Pass):
             return forward_program(program, names, keep_values=not self.drop_values, chunk=self.chunk)
 
         rewrite_functions(module, rewrite, "_jvp")
+
+
+@register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
+@dataclass
+class Jacobian(Pass):
+    """Jacobians of every function."""
+
+    wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
+
+    def run(self, module: Any) -> None:
+        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
+        location = module.location
+
+        def rewrite(program: Program) -> Program:
+            return jacobian_program(program, argument_names(program, self.wrt, location))
+
+        rewrite_functions(module, rewrite, "_jacobian")
 
 
 def argument_names(program: Program, wrt: list[str], location: Any) -> list[str]:
@@ -186,6 +207,36 @@ class Simplify(Pass):
         rewrite_functions(module, simplify_program)
 
 
+@register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
+@dataclass
+class Cut(Pass):
+    """Parts of reductions."""
+
+    def run(self, module: Any) -> None:
+        """Cut in every function."""
+        if not any(may_be_cut(op) for function in tad_functions(module) for op in maps_of(function)):
+            return
+        marks: dict[str, str] = {}
+        rewrite_functions(module, lambda program: cut_reductions(program, marks))
+        for function in tad_functions(module):
+            mark_maps(function, marks)
+
+
+@register("tad-fuse", "maps over the same elements are one where that has no higher price")
+@dataclass
+class Fuse(Pass):
+    """Fusion of maps."""
+
+    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
+    registers: int = number_option(28, "vectors that a loop may hold in registers")
+    least_work: int = number_option(0, "operations of a map that is worth vectors")
+
+    def run(self, module: Any) -> None:
+        """Fuse in every function."""
+        for function in tad_functions(module):
+            fuse_function(function, Machine(self.vector_bytes, self.registers, self.least_work))
+
+
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
@@ -218,8 +269,11 @@ class ToGpu(Pass):
 __all__ = [
     "REGISTRY",
     "CancelDeltas",
+    "Cut",
     "Factor",
     "ForwardDiff",
+    "Fuse",
+    "Jacobian",
     "Materialize",
     "ReverseDiff",
     "Simplify",

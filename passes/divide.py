@@ -12,6 +12,7 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.packing_plan import Packed
 from tadc.passes.tile_loops import Ends, Schedule
 
 FEW = 32
@@ -24,16 +25,16 @@ MULTIPLE = 64
 """Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
 
 
-def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, ...]:
-    """The position of the index to divide; of two where it is known at run time alone which is better.
+PARTS = 8
+"""So many ranges, about, are made of an index: four for each thread, as in `backend/pool.ll`."""
 
-    Where a reduction runs in blocks, results are in memory between them: no two threads may compute one
-    element, so no index is divided whose last tile is moved back.
-    """
-    if schedule is not None and schedule.packed is not None and schedule.packed.block is not None:
-        inner = schedule.order[len(schedule.packed.names) :]
-        largest = max(inner, key=lambda n: shape[n].constant if shape[n].is_constant else MANY)
-        return (largest,) if not shape[largest].is_constant or shape[largest].constant > 1 else ()
+
+def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, ...]:
+    """The position of the index to divide; of two where it is known at run time alone which is better."""
+    if schedule is not None and schedule.packed is not None:
+        wasted = {axis: _wasted(axis, shape, schedule, schedule.packed) for axis in range(len(shape))}
+        best = min(wasted, key=lambda axis: wasted[axis])
+        return (best,) if wasted[best] < 1 else ()
     unknown = next((n for n, extent in enumerate(shape) if not extent.is_constant), len(shape))
     known = [extent.constant for extent in shape[:unknown]]
     if unknown < len(shape) and all(extent < FEW for extent in known):
@@ -46,18 +47,63 @@ def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, 
     return (known.index(most),) if most > 1 else ()
 
 
+def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule, packed: Packed) -> float:
+    """What two threads lose that divide an index: what all ranges pack again, and the time one waits."""
+    extent = shape[axis].constant if shape[axis].is_constant else MANY
+    tiles = max(1, extent // schedule.extent(axis))
+    each = -(-tiles // PARTS)
+    ranges = -(-tiles // each)
+    waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1
+    name, rows = f"b{axis}", packed.rows
+    again = float(ranges - 1)
+    if name in packed.names | packed.around:
+        again = 0.0
+    elif rows is not None and name == rows.name:
+        # All chunks of rows pack for lanes again anyway.
+        again = max(0.0, ranges * rows.chunk / extent - 1)
+    repeats = again * packed.share
+    if rows is not None and name not in rows.names | {rows.name}:
+        repeats += (ranges - 1) * rows.share
+    # Where there are few ranges, more threads than two would wait.
+    return waits + repeats + 0.1 / ranges
+
+
+def _grain(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> int:
+    """What ranges of an index begin at multiples of."""
+    if schedule is not None and schedule.packed is not None:
+        return schedule.extent(axis)
+    return MULTIPLE if axis == len(shape) - 1 else 1
+
+
+def _divided(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> Affine:
+    """The elements that are divided; the last range takes those after them too.
+
+    Where a reduction runs in blocks, results are in memory between them: no two threads may compute one
+    element, so the tile that is moved back at the end overlaps with none of another range.
+    """
+    extent = shape[axis]
+    if schedule is None or schedule.packed is None or schedule.packed.block is None:
+        return extent
+    tile = schedule.extent(axis)
+    return extent.floordiv(tile) * tile if axis == schedule.lanes else extent
+
+
 def range_names(axes: Sequence[int]) -> tuple[str, ...]:
     """The arguments of a function over a range of one of these indices."""
     return ((), ("begin", "end"), ("second", "begin", "end"))[len(axes)]
 
 
 def range_arguments(
-    axes: Sequence[int], shape: Sequence[Affine], lowering: BodyLowering, point: Any
+    axes: Sequence[int],
+    shape: Sequence[Affine],
+    schedule: Schedule | None,
+    lowering: BodyLowering,
+    point: Any,
 ) -> list[Any]:
     """What the arguments are for the whole map: `second`, then how many values the range may have at most,
     and what its ends are multiples of."""
-    extents = [lowering.affine([shape[axis]], point) for axis in axes]
-    multiples = [_index(MULTIPLE if axis == len(shape) - 1 else 1, lowering, point) for axis in axes]
+    extents = [lowering.affine([_divided(axis, shape, schedule)], point) for axis in axes]
+    multiples = [_index(_grain(axis, shape, schedule), lowering, point) for axis in axes]
     if len(axes) == 1:
         return [*extents, *multiples]
     few = _compare("slt", extents[0], _index(FEW, lowering, point), lowering, point)
@@ -69,13 +115,22 @@ def range_arguments(
 
 
 def ends_of(
-    axes: Sequence[int], shape: Sequence[Affine], given: Sequence[Any], lowering: BodyLowering, point: Any
+    axes: Sequence[int],
+    shape: Sequence[Affine],
+    schedule: Schedule | None,
+    given: Sequence[Any],
+    lowering: BodyLowering,
+    point: Any,
 ) -> Ends:
     """The ends of the indices that such arguments stand for."""
     if not axes:
         return {}
     begin, end = given[-2:]
     if len(axes) == 1:
+        extent, divided = shape[axes[0]], _divided(axes[0], shape, schedule)
+        if divided != extent:
+            last = _compare("eq", end, lowering.affine([divided], point), lowering, point)
+            end = _select(last, lowering.affine([extent], point), end, lowering, point)
         return {axes[0]: (lowering.variable(begin), lowering.variable(end))}
     zero = _index(0, lowering, point)
     second = _compare("ne", given[0], zero, lowering, point)
@@ -94,7 +149,7 @@ def _index(value: int, lowering: BodyLowering, point: Any) -> Any:
     return lowering.constant(lowering.index_type, value, point)
 
 
-_PREDICATES = {"ne": 1, "slt": 2}
+_PREDICATES = {"eq": 0, "ne": 1, "slt": 2}
 
 
 def _compare(predicate: str, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:

@@ -34,8 +34,9 @@ def element_loops(
         return emit
 
     schedule = schedule or single
-    room = [size - schedule.extent(index) for index, size in enumerate(sizes)]
-    unknown = tuple(Constraint(form) for form in room if not form.is_constant)
+    tiled = [(size, schedule.extent(index)) for index, size in enumerate(sizes)]
+    # A loop over no element needs no room for one.
+    unknown = tuple(Constraint(size - tile) for size, tile in tiled if tile > 1 and not size.is_constant)
     if schedule is single or not unknown:
         loops(schedule)(point)
     else:

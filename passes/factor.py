@@ -33,13 +33,17 @@ from tadc.frontend.terms import (
     Terms,
     holds_reduction,
     operands,
+    reachable,
 )
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.algebra import Algebra, is_const, is_positive
 from tadc.passes.common_factors import CommonFactors
-from tadc.passes.costs import Costs
+from tadc.passes.costs import LARGE, Costs
+from tadc.passes.guarded_addends import regrouped
 from tadc.passes.index_ranges import Range, ranges_within
+from tadc.passes.left_out import leaves_out, taken_apart
 from tadc.passes.occupied import occupied
+from tadc.passes.operation_counts import count_definition
 from tadc.passes.products import Product, added, product_of, summands, without
 
 #: More indices, summands or factors are not tried in all ways.
@@ -48,6 +52,8 @@ MOST_SUMMANDS = 8
 MOST_FACTORS = 8
 #: So many sums are looked at in the place of one.
 MOST_SUMS = 40
+#: Sums are taken apart where that saves this part of a tensor's operations: more loops are more code.
+WORTH_PIECES = 16
 
 Around = Mapping[str, "Range | None"]
 
@@ -101,15 +107,38 @@ class _Factoring:
         if self.values:
             body = self.common.rewritten(definition.body)
             definition = definition if body is definition.body else replace(definition, body=body)
+        facts = self.program.facts(definition)
         if not holds_reduction(definition.body, self.holds):
-            return definition
+            return self.regrouped(definition, definition.body, facts)
         sides = {
             i: Range(Affine.const(0), as_form(n) - 1)
             for i, n in zip(definition.indices, definition.shape, strict=True)
         }
+        made = self.written(definition, facts, sides, apart=False)
+        if not self.values or not any(map(leaves_out, reachable([definition.body]))):
+            return made
+        other = self.written(definition, facts, sides, apart=True)
+        few, many = (self.operations(one) for one in (other, made))
+        return other if few * WORTH_PIECES <= many * (WORTH_PIECES - 1) else made
+
+    def written(self, definition: Definition, facts: Domain, around: Around, apart: bool) -> Definition:
+        """The definition with cheaper sums; those that leave points out taken apart, or not."""
+        self.apart = apart
         self.memo.clear()
-        body = self.visit(definition.body, self.program.facts(definition), sides)
+        return self.regrouped(definition, self.visit(definition.body, facts, around), facts)
+
+    def regrouped(self, definition: Definition, body: Term, facts: Domain) -> Definition:
+        """The definition with another body, where no derivative follows with fewer additions."""
+        if self.values:
+            body = self.common.rewritten(regrouped(self.algebra, body, facts))
         return definition if body is definition.body else replace(definition, body=body)
+
+    def operations(self, definition: Definition) -> int:
+        """The weighted operations of a definition, about where sizes are symbols."""
+        values = {name: Affine.const(LARGE) for name in self.program.sizes}
+        shape = tuple(as_form(n).substitute(values).constant for n in definition.shape)
+        body = self.terms.substitute(definition.body, values)
+        return count_definition(replace(definition, shape=shape, body=body)).weighted
 
     def visit(self, term: Term, facts: Domain, around: Around) -> Term:
         """The term with cheaper sums, where the facts hold."""
@@ -133,8 +162,15 @@ class _Factoring:
                 binders, domain, body = self.terms.open(term)
                 inner = {**around, **ranges_within(binders, domain, around, self.sizes)}
                 body = self.visit(body, facts + domain, inner)
+                if self.values and term.kind == "sum":
+                    body = self.common.rewritten(regrouped(self.algebra, body, facts + domain))
                 hints = term.hints or ("",) * len(binders)
                 found = _Sum(binders, hints, domain, body, term)
+                if self.apart and leaves_out(closed := self.closed(found)):
+                    assert isinstance(closed, Reduce)
+                    pieces = taken_apart(self.terms, closed, facts)
+                    if pieces is not None and not leaves_out(pieces):
+                        return self.visit(pieces, facts, around)
                 if term.kind != "sum" or any(row.equality for row in domain):
                     return self.closed(found)
                 self.found.clear()
@@ -205,6 +241,13 @@ class _Factoring:
     def without_invariants(self, s: _Sum, facts: Domain) -> Term:
         """The sum with all that none of its indices changes outside."""
         zero = self.algebra.zero
+        if isinstance(s.body, Guard) and is_const(s.body.otherwise, 0):
+            rows = [row for row in s.body.conditions if row.form.variables.isdisjoint(s.binders)]
+            if rows:
+                kept = [row for row in s.body.conditions if row not in rows]
+                body = self.algebra.guard(kept, s.body.then, zero)
+                inner = self.without_invariants(replace(s, body=body), (*facts, *rows))
+                return self.algebra.guard(rows, inner, zero)
         if isinstance(s.body, Select) and is_const(s.body.otherwise, 0):
             test = s.body
             if (test.lhs.free | test.rhs.free).isdisjoint(s.binders):

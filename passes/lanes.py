@@ -246,10 +246,14 @@ class Lanes:
             zero = self.low.constant(vector, 0.0, point)
             operands = [buffer, *indices, self.spread(mask, point), zero]
             return self.low.create("vector.maskedload", [vector], operands, point).results[0]
-        made = self.low.create("vector.load", [vector], [buffer, *indices], point).results[0]
+        made = self.loaded_run(vector, [buffer, *indices], forms, point)
         if stride == 1:
             return made
         return self._shuffle(made, made, range(self.width - 1, -1, -1), point)
+
+    def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
+        """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
+        return self.low.create("vector.load", [vector], operands, point).results[0]
 
     def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
         """Store a value at subscripts, in each lane where they move with the lane."""

@@ -1,7 +1,8 @@
 """`tad` functions to loops over memrefs, for the CPU.
 
 Every tensor becomes a buffer that the caller owns: the arguments, then the results, then the
-tensors in between, in the order of the text, then the sizes; no buffers overlap.
+tensors in between, in the order of the text, then the sizes. No buffers overlap, but for those of tensors in
+between that are in use at different times.
 
 The loops of each map are a function of their own, `tad_f.0`, `tad_f.1`, …, over the buffers that it uses;
 the entry `tad_f` calls them one after the other. A map that may be worth several threads is lowered over a
@@ -15,7 +16,7 @@ from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.passes.buffers import BufferViews, buffers_of, maps_of, memref_of, symbol_of
+from tadc.passes.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
 from tadc.passes.divide import ends_of, range_arguments, range_names
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
@@ -54,17 +55,17 @@ class _Loops:
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
         tensors = self.buffers.tensors
-        block = self.define(self.name, tensors, ())
+        block = self.define(self.name, tensors, (), shared=len(self.buffers.temporaries))
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         given = list(block.arguments)
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
         for number, op in enumerate(maps_of(self.function)):
             entry.location = unnamed(op.location)
             used = _values_used(op)
-            result = op.results[0]
-            places = sorted({self.places[v][0] for v in used if v in self.places} | {*self.places[result]})
+            places = {self.places[v][0] for v in used if v in self.places}
+            places = sorted(places.union(*(self.places[result] for result in op.results)))
             operands = [*(given[n] for n in places), *given[len(tensors) :]]
-            shape, name = shapes.of(result), f"{self.name}.{number}"
+            shape, name = shapes.of(op.results[0]), f"{self.name}.{number}"
             plan = plan_of(op, shape, entry.forms, self.machine)
             made = [tensors[n] for n in places]
             body = self.outline(op, name, made, used, plan)
@@ -74,7 +75,7 @@ class _Loops:
                 self.outline(op, name, made, used, plan)
             if plan.axes:
                 work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
-                operands += range_arguments(plan.axes, shape, entry, point)
+                operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
                 known = isinstance(work, int)
                 operands.append(entry.constant(entry.index_type, work, point) if known else work)
                 name = self.declare(f"{name}.split", [v.type for v in operands])
@@ -105,17 +106,24 @@ class _Loops:
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
-        ends = ends_of(plan.axes, shape, given[last:], lowering, point)
+        ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
         element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule)
         lowering.create("func.return", [], [], point)
         return block.owner
 
     def define(
-        self, name: str, tensors: Sequence[Any], more: Sequence[str], *, is_small: bool = False
+        self,
+        name: str,
+        tensors: Sequence[Any],
+        more: Sequence[str],
+        *,
+        shared: int = 0,
+        is_small: bool = False,
     ) -> Any:
         """A function over buffers of tensors, the sizes, and further index values; its block.
 
-        It is the entry, or one that nothing else calls. A small one is to have little code.
+        It is the entry, or one that nothing else calls. The last `shared` tensors may share memory; a small
+        one is to have little code.
         """
         sizes = self.buffers.sizes
         index = ir.IndexType.get()
@@ -124,7 +132,9 @@ class _Loops:
         attributes = {
             "sym_name": ir.StringAttr.get(name),
             "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-            "arg_attrs": ir.ArrayAttr.get([unique] * len(tensors) + [plain] * (len(sizes) + len(more))),
+            "arg_attrs": ir.ArrayAttr.get(
+                [unique] * (len(tensors) - shared) + [plain] * (shared + len(sizes) + len(more))
+            ),
         }
         if name != self.name:
             attributes |= {
@@ -139,7 +149,7 @@ class _Loops:
             "func.func", attributes=attributes, regions=1, loc=self.function.location,
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
-        places = [v.location for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
+        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
         return ir.Block.create_at_start(made.regions[0], types, places)
 
     def declare(self, name: str, types: Sequence[Any]) -> str:

@@ -42,6 +42,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.costs import ACCESS, Costs, extent, points
 from tadc.passes.index_ranges import Range, ranges_within
+from tadc.passes.known_values import KnownValues
 from tadc.passes.moves import MANY, Mover, Place, Rows, Test, is_candidate
 from tadc.passes.names import Names
 
@@ -91,17 +92,21 @@ def _round(
     shared: dict[tuple[int, Shape], int] = {}
     if active is None and len(program.definitions) <= MANY_DEFINITIONS:
         for definition in program.definitions:
-            _Body(mover, costs, definition, definition.name, False, known, mode, shared).survey()
+            _Body(mover, costs, definition, definition.name, False, known, mode, shared, None).survey()
             if read_later or not definition.is_output:
                 mover.holds(definition)
+    held = KnownValues(program.terms, frozenset(program.sizes), mover.size_facts) if active is None else None
     definitions: list[Definition] = []
     waiting = list(reversed(program.definitions))
     owners = {d.name: d.name for d in waiting}
     while waiting:
         definition = waiting.pop()
         owner = owners[definition.name]
-        body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared)
+        body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, held)
         made = body.run()
+        if held is not None:
+            for found in (*body.new, made):
+                held.add(found)
         if not body.new or active is None:
             definitions += [*body.new, made]
             mover.holds(made)
@@ -149,6 +154,7 @@ class _Body:
     active: set[str]
     mode: str
     shared: dict[tuple[int, Shape], int]
+    held: KnownValues | None
     new: list[Definition] = field(default_factory=list[Definition])
 
     def __post_init__(self) -> None:
@@ -312,6 +318,9 @@ class _Body:
         is_element = (at, term.number) in self.elements and self.is_active(term)
         if not (is_element or isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
             return None
+        known = self.held and self.held.find(term, self.places[at])
+        if known:
+            return known
         uses = self.worth(at, term)
         if not uses:
             return None

@@ -12,8 +12,7 @@ from tadc.lattice.polyhedron import implied
 def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | None:
     """Rows on the other indices that hold exactly where the domain has a point; none where it always has.
 
-    Found where no row joins two binders, and of each binder all lower or all upper bounds are
-    whole (its coefficient is 1 or -1 there); None else. Rows that the facts imply are left out.
+    Found where no row joins two binders; None else. Rows that the facts imply are left out.
     """
     own = set(binders)
     lower: dict[str, list[tuple[int, Affine]]] = {name: [] for name in binders}
@@ -33,9 +32,14 @@ def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | 
             return None
         (lower if k > 0 else upper)[name].append((abs(k), rest))
     for name in binders:
-        whole = [all(k == 1 for k, _ in side[name]) for side in (lower, upper)]
-        if not any(whole) or not lower[name] or not upper[name]:
+        if not lower[name] or not upper[name]:
             return None
-        # a*x + p >= 0 and -b*x + q >= 0, with a or b 1: x lies between where a*q + b*p >= 0.
-        rows += [Constraint(q * a + p * b) for a, p in lower[name] for b, q in upper[name]]
+        rows += [_between(a, p, b, q) for a, p in lower[name] for b, q in upper[name]]
     return tuple(row for row in rows if not all(implied(form, facts) for form in row.inequalities))
+
+
+def _between(a: int, p: Affine, b: int, q: Affine) -> Constraint:
+    """Whether an integer x has `a*x + p >= 0` and `-b*x + q >= 0`, a and b being positive."""
+    if 1 in (a, b):
+        return Constraint(q * a + p * b)
+    return Constraint(p.floordiv(a) + q.floordiv(b))

@@ -5,14 +5,15 @@ guard) evaluates each of its values once; both sides of a `select`, one branch o
 a reduction share, other reductions apart, is evaluated once before the first. The elements of a tensor
 share nothing.
 
-An index that changes neither a bound nor a condition is not walked, it multiplies: only what does is.
+An index that changes neither a bound nor a condition is not walked, it multiplies. One that does is walked
+near breakpoints; between them the count is a quasi-polynomial, of which few values tell the sum.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
@@ -29,7 +30,9 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Bound, Level
+from tadc.lattice.breakpoints import Critical, critical, zones
 from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.lattice.sums import Amount, plus, sum_of_pieces, times
 from tadc.passes.costs import TRANSCENDENTAL, weight
 from tadc.passes.moves import ELEMENT
 
@@ -94,6 +97,11 @@ def count_program(program: Program) -> Work:
     return total
 
 
+def count_definition(definition: Definition) -> Work:
+    """The work of one tensor without size symbols."""
+    return _elements(_Planner(), definition)
+
+
 def count_definitions(program: Program) -> dict[str, Work]:
     """The same, tensor by tensor."""
     planner = _Planner()
@@ -107,10 +115,10 @@ class _Region:
     `depends` are the indices that change how much that is.
     """
 
-    own: Work
+    own: Amount
     choices: tuple[tuple[Domain, _Region, _Region], ...]
     loops: tuple[_Loop, ...]
-    depends: frozenset[str]
+    depends: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +136,11 @@ class _Planner:
     """Regions of terms, each built once, and what they come to at the points met so far."""
 
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
-    known: dict[tuple[_Region, tuple[int, ...]], Work] = field(
-        default_factory=dict["tuple[_Region, tuple[int, ...]]", Work]
+    known: dict[tuple[_Region, tuple[int, ...]], Amount] = field(
+        default_factory=dict["tuple[_Region, tuple[int, ...]]", Amount]
+    )
+    critical: dict[tuple[_Loop, int], Critical | None] = field(
+        default_factory=dict["tuple[_Loop, int]", "Critical | None"]
     )
 
     def region(self, roots: Iterable[Term], seen: set[int], own: Work = NOTHING) -> _Region:
@@ -160,13 +171,13 @@ class _Planner:
             *(branch.depends for _, *branches in choices for branch in branches),
             *(loop.depends for loop in loops),
         )
-        return _Region(own, choices, loops, depends)
+        return _Region(_amount(own), choices, loops, tuple(sorted(depends)))
 
     def loop(self, node: Reduce, seen: set[int]) -> _Loop:
         """The steps of a reduction."""
         shared = self.region(self.unchanged(node), seen)
         step = self.region([node.body], seen, work_of(node))
-        depends = shared.depends.union(step.depends, *(row.form.variables for row in node.domain))
+        depends = frozenset(shared.depends).union(step.depends, *(row.form.variables for row in node.domain))
         return _Loop(loop_nest(node.binders, node.domain, ()), shared, step, depends.difference(node.binders))
 
     def unchanged(self, node: Reduce) -> list[Term]:
@@ -187,49 +198,102 @@ class _Planner:
 
     # -- at points -----------------------------------------------------------------------------------
 
-    def at(self, region: _Region, point: Mapping[str, int]) -> Work:
-        """What a region comes to at a point."""
+    def at(self, region: _Region, point: Mapping[str, int]) -> Amount:
+        """What a region comes to at a point, as `_amount` of its work."""
         if not region.loops and not region.choices:
             return region.own
-        key = (region, tuple(point[name] for name in sorted(region.depends)))
+        key = (region, tuple([point[name] for name in region.depends]))
         if key not in self.known:
             total = region.own
             for rows, then, otherwise in region.choices:
-                total += self.at(then if all(row.holds(point) for row in rows) else otherwise, point)
+                total = plus(
+                    total, self.at(then if all(row.holds(point) for row in rows) else otherwise, point)
+                )
             for loop in region.loops:
-                total += self.steps(loop, point)
+                total = plus(total, self.steps(loop, point))
             self.known[key] = total
         return self.known[key]
 
-    def steps(self, loop: _Loop, point: Mapping[str, int]) -> Work:
+    def steps(self, loop: _Loop, point: Mapping[str, int]) -> Amount:
         """What all steps of a loop come to, and what they share."""
         if not all(row.holds(point) for row in loop.nest.outside):
-            return NOTHING
-        count, total = self.below(loop, 0, dict(point))
-        return total + self.at(loop.shared, point) if count else NOTHING
+            return _NONE
+        count, *total = self.below(loop, 0, dict(point))
+        return plus((0, *total), self.at(loop.shared, point)) if count else _NONE
 
-    def below(self, loop: _Loop, depth: int, point: dict[str, int]) -> tuple[int, Work]:
+    def below(self, loop: _Loop, depth: int, point: dict[str, int]) -> Amount:
         """The number of points of the levels from a depth inward, and what their steps come to."""
         levels = loop.nest.levels
         if depth == len(levels):
             if not all(row.holds(point) for row in loop.nest.inside):
-                return 0, NOTHING
-            return 1, self.at(loop.step, point)
+                return _NONE
+            return (1, *self.at(loop.step, point)[1:])
         level = levels[depth]
-        lower = max(bound.ceil().evaluate(point) for bound in level.lower)
-        upper = min(bound.floor().evaluate(point) for bound in level.upper)
+        lower = max([-((-bound.form.evaluate(point)) // bound.divisor) for bound in level.lower])
+        upper = min([bound.form.evaluate(point) // bound.divisor for bound in level.upper])
         if lower > upper:
-            return 0, NOTHING
+            return _NONE
+        name = level.name
+
+        def value(at: int) -> Amount:
+            point[name] = at
+            return self.below(loop, depth + 1, point)
+
         if not _matters(loop, depth):
-            point[level.name] = lower
-            count, total = self.below(loop, depth + 1, point)
-            return count * (upper - lower + 1), total * (upper - lower + 1)
-        count, total = 0, NOTHING
-        for value in range(lower, upper + 1):
-            point[level.name] = value
-            points, found = self.below(loop, depth + 1, point)
-            count, total = count + points, total + found
-        return count, total
+            return times(value(lower), upper - lower + 1)
+        inner = self.pieces(loop, depth + 1)
+        if inner is None or upper - lower < inner.period * (inner.degree + 2):
+            return sum_of_pieces(value, lower, upper, [(lower, upper)], 1, 0)
+        outer = {n: v for n, v in point.items() if n != name}
+        found = zones(inner.forms, name, outer)
+        return sum_of_pieces(value, lower, upper, found, inner.period, inner.degree)
+
+    # -- pieces --------------------------------------------------------------------------------------
+
+    def pieces(self, loop: _Loop, depth: int) -> Critical | None:
+        """How the levels of a loop from a depth inward depend on what is around them; None if not seen."""
+        key = (loop, depth)
+        if key not in self.critical:
+            self.critical[key] = self.level_pieces(loop, depth)
+        return self.critical[key]
+
+    def level_pieces(self, loop: _Loop, depth: int) -> Critical | None:
+        """The same, for a depth that is new."""
+        levels = loop.nest.levels
+        if depth == len(levels):
+            step = self.region_pieces(loop.step)
+            return step and critical(row.form for row in loop.nest.inside).joined([step])
+        level, inner = levels[depth], self.pieces(loop, depth + 1)
+        if inner is None:
+            return None
+        sides = [
+            Affine.var(level.name) * bound.divisor - bound.form for bound in (*level.lower, *level.upper)
+        ]
+        bounded = critical(sides).joined([inner])
+        if not _matters(loop, depth) and all(form.variables <= {level.name} for form in sides):
+            return inner
+        return bounded.summed(level.name)
+
+    def region_pieces(self, region: _Region) -> Critical | None:
+        """How a region depends on what is around it."""
+        found = critical(row.form for rows, _, _ in region.choices for row in rows)
+        parts = [self.region_pieces(branch) for _, *branches in region.choices for branch in branches]
+        for loop in region.loops:
+            parts += [
+                critical(row.form for row in loop.nest.outside),
+                self.pieces(loop, 0),
+                self.region_pieces(loop.shared),
+            ]
+        known = [part for part in parts if part is not None]
+        return found.joined(known) if len(known) == len(parts) else None
+
+
+def _amount(work: Work) -> Amount:
+    """A place for a number of points, and all that a work counts."""
+    return (0, *astuple(work))
+
+
+_NONE = _amount(NOTHING)
 
 
 def _matters(loop: _Loop, depth: int) -> bool:
@@ -246,7 +310,7 @@ def _elements(planner: _Planner, definition: Definition) -> Work:
     step = planner.region([definition.body], set(), Work(stored=ELEMENT[definition.type]))
     nest = LoopNest((), _box(definition.indices, shape), ())
     loop = _Loop(nest, planner.region([], set()), step, frozenset())
-    return planner.steps(loop, {}) if math.prod(shape) else NOTHING
+    return Work(*planner.steps(loop, {})[1:]) if math.prod(shape) else NOTHING
 
 
 def _box(names: Sequence[str], shape: Sequence[int]) -> tuple[Level, ...]:
@@ -257,4 +321,4 @@ def _box(names: Sequence[str], shape: Sequence[int]) -> tuple[Level, ...]:
     )
 
 
-__all__ = ["Work", "count_definitions", "count_program", "work_of"]
+__all__ = ["Work", "count_definition", "count_definitions", "count_program", "work_of"]

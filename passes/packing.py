@@ -42,13 +42,67 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Panels:
-    """The panels by read; for a reduction in blocks, the ends of the block and whether it is the first."""
+class RowPanel:
+    """A buffer of rows of tiles: tile after tile, the points of the reduction, then the rows of the tile.
 
-    by_read: Mapping[Any, Panel] = field(default_factory=dict[Any, Panel])
-    blocked: Any = None
+    Tiles start at multiples of `tile` from `begin` on; `row` is the map's index along them, whose copies are
+    those of `variable`. `strides` are those of the binders.
+    """
+
+    buffer: Any
+    binders: tuple[Any, ...]
+    starts: tuple[Affine, ...]
+    strides: tuple[int, ...]
+    row: Any
+    variable: str
+    begin: Affine
+    points: int
+
+    def subscripts(self, forms: Mapping[Any, Affine]) -> list[Affine]:
+        """Where a point of the reduction finds its element in a row."""
+        form, along = forms[self.row], Affine.var(self.variable)
+        copy = along * form.coefficient(self.variable)
+        total = (form - copy - self.begin) * self.points + copy
+        for binder, start, stride in zip(self.binders, self.starts, self.strides, strict=True):
+            total += (forms[binder] - start) * stride
+        return [total]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where a reduction is: each index from a value on up to another one.
+
+    Where it runs in blocks, the outer loops have the values `at` and the next one the `ends`, and `first` is
+    whether this block is the first.
+    """
+
+    bounds: Sequence[tuple[Affine, Affine]]
+    at: tuple[Affine, ...] = ()
     ends: tuple[Any, Any] | None = None
     first: Any = None
+
+
+@dataclass(frozen=True)
+class Panels:
+    """The panels by read, of a block of the reduction `op`."""
+
+    by_read: Mapping[Any, Panel | RowPanel] = field(default_factory=dict[Any, "Panel | RowPanel"])
+    op: Any = None
+    block: Block | None = None
+
+    def cut(self, op: Any) -> Block | None:
+        """The block of a reduction that runs in blocks."""
+        return self.block if self.op is not None and self.op == op and self.is_cut else None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is one that does: then results go to memory and back."""
+        return self.block is not None and self.block.ends is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no element may be in two tiles."""
+        return self.is_cut or any(isinstance(panel, RowPanel) for panel in self.by_read.values())
 
 
 class Packer:
@@ -62,38 +116,58 @@ class Packer:
         self.binders = list(self.inner.arguments)
         self.location = unnamed(self.op.location)
 
-    def emit(
-        self, outer: Mapping[int, Affine], facts: Domain, point: Any, then: Callable[[Panels, Any], None]
-    ) -> None:
-        """Pack what tiles with these outer indices read; `then` makes the loops over these tiles."""
-        low = self.low
+    def place(self, outer: Mapping[int, Affine]) -> None:
+        """Give the map's indices these values, and others 0."""
         for number, argument in enumerate(self.block.arguments):
-            low.forms[argument] = outer.get(number, ZERO)
+            self.low.forms[argument] = outer.get(number, ZERO)
         self.index_operations(self.block)
-        levels = self.levels(facts)
-        bounds = [self.ends(level, point) for level in levels]
+
+    def emit(
+        self, outer: Mapping[int, Affine], facts: Domain, point: Any, then: Callable[[Block, Any], None]
+    ) -> None:
+        """Make the loops over blocks of the reduction; `then` makes what is inside."""
+        self.place(outer)
+        bounds = [self.ends(level, point) for level in self.levels(facts)]
         if self.packed.block is None:
-            then(Panels(self.pack(bounds, point)), point)
-            return
+            then(Block(bounds), point)
+        else:
+            self.blocks(self.packed.block, Block(bounds), point, then)
+
+    def blocks(self, steps: int, outer: Block, point: Any, then: Callable[[Block, Any], None]) -> None:
+        """Loops over the outer binders and over the blocks of the next one."""
+        low, depth = self.low, len(outer.at)
+        is_last = depth == self.packed.outer
         low.location = self.location
-        (start, stop), rest = bounds[0], bounds[1:]
-        step = low.constant(low.index_type, self.packed.block, point)
-        values = [low.affine([form], point) for form in (start, stop)]
-        made = low.create("scf.for", [], [*values, step], point, regions=1)
+        first_of, last_of = outer.bounds[depth]
+        start = low.affine([first_of], point)
+        # Results are stored once at least, also where an unknown number of elements is 0.
+        stop = low.affine([last_of, first_of + 1], point, "affine.max")
+        step = low.constant(low.index_type, steps if is_last else 1, point)
+        made = low.create("scf.for", [], [start, stop, step], point, regions=1)
         block = ir.Block.create_at_start(made.regions[0], [low.index_type], [self.location])
         inside = ir.InsertionPoint(block)
         begin = low.variable(block.arguments[0])
-        end = low.variable(low.affine([begin + self.packed.block, stop], inside, "affine.min"))
-        predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), 0)}
-        truth = ir.IntegerType.get_signless(1, low.context)
-        first = low.create("arith.cmpi", [truth], [block.arguments[0], values[0]], inside, predicate).results[
-            0
-        ]
-        panels = self.pack([(begin, end), *rest], inside)
-        ends = (low.affine([begin], inside), low.affine([end], inside))
-        then(Panels(panels, self.op, ends, first), inside)
+        first = self.also(outer.first, block.arguments[0], start, inside)
+        bounds = list(outer.bounds)
+        if not is_last:
+            bounds[depth] = (begin, begin + 1)
+            self.blocks(steps, Block(bounds, (*outer.at, begin), None, first), inside, then)
+        else:
+            end = low.variable(low.affine([begin + steps, bounds[depth][1]], inside, "affine.min"))
+            bounds[depth] = (begin, end)
+            ends = (low.affine([begin], inside), low.affine([end], inside))
+            then(Block(bounds, outer.at, ends, first), inside)
         low.location = self.location
         low.create("scf.yield", [], [], inside)
+
+    def also(self, first: Any, index: Any, start: Any, point: Any) -> Any:
+        """Whether a condition holds, if there is one, and an index is where its loop starts."""
+        truth = ir.IntegerType.get_signless(1, self.low.context)
+        predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), 0)}
+        here = self.low.create("arith.cmpi", [truth], [index, start], point, predicate).results[0]
+        if first is None:
+            return here
+        return self.low.create("arith.andi", [truth], [first, here], point).results[0]
 
     def index_operations(self, block: Any) -> None:
         """Forms for the indices that a block computes."""
@@ -119,16 +193,17 @@ class Packer:
         start, stop = found
         return start, stop
 
-    def pack(self, bounds: Sequence[tuple[Affine, Affine]], point: Any) -> dict[Any, Panel]:
-        """Make and fill the panels."""
-        return {read.op: self.panel(read, bounds, point) for read in self.packed.reads}
+    def pack(self, outer: Mapping[int, Affine], block: Block, point: Any) -> dict[Any, Panel]:
+        """Make and fill the panels for lanes."""
+        self.place(outer)
+        return {read.op: self.panel(read, block.bounds, point) for read in self.packed.reads}
 
     def panel(self, read: Any, bounds: Sequence[tuple[Affine, Affine]], point: Any) -> Panel:
         """Make and fill one panel."""
         schedule, low = self.schedule, self.low
         lanes_index = schedule.lanes
         assert lanes_index is not None
-        own = [n for n, name in enumerate(self.packed.loop.binders) if name in read.names]
+        own = self.own(read)
         shape = [self.extent(n) for n in own] + [schedule.extent(lanes_index)]
         element = read.op.results[0].type
         buffer = self.room(ir.MemRefType.get(shape, element), point)
@@ -140,6 +215,11 @@ class Packer:
             self.loops(own, bounds, {}, self.filler(read, own, bounds, buffer, lanes, group), point)
         along = schedule.form(lanes_index, ZERO)
         return Panel(buffer, tuple(self.binders[n] for n in own), tuple(bounds[n][0] for n in own), along)
+
+    def own(self, read: Any) -> list[int]:
+        """The binders that move a read inside a block."""
+        inner = range(self.packed.outer, len(self.binders))
+        return [n for n in inner if self.packed.loop.binders[n] in read.names]
 
     def filler(
         self,
@@ -156,23 +236,29 @@ class Packer:
         base = low.forms[argument]
 
         def fill(indices: Mapping[int, Affine], at: Any) -> None:
-            for n, binder in enumerate(self.binders):
-                low.forms[binder] = indices.get(n, bounds[n][0])
             for first in group:
                 along = Affine.var(LANE) + first
                 low.forms[argument] = base + along
-                self.index_operations(self.block)
-                self.index_operations(self.inner)
-                forms = low.subscripts(read.op, list(read.op.operands)[1:])
+                forms = self.subscripts(read, indices, bounds)
                 value = lanes.load(low.memrefs[read.op.operands[0]], forms, None, at)
                 lanes.store_run(value, buffer, [*(indices[n] - bounds[n][0] for n in own), along], at)
             low.forms[argument] = base
 
         return fill
 
+    def subscripts(
+        self, read: Any, indices: Mapping[int, Affine], bounds: Sequence[tuple[Affine, Affine]]
+    ) -> list[Affine]:
+        """What is read where the binders have these values; those that do not move it, any."""
+        for n, binder in enumerate(self.binders):
+            self.low.forms[binder] = indices.get(n, bounds[n][0])
+        self.index_operations(self.block)
+        self.index_operations(self.inner)
+        return self.low.subscripts(read.op, list(read.op.operands)[1:])
+
     def extent(self, number: int) -> int:
         """The most values of a binder in one block."""
-        if not number and self.packed.block is not None:
+        if number == self.packed.outer and self.packed.block is not None:
             return self.packed.block
         return self.packed.loop.trips[number]
 

@@ -2,8 +2,12 @@
 
 As in BLIS and GETT, what is copied (packed) is a panel: all that a reduction reads for the lanes of a
 tile. It is read again for each tile along the other indices, one vector after the next. Where a panel
-is too large to stay near, the outermost loop of the reduction is cut into blocks, and results go to
-memory and back between them. Only the copy knows the layout of the tensor.
+is too large to stay near, the loops of the reduction are cut into blocks: outer ones run one value at a
+time, the next one in steps, and results go to memory and back between them.
+
+Where what the rows of a tile read, one scalar for all lanes, is far apart too, it is packed as well: row
+by row of a step, for a chunk of rows, before all that is packed for lanes. Only the copies know the layout
+of a tensor.
 """
 
 from __future__ import annotations
@@ -12,18 +16,33 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tadc.passes.accesses import Accesses, Loop, Read
-from tadc.passes.splits import Split
+from tadc.passes.accesses import IRREGULAR, Accesses, Loop, Read
+from tadc.passes.splits import PLAIN, Split
 from tadc.passes.tile_values import owner, yielded
 
 GATHER = 1.2
 """The price of one lane of a vector that is not consecutive in memory."""
 
-PANEL_BYTES = 64 << 10
+COPY = 1.0
+"""That of one lane of a vector that is, but far from the one before."""
+
+PANEL_BYTES = 128 << 10
 """The most bytes of all panels: they stay in the second-level cache, and on the stack."""
+
+FEWEST_ROWS = 64
+"""So many rows at least are packed at a time."""
+
+MANY = 64
+"""Lines of so many places do not stay in the first-level cache."""
+
+LEAST_STEPS = 64
+"""So many steps at least has a reduction between two packings: results are loaded and stored for each."""
 
 FAR = 1024
 """Rows so many bytes apart stand on too many pages, and may share the sets of a cache."""
+
+ROWS_BYTES = 256 << 10
+"""The most bytes of what is packed for rows."""
 
 LEAST_REUSE = 3
 """So often at least a panel is to be read."""
@@ -51,19 +70,53 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Reads that are packed for the rows of tiles, which are copies along the index `name`.
+
+    `names` are the indices whose loops are around all, `chunk` the most rows between two packings,
+    `points` the elements of a row, by read; `price` that of packing, for a tile, `share` what it is of the
+    whole price.
+    """
+
+    name: str
+    reads: tuple[Read, ...]
+    names: frozenset[str]
+    chunk: int
+    points: tuple[int, ...]
+    price: float
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
 class Packed:
     """Reads of one reduction that are packed.
 
-    `names` are the indices whose loops are around the packing, `block` the steps of the outermost
-    loop of the reduction between two packings (None for all), `price` that of packing, for a tile.
+    `names` are the indices whose loops are around the packing. The loops over the first `outer` binders
+    of the reduction are too, and of the next one `block` values are taken between two packings (None for
+    all). `price` is that of packing, for a tile; `share` what it is of the whole price.
     """
 
     loop: Loop
     lane: str
     reads: tuple[Read, ...]
     names: frozenset[str]
+    outer: int
     block: int | None
     price: float
+    share: float = 0.0
+    rows: Rows | None = None
+
+    @property
+    def around(self) -> frozenset[str]:
+        """The indices whose loops are around the packing for rows."""
+        return self.rows.names if self.rows else frozenset()
+
+    @property
+    def times(self) -> int:
+        """How often a tile is taken up."""
+        if self.block is None:
+            return 1
+        return math.prod(self.loop.trips[: self.outer]) * -(-self.loop.trips[self.outer] // self.block)
 
 
 def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | None:
@@ -74,39 +127,128 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
     lane = accesses.names.index(way.lane)
     if loop.domain or not loop.is_box or loop.inner or (found and found[lane].factor > 1):
         return None
-    own = set(accesses.names)
+    reads, names = _reads(accesses, loop, way)
+    rows = _row_reads(accesses, loop, way, found)
+    if not reads and not rows:
+        return None
+    lanes = way.width * way.blocks.get(way.lane, 1)
+    # With rows, the panels of lanes are packed again for each chunk.
+    cut = _cut(accesses, loop, reads or rows, lanes if reads else FEWEST_ROWS, 1 + bool(rows))
+    if cut is None:
+        return None
+    outer, block = cut
+    of_rows = _rows(accesses, loop, way, rows, outer, block)
+    reuse = _reuse(accesses, names, way, of_rows)
+    price = sum(
+        math.prod(loop.trips[:outer])
+        * _points(loop, read, outer)
+        * lanes
+        * (GATHER if read.strides[way.lane] != 1 else COPY)
+        for read in reads
+    )
+    if not reads and of_rows is None:
+        return None
+    return Packed(loop, way.lane, tuple(reads), names, outer, block, price / reuse, rows=of_rows)
+
+
+def _reads(accesses: Accesses, loop: Loop, way: Way) -> tuple[list[Read], frozenset[str]]:
+    """What is worth packing for lanes, and the indices whose loops are around that."""
     names = frozenset([way.lane])
     reads: list[Read] = []
     for read in loop.reads:
-        together = names | (read.names & own)
+        together = names | (read.names & frozenset(accesses.names))
         # A panel has no copies along other indices than that of the lanes.
         if any(way.blocks.get(name, 1) > 1 for name in together - {way.lane}):
             continue
         if _worth(accesses, read, way) and _reuse(accesses, together, way) >= LEAST_REUSE:
             reads.append(read)
             names = together
+    return reads, names if reads else frozenset()
+
+
+def far(accesses: Accesses, loop: Loop, read: Read) -> bool:
+    """Whether a reduction reads from many places, one element or a few from each."""
+    if read.step * accesses.widest < FAR:
+        return False
+    return (
+        math.prod(n for name, n in zip(loop.binders, loop.trips, strict=True) if name in read.names) >= MANY
+    )
+
+
+def _row_reads(accesses: Accesses, loop: Loop, way: Way, found: Sequence[Split]) -> list[Read]:
+    """What is worth packing for rows."""
+    row = next((name for name, count in way.blocks.items() if name != way.lane and count > 1), None)
+    if row is None or not _known(accesses, row):
+        return []
+    if found and found[accesses.names.index(row)] is not PLAIN:
+        return []
+    return [
+        read
+        for read in loop.reads
+        if read.direct
+        and row in read.names
+        and way.lane not in read.names
+        and IRREGULAR not in read.strides.values()
+        and far(accesses, loop, read)
+        and _reuse(accesses, read.names, way) >= LEAST_REUSE
+    ]
+
+
+def _rows(
+    accesses: Accesses, loop: Loop, way: Way, reads: Sequence[Read], outer: int, block: int | None
+) -> Rows | None:
+    """How reads are packed for rows; None if there are none, or too few rows are packed at a time."""
     if not reads:
         return None
-    whole = sum(_panel(accesses, loop, read, way) for read in reads)
-    block = None
-    if whole > PANEL_BYTES or not all(_known(accesses, name) for name in loop.binders):
-        if not all(_known(accesses, name) for name in loop.binders[1:]) or not _is_value(accesses, loop):
-            return None
-        step = sum(_panel(accesses, loop, read, way, 1) for read in reads)
-        block = PANEL_BYTES // step
-        if block < 16:
-            return None
-    reuse = _reuse(accesses, names, way)
+    row = next(name for name, count in way.blocks.items() if name != way.lane and count > 1)
+    names = frozenset[str]().union(*(read.names for read in reads)) & frozenset(accesses.names)
+    points = tuple(_points(loop, read, outer, block) for read in reads)
+    tile = way.blocks[row]
+    whole = -(-accesses.extent(row) // tile)
+    tiles = min(ROWS_BYTES // (sum(points) * accesses.widest * tile), whole)
+    if tiles < 2:
+        return None
+    tiles = -(-whole // -(-whole // tiles))
     price = sum(
-        _elements(loop, read, way) * (GATHER if read.strides[way.lane] != 1 else 0.2) for read in reads
+        math.prod(loop.trips[:outer])
+        * _points(loop, read, outer)
+        * tile
+        * (0.6 if read.strides[row] == 1 else 2.0)
+        for read in reads
     )
-    return Packed(loop, way.lane, tuple(reads), names, block, price / reuse)
+    reuse = max(1, _reuse(accesses, names, way))
+    return Rows(row, tuple(reads), names - {row}, tiles * tile, points, price / reuse)
+
+
+def _cut(
+    accesses: Accesses, loop: Loop, reads: Sequence[Read], lanes: int, kinds: int
+) -> tuple[int, int | None] | None:
+    """How many loops run around the packing, and the steps of the next one; None if panels are too large.
+
+    Of `PANEL_BYTES` they take the part that one of so many kinds of panels has.
+    """
+    known = [_known(accesses, name) for name in loop.binders]
+    if not all(loop.trips):
+        return None
+    each = lanes * accesses.widest * kinds
+    if all(known) and sum(_points(loop, r, 0) for r in reads) * each <= PANEL_BYTES:
+        return 0, None
+    if not _is_value(accesses, loop):
+        return None
+    for outer, trips in enumerate(loop.trips):
+        step = sum(_points(loop, r, outer, 1) for r in reads) * each
+        block = min(PANEL_BYTES // step, trips)
+        steps = block * math.prod(loop.trips[outer + 1 :])
+        if steps >= LEAST_STEPS and all(known[:outer] + known[outer + 1 :]):
+            return outer, -(-trips // -(-trips // block)) if known[outer] else block
+    return None
 
 
 def _is_value(accesses: Accesses, loop: Loop) -> bool:
-    """Whether a reduction, which no lanes are joined for, is the map's value as it stands."""
-    made = owner(yielded(accesses.body.op.regions[0].blocks[0]))
-    return made is not None and made == loop.op and loop.op.name == "tad.sum"
+    """Whether a reduction, which no lanes are joined for, is the map's one value as it stands."""
+    op = accesses.body.op
+    made = owner(yielded(op.regions[0].blocks[0]))
+    return len(op.results) == 1 and made is not None and made == loop.op and loop.op.name == "tad.sum"
 
 
 def _worth(accesses: Accesses, read: Read, way: Way) -> bool:
@@ -119,10 +261,16 @@ def _worth(accesses: Accesses, read: Read, way: Way) -> bool:
     return any(k is None or abs(k) * accesses.widest >= FAR for k in inner)
 
 
-def _reuse(accesses: Accesses, names: frozenset[str], way: Way) -> float:
-    """How many tiles read a panel that depends on some of the map's indices."""
+def _reuse(accesses: Accesses, names: frozenset[str], way: Way, rows: Rows | None = None) -> float:
+    """How many tiles read a panel that depends on some of the map's indices, of a chunk of rows."""
+    total = 1.0
     others = [name for name in accesses.names if name not in names]
-    return math.prod(accesses.extent(name) / way.blocks.get(name, 1) for name in others) if others else 0
+    for name in others:
+        extent = accesses.extent(name)
+        if rows is not None and name == rows.name:
+            extent = min(extent, rows.chunk)
+        total *= extent / (way.blocks.get(name, 1) * (way.width if name == way.lane else 1))
+    return total if others else 0
 
 
 def _known(accesses: Accesses, name: str) -> bool:
@@ -131,15 +279,10 @@ def _known(accesses: Accesses, name: str) -> bool:
     return found is not None and found.extent.is_constant
 
 
-def _elements(loop: Loop, read: Read, way: Way, outermost: int | None = None) -> int:
-    """The elements of a panel; `outermost` replaces the trips of the outermost loop."""
+def _points(loop: Loop, read: Read, outer: int, steps: int | None = None) -> int:
+    """The elements of a lane, or a row, inside so many loops; `steps` replaces the trips of the next one."""
     trips = list(loop.trips)
-    if outermost is not None:
-        trips[0] = outermost
-    moved = [n for name, n in zip(loop.binders, trips, strict=True) if name in read.names]
-    return math.prod(moved) * way.width * way.blocks.get(way.lane, 1)
-
-
-def _panel(accesses: Accesses, loop: Loop, read: Read, way: Way, outermost: int | None = None) -> int:
-    """The bytes of a panel."""
-    return _elements(loop, read, way, outermost) * accesses.widest
+    if steps is not None:
+        trips[outer] = steps
+    inner = zip(loop.binders[outer:], trips[outer:], strict=True)
+    return math.prod(n for name, n in inner if name in read.names)

@@ -64,7 +64,8 @@ def is_worth(code: int, work: int | None) -> bool:
 def plan_of(op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine) -> Plan:
     """The plan of a map of this shape; `forms` has the forms of values from above it."""
     work = None
-    if all(extent.is_constant for extent in shape):
+    # The forms from above are sizes.
+    if all(extent.is_constant for extent in shape) and not _uses(op, forms):
         work = probed_operations(op, [extent.constant for extent in shape])
         if SMALL * work < machine.least_work:
             return Plan(work, (PLAIN,) * len(shape), None, (), is_small=True)
@@ -89,3 +90,17 @@ def operations_in(op: Any) -> int:
 
     op.walk(visit)
     return count
+
+
+def _uses(op: Any, values: Mapping[Any, Any]) -> bool:
+    """Whether an operation in an operation has one of these values as an operand."""
+    found = False
+
+    def visit(inner: Any) -> Any:
+        nonlocal found
+        found = found or any(value in values for value in inner.operands)
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    if values:
+        op.walk(visit)
+    return found

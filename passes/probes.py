@@ -25,7 +25,10 @@ Count = Callable[[Point], int]
 
 
 def probed_operations(op: Any, sizes: Sequence[int]) -> int:
-    """About how many operations a map takes, in the weights of `costs`; the same number at each call."""
+    """About how many operations a map takes, in the weights of `costs`; the same number at each call.
+
+    Nothing in it may depend on a size whose value is not known.
+    """
     elements, random = 1, Random(0)
     for size in sizes:
         elements *= size

@@ -13,10 +13,11 @@ cotangent is a tensor of its own.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -53,7 +54,7 @@ def reverse_program(
     gradient); `keep_values` returns the outputs as well, first. `separate` keeps what different reads
     contribute in sums of their own.
     """
-    return _Reverse(program, tuple(wrt), keep_values, unit_cotangent, separate).run()
+    return Reverse(program, tuple(wrt), keep_values, unit_cotangent, separate).run()
 
 
 @dataclass(frozen=True)
@@ -71,29 +72,24 @@ class Scope:
 
 
 @dataclass
-class _Reverse:
+class Reverse:
+    """One differentiation; the options are those of `reverse_program`."""
+
     program: Program
     wrt: tuple[str, ...]
-    keep_values: bool
-    unit_cotangent: bool
-    separate: bool
+    keep_values: bool = False
+    unit_cotangent: bool = False
+    separate: bool = False
     contributions: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
     adjoints: list[Definition] = field(default_factory=list[Definition])
 
     def run(self) -> Program:
+        """The program's gradients."""
         program = self.program
-        self.algebra = Algebra(program.terms)
-        self.types, self.shapes = program.types(), program.shapes()
-        self.names = Names(program)
-        self.active = active_tensors(program, self.wrt)
+        self.start(Names(program))
         outputs = [d.name for d in program.outputs]
         self.cotangent_of = {} if self.unit_cotangent else {o: self.names.free("d" + o) for o in outputs}
-        gradient_of = {a: self.names.free("d" + a) for a in self.wrt}
-        self.indices = gradient_indices(program, self.names)
-        for definition in reversed(program.definitions):
-            if definition.name in self.active:
-                self.definition(definition)
-        gradients = [self.gradient(name, gradient_of[name]) for name in self.wrt]
+        gradients = self.derived({a: self.names.free("d" + a) for a in self.wrt})
         arguments = [replace(a, cotangent_of="", tangent_of="") for a in program.arguments] + [
             Argument(self.cotangent_of[d.name], d.type, d.shape, cotangent_of=d.name)
             for d in program.outputs
@@ -103,21 +99,57 @@ class _Reverse:
             replace(d, is_output=d.is_output and self.keep_values, gradient_of="", tangent_of="")
             for d in program.definitions
         ]
-        definitions = needed([*own, *self.adjoints, *gradients])
+        definitions = needed([*own, *gradients])
         return replace(program, arguments=tuple(arguments), definitions=definitions)
+
+    def start(self, names: Names) -> None:
+        """Look at the program; new tensors get names that are free in `names`."""
+        program = self.program
+        self.names = names
+        self.algebra = Algebra(program.terms)
+        self.types, self.shapes = program.types(), program.shapes()
+        self.active = active_tensors(program, self.wrt)
+
+    def derived(self, gradient_of: Mapping[str, str]) -> list[Definition]:
+        """The gradients, by these names, after the cotangents of definitions that they read."""
+        self.indices = gradient_indices(self.program, self.names)
+        for definition in reversed(self.program.definitions):
+            if definition.name in self.active:
+                self.definition(definition)
+        gradients = [self.gradient(name, gradient_of[name]) for name in self.wrt]
+        return [*self.adjoints, *gradients]
+
+    def front(self) -> dict[str, Extent]:
+        """Indices with their extents that all cotangents have in front of their own."""
+        return {}
+
+    def seed(self, definition: Definition) -> Term:
+        """The cotangent of an output's element, from outside."""
+        if self.unit_cotangent:
+            return self.algebra.one
+        forms = [Affine.var(i) for i in self.indices[definition.name]]
+        return self.program.terms.read(self.cotangent_of[definition.name], forms, definition.type)
 
     # -- one tensor ----------------------------------------------------------------------------
 
     def total(self, name: str, incoming: Term) -> Term:
+        """The cotangent of an element of a tensor: what comes in, and what its reads contribute."""
         found = self.contributions.pop(name, [])
         if self.separate:
             return reduce(self.algebra.add, found, incoming)
         return collected(self.program.terms, [(False, term) for term in (incoming, *found)])
 
     def gradient(self, name: str, gradient: str) -> Definition:
+        """The definition of a gradient by this name."""
         body = self.total(name, self.algebra.zero)
+        front, shape = self.front(), self.shapes[name]
         return Definition(
-            gradient, self.types[name], self.shapes[name], self.indices[name], body, gradient_of=name
+            gradient,
+            self.types[name],
+            (*front.values(), *shape),
+            (*front, *self.indices[name]),
+            body,
+            gradient_of=name,
         )
 
     def definition(self, definition: Definition) -> None:
@@ -125,13 +157,7 @@ class _Reverse:
         algebra, terms, name = self.algebra, self.program.terms, definition.name
         fresh = [terms.fresh("i") for _ in definition.indices]
         mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
-        incoming = algebra.zero
-        if definition.is_output:
-            forms = [Affine.var(i) for i in self.indices[name]]
-            if self.unit_cotangent:
-                incoming = algebra.one
-            else:
-                incoming = terms.read(self.cotangent_of[name], forms, definition.type)
+        incoming = self.seed(definition) if definition.is_output else algebra.zero
         total = self.total(name, incoming)
         if is_const(total, 0):
             return
@@ -141,10 +167,10 @@ class _Reverse:
             adjoint = self.names.free("d" + name)
             # A cotangent on its way stays as wide as what it is made of.
             kind = "f64" if "f64" in (total.type, definition.type) else definition.type
-            self.adjoints.append(
-                Definition(adjoint, kind, definition.shape, self.indices[name], total, is_output=False)
-            )
-            cotangent = terms.read(adjoint, list(mapping.values()), kind)
+            front = self.front()
+            shape, indices = (*front.values(), *definition.shape), (*front, *self.indices[name])
+            self.adjoints.append(Definition(adjoint, kind, shape, indices, total, is_output=False))
+            cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
         self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
 
@@ -171,6 +197,7 @@ class _Reverse:
             self.visit(place, self.nodes[number], cotangent)
 
     def push(self, place: int, term: Term, cotangent: Term) -> None:
+        """Add to the cotangent of a term in a scope."""
         if is_const(cotangent, 0) or not self.is_active(term):
             return
         key = (place, term.number)
@@ -201,6 +228,7 @@ class _Reverse:
         return self.opened[key]
 
     def visit(self, place: int, term: Term, cotangent: Term) -> None:
+        """Pass the whole cotangent of a term on to its operands."""
         match term:
             case Read():
                 self.contribute(term, self.scopes[place], cotangent)
@@ -254,10 +282,13 @@ class _Reverse:
         algebra = self.algebra
         target = [Affine.var(i) for i in self.indices[read.tensor]]
         delta = tuple(equals_zero(form - b) for form, b in zip(read.indices, target, strict=True))
+        domain = scope.domain
+        while isinstance(cotangent, Guard) and is_const(cotangent.otherwise, 0):
+            domain, cotangent = (*domain, *cotangent.conditions), cotangent.then
         for rows in scope.outside:
             cotangent = algebra.guard(rows, algebra.zero, cotangent)
         # Where the read stands, the certificate looks for its sum.
-        term = algebra.sum(scope.indices, delta + scope.domain, cotangent, scope.hints, read.span)
+        term = algebra.sum(scope.indices, delta + domain, cotangent, scope.hints, read.span)
         self.contributions.setdefault(read.tensor, []).append(term)
 
 

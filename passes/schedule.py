@@ -10,18 +10,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
 from tadc.passes.machine import Machine
-from tadc.passes.packing_plan import GATHER, Packed, Way, packing
+from tadc.passes.marks import JOINED, PARTS
+from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.splits import Split, copies
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
 """The price of one step of a loop whose result waits for the step before."""
+
+LINE = 64
+"""The bytes of a line of the cache."""
+
+MISS = 8
+"""The price of a line from the second-level cache, where it is not clear beforehand that it is wanted."""
 
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
@@ -39,6 +47,13 @@ PRICES: Mapping[str, float] = {
 FUNCTION = 25
 """The price of any other function."""
 
+SWITCH = 1
+"""The price of going from one tensor to the next when several are written by turns: vectors that share a
+line of the cache are written together only one after the other."""
+
+FEW_OPERATIONS = 24
+"""The most that a body costs to which writing by turns makes a difference: less than a function."""
+
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
@@ -50,17 +65,10 @@ def schedule_of(
 
     `found` are the splits of the indices; `outer` has the forms of values from above.
     """
-    if not machine.vector_bytes:
+    if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    budget = MOST_WORK // copies(found)
-    if any(loop.bounds for loop in accesses.body.below()):
-        # Loops whose bounds move with a tile stand three times in its code, under masks.
-        budget //= MASKED
-    if accesses.body.size > budget:
-        return None
-    ways = _ways(accesses, sizes, found, budget, machine)
-    best = min(ways, key=lambda way: price(accesses, way, found), default=None)
+    best = _best(accesses, sizes, found, machine)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
@@ -71,9 +79,42 @@ def schedule_of(
     packed = packing(accesses, best, found)
     if packed is None:
         return Schedule(best.width, order, index[best.lane], blocks)
-    outer_indices = tuple(sorted(index[name] for name in packed.names))
-    order = (*outer_indices, *(n for n in order if n not in outer_indices))
+    whole = price(accesses, best, found) * best.elements
+    rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
+    packed = replace(packed, share=packed.price / whole, rows=rows)
+    first = sorted(index[name] for name in packed.around)
+    first += sorted(index[name] for name in packed.names - packed.around)
+    order = (*first, *(n for n in order if n not in first))
     return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
+
+
+def least_price(
+    op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
+) -> tuple[float, int]:
+    """The price of an element, and how many reads are packed, in the schedule that `schedule_of` chooses.
+
+    Where it chooses none, that is one without vectors.
+    """
+    accesses = Accesses(op, sizes, [split.factor for split in found], outer)
+    best = _best(accesses, sizes, found, machine)
+    if best is None:
+        return price(accesses, Way(1, accesses.names[-1] if accesses.names else "", None, {}), found), 0
+    packed = packing(accesses, best, found) if best.over is None else None
+    return price(accesses, best, found), len(packed.reads) if packed else 0
+
+
+def _best(
+    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], machine: Machine
+) -> Way | None:
+    """The way with the least price."""
+    budget = MOST_WORK // copies(found)
+    if any(loop.bounds for loop in accesses.body.below()):
+        # Loops whose bounds move with a tile stand three times in its code, under masks.
+        budget //= MASKED
+    if accesses.body.size > budget:
+        return None
+    ways = _ways(accesses, sizes, found, budget, machine)
+    return min(ways, key=lambda way: price(accesses, way, found), default=None)
 
 
 def _ways(
@@ -86,12 +127,14 @@ def _ways(
         for name, size, split in zip(accesses.names, sizes, found, strict=True)
     }
     most = budget // max(accesses.body.size, 1)
+    if PARTS in accesses.body.op.attributes:
+        extents = {}
     for lane, extent in extents.items():
         fitting = _width(width, extent)
         if fitting >= 2:
             for vectors in VECTORS:
                 room = extent is None or extent >= vectors * fitting
-                if vectors == 1 or (room and accesses.body.inner):
+                if vectors == 1 or (room and (accesses.body.inner or _in_turns(accesses.body))):
                     yield from _blocked(
                         accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine
                     )
@@ -103,6 +146,12 @@ def _ways(
                 if fitting >= 4 and fitting * parts <= trips:
                     way = Way(fitting, innermost, loop, {}, parts)
                     yield from _blocked(accesses, way, extents, most, machine)
+
+
+def _in_turns(body: Loop) -> bool:
+    """Whether a body writes several tensors, and does not much else."""
+    work = len(body.reads) + sum(PRICES.get(o.name, FUNCTION) for o in body.operations)
+    return len(body.op.results) > 1 and work <= FEW_OPERATIONS
 
 
 def _width(width: int, extent: int | None) -> int:
@@ -117,10 +166,8 @@ def _blocked(
     own = math.prod(way.blocks.values()) * way.parts
     if own <= max(most, 1) and _fits(accesses.body, way, machine):
         yield way
-    if not accesses.body.inner:
-        return
     for name, extent in extents.items():
-        if name == way.lane:
+        if name == way.lane or not (accesses.body.inner or _shares(accesses.body, way, name)):
             continue
         for block in BLOCKS[1:]:
             made = Way(way.width, way.lane, way.over, {**way.blocks, name: block}, way.parts)
@@ -130,6 +177,12 @@ def _blocked(
                 and _fits(accesses.body, made, machine)
             ):
                 yield made
+
+
+def _shares(body: Loop, way: Way, name: str) -> bool:
+    """Whether copies along an index share a vector that is not consecutive in memory."""
+    strides = (read.strides.get(way.lane, 0) for read in body.reads if name not in read.names)
+    return any(stride not in (0, 1, -1) for stride in strides)
 
 
 def _fits(body: Loop, way: Way, machine: Machine) -> bool:
@@ -148,9 +201,10 @@ def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     """The price of one element."""
     body = accesses.body
     packed = packing(accesses, way, found) if way.over is None else None
-    cost = _loop(body, way, packed) + _store(body, way)
+    cost = _loop(accesses, body, way, packed) + _store(body, way)
     if packed is not None:
-        cost += packed.price
+        cost += packed.price + (packed.times - 1) * 2 * _store(body, way)
+        cost += packed.rows.price if packed.rows else 0
     return cost / way.elements * _waste(accesses, way)
 
 
@@ -168,21 +222,23 @@ def _waste(accesses: Accesses, way: Way) -> float:
 
 def _store(body: Loop, way: Way) -> float:
     """The price of storing a tile."""
+    tensors = len(body.op.results)
     if way.over is not None:
-        return way.elements
+        return way.elements * tensors
     last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
-    vectors = way.elements // way.width
+    vectors = way.elements // way.width * tensors
     consecutive = way.lane == f"b{last}"
     if consecutive:
-        return vectors
+        return vectors + (SWITCH * tensors if _in_turns(body) else 0)
     return vectors * way.width * 1.5
 
 
-def _loop(loop: Loop, way: Way, packed: Packed | None) -> float:
+def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> float:
     """The price of a loop for one tile."""
     once = sum(_read(read, way, packed) for read in loop.reads)
+    once += sum(_misses(accesses, loop, read, way, packed) for read in loop.reads)
     once += sum(PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o in loop.operations)
-    once += sum(_loop(inner, way, packed) for inner in loop.inner)
+    once += sum(_loop(accesses, inner, way, packed) for inner in loop.inner)
     if not loop.binders:
         return once
     results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
@@ -207,3 +263,14 @@ def _read(read: Read, way: Way, packed: Packed | None) -> float:
     if stride == 1 or (packed is not None and read in packed.reads):
         return copies * 1.0
     return copies * (1.5 if stride == -1 else GATHER * way.width)
+
+
+def _misses(accesses: Accesses, loop: Loop, read: Read, way: Way, packed: Packed | None) -> float:
+    """The price of lines that a tile reads for a few elements each, and that do not stay near."""
+    if way.lane in read.names or not far(accesses, loop, read):
+        return 0
+    if packed is not None and packed.rows is not None and read in packed.rows.reads:
+        return 0
+    rows = [name for name in read.names if way.blocks.get(name, 1) > 1]
+    near = all(abs(read.strides[name] or LINE) * accesses.widest < LINE for name in rows)
+    return MISS * (1 if near else way.copies(read.names))

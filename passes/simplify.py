@@ -19,7 +19,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor
-from tadc.lattice.polyhedron import implied, irredundant, is_empty, quotient, tightened
+from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.algebra import Algebra, is_const
 
@@ -136,7 +136,11 @@ class Simplifier:
         if is_empty((*facts, *rows)):
             return self.visit(term.otherwise, facts)
         rows = irredundant(rows, facts)
-        residues = [(row, residue) for row in rows if (residue := residue_of(row)) and residue.rest]
+        residues = [
+            (row, residue)
+            for row in rows
+            if (residue := residue_of(row)) and (residue.rest or residue.row != row)
+        ]
         then = term.then
         if residues:
             known = [residue for _, residue in residues]
@@ -155,7 +159,8 @@ class Simplifier:
         binders, domain, body = self.terms.open(term)
         if is_empty((*facts, *domain)):
             return self.algebra.neutral(term.kind)
-        rows = tuple(irredundant([tightened(self.row(c, facts), facts) for c in domain], facts))
+        rows = [tightened(cleared(self.row(c, facts)), facts) for c in domain]
+        rows = tuple(irredundant(rows, facts))
         body = self.visit(body, facts + rows)
         if is_const(body, 0) and term.kind == "sum":
             return self.algebra.zero

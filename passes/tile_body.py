@@ -20,6 +20,7 @@ from tadc.passes.lower_body import BodyLowering
 from tadc.passes.packing import Panels
 from tadc.passes.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.tile_kinds import lower_tiled_reduction
+from tadc.passes.tile_reductions import TileReduction
 from tadc.passes.tile_values import Copy, Dependence, Tile, Values, at, is_reduction, owner, yielded
 
 
@@ -90,6 +91,40 @@ class TileBody:
             self.low.location = op.location
             self.operation(op, context)
         return yielded(block)
+
+    def in_turns(
+        self, block: Any, context: Context, names: Sequence[str], then: Callable[[Copy], None]
+    ) -> None:
+        """The same, but what follows the last reduction or guard for one copy along names after the other.
+
+        `then` uses the values of a copy while they are in registers.
+        """
+        operations = [operation.operation for operation in list(block.operations)[:-1]]
+        first = max((n + 1 for n, op in enumerate(operations) if op.regions), default=0)
+        for op in operations[:first]:
+            self.low.location = op.location
+            self.operation(op, context)
+        makers: list[tuple[Any, Callable[[Copy], Any]]] = []
+        for op in operations[first:]:
+            if op.name == "tad.index":
+                self.operation(op, context)
+            else:
+                makers.append((op, self.maker(op, context)))
+        for turn in self.tile.points(names):
+            for op, make in makers:
+                self.low.location = op.location
+                self.copies_in(turn, op, make, context)
+            then(turn)
+
+    def copies_in(self, turn: Copy, op: Any, make: Callable[[Copy], Any], context: Context) -> None:
+        """Make the result of an operation in those copies of one turn that are not made yet."""
+        result = op.results[0]
+        names = self.names(result, context)
+        for copy in self.tile.points(names):
+            if all(copy.get(name, number) == number for name, number in turn.items()):
+                self.values.add(
+                    result, names, copy, lambda c=copy: self.as_type(make(c), result, context.point)
+                )
 
     def operation(self, op: Any, context: Context) -> None:
         """Lower one operation at all points."""
@@ -167,6 +202,10 @@ class TileBody:
             self.masked_guard(op, rows, context)
         else:
             self.uniform_guard(op, rows, context)
+
+    def reduction(self, op: Any, context: Context) -> TileReduction:
+        """The loops of a reduction."""
+        return TileReduction(self, op, context)
 
     def take_over(self, op: Any, value: Any, context: Context) -> None:
         """An operation's result is another value of the body."""

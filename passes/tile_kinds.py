@@ -38,7 +38,7 @@ def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
     Raises UnsupportedIR or IndexSetLimit for a domain without loops.
     """
     kind = "sum" if op.name == "tad.sum" else ir.StringAttr(op.attributes["kind"]).value
-    made = TileReduction(body, op, context)
+    made = body.reduction(op, context)
     if kind == "logsumexp":
         results = _logsumexp(made, context)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from tadc.dialect.locations import unnamed
@@ -17,14 +18,24 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.lower_body import BodyLowering, box_rows
-from tadc.passes.packing import Packer, Panels
+from tadc.passes.packing import Panels
 from tadc.passes.packing_plan import Packed
-from tadc.passes.splits import PLAIN, Split
+from tadc.passes.panel_loops import PanelLoops
+from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_body import Context, TileBody
-from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, at
+from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
+
+FEW_COPIES = 4
+"""So many copies of a body may stand before and after a full part too."""
+
+FEW_TILES = 4
+"""An index of so few tiles has no full part."""
 
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
+
+#: The values that a body yields in copies of a tile.
+Elements = Sequence[tuple[Copy, list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +45,7 @@ class Schedule:
     `lanes` is the index of the lanes, or None where `lanes_of` is: the index of a reduction that takes
     `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
     that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
-    `packed`, it starts with the indices that panels depend on.
+    `packed`, it starts with the indices that panels depend on, those for rows before those for lanes.
     """
 
     width: int
@@ -47,8 +58,9 @@ class Schedule:
 
     @property
     def tile(self) -> Tile:
-        """The variables of a tile."""
-        copies = {variable(index): count for index, count in self.blocks.items() if count > 1}
+        """The variables of a tile, that of the vectors last: what is read in all lanes is used up at once."""
+        indices = sorted(self.blocks, key=lambda index: index == self.lanes)
+        copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
         if self.parts > 1:
             copies[PARTS] = self.parts
         return Tile(self.width, copies)
@@ -107,16 +119,26 @@ class TileLoops:
         ends: Ends | None = None,
     ) -> None:
         """`found` has the split of each index; one without `ends` takes all of its values."""
-        self.op, self.sizes, self.low, self.schedule = op, sizes, lowering, schedule
+        self.op, self.sizes, self.low = op, sizes, lowering
+        self.schedule: Schedule = schedule
         self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
-        self.ends = ends
+        self.ends: Ends | None = ends
         self.block = op.regions[0].blocks[0]
         self.panels = Panels()
+        self.packing: PanelLoops = PanelLoops(self, schedule.packed)
 
     def fitting(self, index: int, split: Split) -> Split:
         """The split, if tiles may fit its full part."""
         size, tile = self.sizes[index], self.schedule.extent(index)
-        return PLAIN if size.is_constant and size.constant < split.factor * tile else split
+        if not size.is_constant:
+            return split
+        if size.constant < split.factor * tile:
+            return PLAIN
+        # Tiles before and after the full part take the time of one in it and more.
+        tiles = -(-size.constant // (split.factor * tile))
+        if split.rows and tile > 1 and tiles <= FEW_TILES:
+            return Split(split.factor) if split.factor > 1 else PLAIN
+        return split
 
     def emit(self, point: Any) -> None:
         """Make the loops."""
@@ -124,9 +146,7 @@ class TileLoops:
 
     def loops(self, rest: Sequence[int], found: Sequence[Split], around: Around, point: Any) -> None:
         """The loops over the indices that have no base yet."""
-        packed = self.schedule.packed
-        if packed is not None and len(around.bases) == len(packed.names) and self.panels == Panels():
-            self.packing(packed, rest, found, around, point)
+        if self.packing.around(rest, found, around, point):
             return
         if not rest:
             self.elements(around, point)
@@ -136,21 +156,14 @@ class TileLoops:
         for part in self.parts(index, found[index], point):
             if part.start == part.stop:
                 continue
-            below = plain if part.split is PLAIN and found[index] is not PLAIN else found
+            below = plain if part.split is PLAIN and not self.stays(index, found) else found
             self.loop(part, index, inner, below, around, point)
 
-    def packing(
-        self, packed: Packed, rest: Sequence[int], found: Sequence[Split], around: Around, point: Any
-    ) -> None:
-        """The panels, and the loops that read them."""
-
-        def then(panels: Panels, inside: Any) -> None:
-            self.panels = panels
-            self.loops(rest, found, around, inside)
-            self.panels = Panels()
-
-        packer = Packer(self.block, self.low, self.schedule, packed)
-        packer.emit(around.bases, (*around.known, *self.low.known), point, then)
+    def stays(self, index: int, found: Sequence[Split]) -> bool:
+        """Whether loops inside are split also where that of an index is not."""
+        if found[index] is PLAIN:
+            return True
+        return self.schedule.width > 1 and copies(found[index + 1 :]) <= FEW_COPIES
 
     def parts(self, index: int, split: Split, point: Any) -> list[Part]:
         """The full part, and those before and after it."""
@@ -164,7 +177,17 @@ class TileLoops:
             Part(start, stop, stop, split, start),
             Part(stop * c, size, size),
         ]
+        if 1 < c <= FEW_COPIES and size.is_constant and self.schedule.extent(index) > 1:
+            # In the same groups: then all lanes of a tile take the same steps.
+            whole, groups = size.floordiv(c), Split(c)
+            found[0] = Part(ZERO, start, whole, groups)
+            found[2:] = [Part(stop, whole, whole, groups), Part(whole * c, size, size)]
         return [self.clipped(index, part, point) for part in found]
+
+    def given(self, index: int, point: Any) -> tuple[Affine, Affine]:
+        """The first value of an index that is not split, and the one after the last."""
+        whole = self.clipped(index, Part(ZERO, self.sizes[index], self.sizes[index]), point)
+        return whole.start, whole.stop
 
     def clipped(self, index: int, part: Part, point: Any) -> Part:
         """What of a part is between the ends, which are in range; a group belongs where it starts."""
@@ -227,18 +250,22 @@ class TileLoops:
         tile = self.schedule.extent(index)
         below = (index, inner, found, around, point)
         stop = self.low.affine([part.stop], point)
-        if tile == 1 or self.panels.blocked is None:
+        if tile == 1 or index == self.schedule.lanes or not self.panels.is_exact:
             self.one_loop(part, (part.start, stop), *below)
             return
         # Results are taken up where the last block left them, so no element may be computed twice.
         span = part.stop - part.start
-        count = span.floordiv(tile) * tile
-        middle, left = part.start + count, span - count
+        middle = part.start + span.floordiv(tile) * tile
         self.one_loop(part, (part.start, self.low.affine([middle], point)), *below)
-        if left == ZERO:
+        # Where ends are given, they are multiples of the tile, or the size.
+        size = self.sizes[index]
+        if span.is_constant:
+            rest = span.constant % tile
+        else:
+            rest = size.constant % tile if size.is_constant and self.splits[index] is PLAIN else 1
+        if not rest:
             return
         whole = self.schedule
-        rest = left.constant if left.is_constant else 1
         self.schedule = replace(whole, blocks={**whole.blocks, index: rest})
         self.one_loop(part, (middle, stop), *below)
         self.schedule = whole
@@ -263,7 +290,7 @@ class TileLoops:
         inside = ir.InsertionPoint(block)
         base = low.variable(block.arguments[0])
         rows: Domain = (Constraint(base - part.start), Constraint(part.stop - base - tile))
-        if tile > 1 and self.panels.blocked is None:
+        if tile > 1 and (index == self.schedule.lanes or not self.panels.is_exact):
             base, rows = self.moved_back(base, part, tile, inside)
         split = part.split
         if index == self.schedule.lanes:
@@ -297,7 +324,8 @@ class TileLoops:
         lanes = self.schedule.lanes
         bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
-        groups: list[list[tuple[Copy, Any]]] = []
+        woven = split.factor > 1 and lanes == len(self.sizes) - 1
+        groups: list[list[tuple[Copy, list[Any]]]] = []
         all_forms: list[list[Affine]] = []
         for residue in range(split.factor):
             forms: list[Affine] = []
@@ -311,12 +339,17 @@ class TileLoops:
                     # A residue is in the base already, and the copies step over groups.
                     form = self.schedule.form(index, ZERO) * factor + bases[index]
                 forms.append(form)
-            groups.append(self.values(forms, (*around.known, *more), point))
             all_forms.append(forms)
-        self.store(groups, all_forms, point)
+            groups.append([])
+            then = groups[-1].extend if woven else partial(self.store, forms, point)
+            self.values(forms, (*around.known, *more), point, then)
+        if woven:
+            self.weave(groups, all_forms[0], point)
 
-    def values(self, forms: Sequence[Affine], known: Domain, point: Any) -> list[tuple[Copy, Any]]:
-        """The value in each copy where the indices have these forms."""
+    def values(
+        self, forms: Sequence[Affine], known: Domain, point: Any, then: Callable[[Elements], None]
+    ) -> None:
+        """Hand over the values in the copies of a tile where the indices have these forms."""
         low, tile = self.low, self.schedule.tile
         names = [form.variables & tile.ranges.keys() for form in forms]
         arguments = dict(zip(self.block.arguments, names, strict=True))
@@ -324,9 +357,16 @@ class TileLoops:
         body = TileBody(low, tile, depends, self.panels, self.stored(forms))
         low.forms.update(zip(self.block.arguments, forms, strict=True))
         facts = (*known, *box_rows(forms, self.sizes), *low.known)
-        value = body.region(self.block, Context(point, facts))
+        along = None if self.schedule.lanes is None else variable(self.schedule.lanes)
         own = [name for name in tile.copies if name not in ACROSS]
-        return [(copy, body.value(value, copy)) for copy in tile.points(own)]
+
+        def hand_over(turn: Copy) -> None:
+            rest = [name for name in own if name not in turn]
+            copies = [{**turn, **copy} for copy in tile.points(rest)]
+            values = all_yielded(self.block)
+            then([(copy, [body.value(value, copy) for value in values]) for copy in copies])
+
+        body.in_turns(self.block, Context(point, facts), [name for name in own if name != along], hand_over)
 
     def stored(self, forms: Sequence[Affine]) -> Callable[[Copy, Any], Any]:
         """What loads the value of a copy back, between the blocks of a reduction."""
@@ -340,19 +380,20 @@ class TileLoops:
 
         return load
 
-    def store(
-        self, groups: Sequence[Sequence[tuple[Copy, Any]]], forms: Sequence[Sequence[Affine]], point: Any
-    ) -> None:
-        """Store the values of all residues."""
-        tensor = self.op.results[0]
+    def store(self, forms: Sequence[Affine], point: Any, elements: Elements) -> None:
+        """Store the values of copies, those of one tensor after the other."""
         lanes = Lanes(self.low, self.schedule.width)
-        for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-            if len(groups) > 1 and self.schedule.lanes == len(self.sizes) - 1:
+        for number, tensor in enumerate(self.op.results):
+            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
+                for copy, values in elements:
+                    lanes.store(values[number], buffer, [at(form, copy) for form in forms], point)
+
+    def weave(self, groups: Sequence[Elements], forms: Sequence[Affine], point: Any) -> None:
+        """Store the values of all residues of the lanes, which stand side by side."""
+        lanes = Lanes(self.low, self.schedule.width)
+        for number, tensor in enumerate(self.op.results):
+            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
                 for same in zip(*groups, strict=True):
-                    at_first = [at(form, same[0][0]) for form in forms[0]]
-                    woven = lanes.woven([value for _, value in same], point)
+                    at_first = [at(form, same[0][0]) for form in forms]
+                    woven = lanes.woven([values[number] for _, values in same], point)
                     lanes.store_run(woven, buffer, at_first, point)
-                continue
-            for group, at_residue in zip(groups, forms, strict=True):
-                for copy, value in group:
-                    lanes.store(value, buffer, [at(form, copy) for form in at_residue], point)

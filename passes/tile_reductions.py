@@ -22,6 +22,8 @@ from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
 from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
+from tadc.passes.splits import MOST_TERMS
+from tadc.passes.tile_shifts import Shift, shift_of
 from tadc.passes.tile_values import PARTS, Copy, lanes_index, yielded
 
 if TYPE_CHECKING:
@@ -96,15 +98,15 @@ class TileReduction(ReductionNest):
 
     def first(self, copies: Sequence[Copy], start: float, point: Any) -> list[Any]:
         """What the loops start with: what the block before left, if there was one."""
-        low, panels = self.body.low, self.body.panels
+        low, block = self.body.low, self.body.panels.cut(self.op)
         fresh = [low.constant(self.type, start, point)] * len(copies)
-        if panels.blocked is None or panels.blocked != self.op:
+        if block is None:
             return fresh
 
         def left(inside: Any) -> list[Any]:
             return [self.body.stored(copy, inside) for copy in copies]
 
-        return low.choose(panels.first, [self.type] * len(copies), lambda at: fresh, left, point)
+        return low.choose(block.first, [self.type] * len(copies), lambda at: fresh, left, point)
 
     def where(
         self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any
@@ -128,11 +130,15 @@ class TileReduction(ReductionNest):
         if not levels:
             return self.innermost(bound, carried, masked, context)
         level, point = levels[0], context.point
+        block = self.body.panels.cut(self.op)
+        if block is not None and len(bound) < len(block.at):
+            inner = {**bound, level.name: block.at[len(bound)]}
+            return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
-        shift = self.shift(level, bound)
+        shift = shift_of(level, bound, self.moving)
         if shift is not None:
-            return self.shifted(levels, shift, bound, carried, masked, context)
+            return self.shifted(shift, levels, bound, carried, masked, context)
         span = self.span(level, bound, masked or context.in_part, point)
         in_part = context.in_part or span.inner_start is not None
 
@@ -150,33 +156,40 @@ class TileReduction(ReductionNest):
         carried = run(span.inner_start, span.inner_stop, carried, masked)
         return run(span.inner_stop, span.stop, carried, True)
 
-    def shift(self, level: Level, bound: Mapping[str, Affine]) -> Affine | None:
-        """How the bounds of a level move with the tile, where all do in the same way."""
-        forms = [b.ceil().substitute(bound) for b in level.lower]
-        forms += [b.floor().substitute(bound) for b in level.upper]
-        names = sorted(forms[0].variables & self.moving)
-        moved = Affine.of({name: forms[0].coefficient(name) for name in names}, 0)
-        return moved if names and not self.moves([form - moved for form in forms]) else None
-
     def shifted(
         self,
+        shift: Shift,
         levels: Sequence[Level],
-        shift: Affine,
         bound: Mapping[str, Affine],
         carried: list[Any],
         masked: bool,
         context: Context,
     ) -> list[Any]:
-        """A loop of the same steps for all points of the tile, each at an index of its own."""
+        """A loop of the same steps for all points of the tile, each at an index of its own.
+
+        It is under masks where not all of these are between the other bounds.
+        """
         level, low, point = levels[0], self.body.low, context.point
-        start = low.affine([b.ceil().substitute(bound) - shift for b in level.lower], point, "affine.max")
-        stop = low.affine([b.floor().substitute(bound) + 1 - shift for b in level.upper], point, "affine.min")
+        start = low.affine([form - shift.by for form in shift.same[0]], point, "affine.max")
+        stop = low.affine([form - shift.by for form in shift.same[1]], point, "affine.min")
 
-        def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
-            inner = {**bound, level.name: index + shift}
-            return self.loop(levels[1:], inner, values, masked, context.moved(at))
+        def run(masked: bool) -> Callable[[Any], list[Any]]:
+            def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
+                inner = {**bound, level.name: index + shift.by}
+                return self.loop(levels[1:], inner, values, masked, context.moved(at))
 
-        return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
+            return lambda at: self.one_loop(level.name, (start, stop, 1), carried, inside, at)
+
+        if masked or not (shift.others[0] or shift.others[1]):
+            return run(masked)(point)
+        if shift.steps <= MOST_TERMS:
+            # Tiles where all points have all steps are in a full part of their own.
+            return run(True)(point)
+        first, last = low.variable(start) + shift.by, low.variable(stop) - 1 + shift.by
+        forms = [first - form for form in shift.others[0]] + [form - 1 - last for form in shift.others[1]]
+        rows = tuple(Constraint(extreme(form, self.body.tile.ranges, -1)) for form in forms)
+        types = [value.type for value in carried]
+        return low.choose(low.holds(rows, point), types, run(False), run(True), point)
 
     def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
         """Whether the bounds of a level move with the tile."""
@@ -184,9 +197,9 @@ class TileReduction(ReductionNest):
 
     def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: Any) -> Span:
         """The ends of the loop over a level, of its middle part too if it may be taken apart."""
-        low, ranges, panels = self.body.low, self.body.tile.ranges, self.body.panels
-        if not bound and panels.ends is not None and panels.blocked == self.op:
-            return Span(*panels.ends)
+        low, ranges, block = self.body.low, self.body.tile.ranges, self.body.panels.cut(self.op)
+        if block is not None and block.ends is not None and len(bound) == len(block.at):
+            return Span(*block.ends)
         lower = [b.ceil().substitute(bound) for b in level.lower]
         upper = [b.floor().substitute(bound) + 1 for b in level.upper]
         moving = self.moves([*lower, *upper])
@@ -303,16 +316,17 @@ class TileReduction(ReductionNest):
     def lane_loops(
         self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
     ) -> list[Any]:
-        """Whole steps of all parts and lanes, then steps of one vector under a mask."""
+        """Steps of all parts and lanes: under masks before and after those that every point takes whole."""
         low, point = self.body.low, context.point
-        span = self.span(level, bound, True, point)
+        guarded = masked or any(level.name in row.form.variables for row in self.nest.inside)
+        span = self.span(level, bound, guarded or context.in_part, point)
         width, parts = self.body.tile.width, self.body.tile.copies.get(PARTS, 1)
-        guarded = any(level.name in row.form.variables for row in self.nest.inside)
-        moving = masked or guarded or self.moves_at(level, bound)
+        inner_start, inner_stop = span.inner_start, span.inner_stop
+        if inner_start is None:
+            inner_start, inner_stop = span.start, span.stop
+            guarded = guarded or self.moves_at(level, bound)
         step = width * parts
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
-        stop = low.variable(span.stop)
-        end = low.affine([stop - (step - 1)], point)
 
         def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
             def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
@@ -321,15 +335,23 @@ class TileReduction(ReductionNest):
 
             return self.one_loop(level.name, (start, stop, step), values, inside, point)
 
+        def after(start: Any, stop: Any, less: int) -> Any:
+            """Where the first step is that does not begin, for `less` of 0, or end before a stop."""
+            first, room = low.variable(start), low.variable(stop) - low.variable(start) + (step - 1 - less)
+            count = self.choose_index("arith.maxsi", low.affine([room], point), self.zero(point), point)
+            return low.affine([first + low.variable(count).floordiv(step) * step], point)
+
+        start = span.start
+        lower = [b.ceil().substitute(bound) for b in level.lower]
         self.moving |= {LANE, PARTS}
-        whole = run(span.start, end, carried, moving)
-        # The first step that is not whole: as many steps on from the start as fit before the end.
-        start = low.variable(span.start)
-        count = self.choose_index("arith.maxsi", low.affine([stop - start], point), self.zero(point), point)
-        rest = low.affine([start + low.variable(count).floordiv(step) * step], point)
-        last = run(rest, span.stop, whole, True)
+        if self.moves(lower) and span.inner_start is not None:
+            carried = run(start, inner_start, carried, True)
+            start = after(start, inner_start, 0)
+        end = low.affine([low.variable(inner_stop) - (step - 1)], point)
+        carried = run(start, end, carried, guarded)
+        carried = run(after(start, inner_stop, step - 1), span.stop, carried, True)
         self.moving -= {LANE, PARTS}
-        return last
+        return carried
 
     def zero(self, point: Any) -> Any:
         """The index 0."""

@@ -6,7 +6,7 @@ the variables of the tile; a value that does not depend on one is made once for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -84,6 +84,14 @@ class Values:
         """The value in a copy."""
         return self.found[value][tuple(copy[name] for name in self.kept[value])]
 
+    def add(self, value: Any, names: tuple[str, ...], copy: Copy, made: Callable[[], Any]) -> None:
+        """Keep what is made for one copy, if there is nothing yet."""
+        self.kept[value] = names
+        found = self.found.setdefault(value, {})
+        key = tuple(copy[name] for name in names)
+        if key not in found:
+            found[key] = made()
+
     def put(self, value: Any, names: tuple[str, ...], made: Iterable[Any]) -> None:
         """Keep what was made for each of `tile.points(names)`, in that order."""
         self.kept[value] = names
@@ -119,26 +127,34 @@ class Dependence:
             lanes_here = False
             for region in op.regions:
                 inner = region.blocks[0]
-                moving = _moving(op) if is_reduction(op) else ()
+                sides = _sides(op) if is_reduction(op) else ()
                 for n, argument in enumerate(inner.arguments):
                     is_lanes = self.lanes_of is not None and argument == self.lanes_of
                     lanes_here |= is_lanes
-                    self.known[argument] = ACROSS if is_lanes else self.union(moving[n])
+                    # An index moves with the tile where both its bounds do, by operands or outer indices.
+                    outer = inner.arguments[:n]
+                    lower, upper = (
+                        self.union([*found, *(outer[m] for m in dims)]) for found, dims in sides[n]
+                    )
+                    self.known[argument] = ACROSS if is_lanes else lower & upper
                 names |= self._block(inner)
             for result in op.results:
                 self.known[result] = names - ACROSS if lanes_here else names
         return self.union(operations[-1].operands)
 
 
-def _moving(op: Any) -> list[list[Any]]:
-    """For each index of a reduction the operands with which a lower and an upper bound may move alike."""
+def _sides(op: Any) -> list[list[tuple[list[Any], list[int]]]]:
+    """For each index of a reduction what its lower and its upper bounds mention: operands, outer indices."""
     found = parse_set(str(op.attributes["domain"]))
     forms = [form for row in found.constraints for form in row.inequalities]
-    result: list[list[Any]] = []
+    result: list[list[tuple[list[Any], list[int]]]] = []
     for n in range(found.dims):
-        sides = [[f.variables for f in forms if f.coefficient(f"d{n}") * sign > 0] for sign in (1, -1)]
-        both = frozenset[str]().union(*sides[0]) & frozenset[str]().union(*sides[1])
-        result.append([v for i, v in enumerate(op.operands) if f"s{i}" in both])
+        made: list[tuple[list[Any], list[int]]] = []
+        for sign in (1, -1):
+            names = frozenset[str]().union(*(f.variables for f in forms if f.coefficient(f"d{n}") * sign > 0))
+            own = [v for i, v in enumerate(op.operands) if f"s{i}" in names]
+            made.append((own, [m for m in range(n) if f"d{m}" in names]))
+        result.append(made)
     return result
 
 
@@ -162,8 +178,13 @@ def region_operations(block: Any) -> Iterator[Any]:
 
 
 def yielded(block: Any) -> Any:
-    """What a region yields."""
-    return list(block.operations)[-1].operation.operands[0]
+    """What a region yields, first of all."""
+    return all_yielded(block)[0]
+
+
+def all_yielded(block: Any) -> list[Any]:
+    """All that a region yields."""
+    return list(list(block.operations)[-1].operation.operands)
 
 
 def owner(value: Any) -> Any:

@@ -16,7 +16,7 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.costs import ACCESS, LARGE, TRANSCENDENTAL, WEIGHTS
 from tadc.passes.lower_body import BodyLowering
 
-FREE = ("tad.yield", "arith.constant")
+FREE = ("tad.yield", "tad.yields", "arith.constant")
 _POWER = 4
 
 LEAST = 1 << 15
@@ -50,7 +50,8 @@ def operations_of(op: Any, sizes: Sequence[Affine], lowering: BodyLowering, poin
     for argument, size in zip(block.arguments, sizes, strict=True):
         work.middles[argument] = work.middle(ZERO, size - 1)
     each = work.region(block)
-    return work.product([*(work.number(size) for size in sizes), work.sum([each, ACCESS])])
+    stored = ACCESS * len(op.results)
+    return work.product([*(work.number(size) for size in sizes), work.sum([each, stored])])
 
 
 class _Work:

@@ -14,7 +14,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tadc.derivatives import grad, jvp, value_and_grad, value_and_vjp, vjp
+from tadc.derivatives import (
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    value_and_grad,
+    value_and_vjp,
+    vjp,
+)
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
 from tadc.functions import (
     Function,
@@ -61,6 +70,9 @@ __all__ = [
     "function",
     "get_num_threads",
     "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
     "jvp",
     "load_dialect",
     "propagate",

@@ -24,6 +24,7 @@ tadc: compile tensor expressions and their derivatives
   tadc f.tad --run a=a.npy -o out.npz     run it on arrays
   tadc f.tad --wrt a --run a=a.npy df=df.npy -o out.npz
   tadc f.tad --size N=4096 --emit asm     for one value of a size symbol
+  tadc f.tad --target cuda --run a=a.npy  run it on a GPU (`--target emulated`: without one)
   tadc f.tad --check-gradient             gradients against finite differences
   tadc f.tad --wrt d --certificate        why the gradients are exact
   tadc f.tad --size N=4096 --stats        operations, bytes and temporaries, counted
@@ -36,7 +37,7 @@ tadc: compile tensor expressions and their derivatives
 
 EPILOG = """\
 FILE is a program (.tad), IR of any stage (.mlir), or `-` for stdin.
-`tadc cache` shows kernels on disk, `tadc cache clear` removes them. Uncertainty: `tadc uncert -h`
+`tadc cache` shows or clears the kernels on disk, `tadc uncert` propagates uncertainties.
 exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compiler, 130 interrupted
 """
 
@@ -63,6 +64,7 @@ class Arguments:
     emit: str | None
     output: str | None
     run: list[str] | None
+    bundle: str | None
     check_gradient: bool
     certificate: bool
     stats: bool
@@ -156,13 +158,14 @@ def make_parser() -> argparse.ArgumentParser:
     add("-e", dest="expression", metavar="TEXT", help="a program on the command line")
     add("--wrt", metavar="A,B", help="differentiate by these arguments (`*`: all)")
     add("--mode", choices=("vjp", "jvp"), metavar="M",
-        help="gradients from cotangents: vjp (default); value and tangents: jvp")  # fmt: skip
+        help="vjp (default): gradients from cotangents; jvp: value and tangents")  # fmt: skip
     add("--size", action="append", metavar="N=4", help="compile for this value of a size symbol")
     add("--values", action="store_true", help="with --wrt: the outputs as well as the gradients")
     add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")
-    add("--target", default="cpu", metavar="T", help="cpu (default), cuda, or as in cuda:sm_90")
+    add("--target", default="cpu", metavar="T", help="cpu (default), cuda, emulated, or as in cuda:sm_90")
     add("-o", dest="output", metavar="FILE", help="where to write; `-` is stdout")
     add("--run", nargs="*", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
+    add("--bundle", metavar="DIR", help="write kernels of a GPU to run without the compiler")
     add("--check-gradient", action="store_true", help="random inputs against finite differences")
     add("--certificate", action="store_true", help="why each gradient is exact (-o FILE.json: as JSON)")
     add("--stats", action="store_true", help="operations, bytes, temporaries with gradients (-o FILE.json)")
@@ -180,16 +183,16 @@ def make_parser() -> argparse.ArgumentParser:
         help="of such a tensor, as in 64M (default: what the largest has)")  # fmt: skip
     add(
         "--list",
-        choices=("stages", "passes", "functions"),
+        choices=("stages", "passes", "functions", "targets"),
         metavar="WHAT",
-        help="stages, passes or functions",
+        help="stages, passes, functions, or targets: what runs here, and why not",
     )
     add("--explain", nargs="?", const="", metavar="CODE", help="about a code such as TAD0302, or all codes")
     add("--allow", "-A", action="append", default=[], metavar="CODE", help="leave out a warning, as TAD0402")
     add("--error-format", choices=FORMATS, default="human", metavar="F",
         help="human (default), or json: one object a line on stderr")  # fmt: skip
-    add("-h", dest="short_help", action="store_true", help="a few examples")
-    add("--help", action="store_true", help="this text")
+    add("-h", dest="short_help", action="store_true", help=argparse.SUPPRESS)
+    add("--help", action="store_true", help="this text (-h: a few examples)")
     add("--version", action="store_true", help="the version")
     return p
 
@@ -239,6 +242,8 @@ def _consistent(a: Arguments) -> None:
         raise UsageError(wrong, "`tadc -h` shows examples")
     if a.emit and (a.run is not None or a.check_gradient):
         raise UsageError("`--emit` does not go with `--run` or `--check-gradient`")
+    if a.bundle is not None and (a.emit or a.output or a.run is not None or a.check_gradient):
+        raise UsageError("`--bundle` does not go with `--emit`, `--run`, `--check-gradient` or `-o`")
     _certificate_alone(a)
     if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
         raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
@@ -272,6 +277,7 @@ def _certificate_alone(a: Arguments) -> None:
         "--stats": a.stats and asked != "--stats",
         "--emit": a.emit,
         "--run": a.run is not None,
+        "--bundle": a.bundle is not None,
         "--check-gradient": a.check_gradient,
         "--passes": a.passes is not None,
         "--values": a.values,

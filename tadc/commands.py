@@ -31,7 +31,8 @@ def execute(arguments: Arguments) -> int:
         return show_certificate(arguments, source)
     if arguments.stats:
         return show_statistics(arguments, source)
-    if is_ir(arguments, source) and arguments.run is None and not arguments.check_gradient:
+    runs = arguments.run is not None or arguments.check_gradient or arguments.bundle is not None
+    if is_ir(arguments, source) and not runs:
         if arguments.emit != "typed":
             from tadc.ir_command import lower_ir
 
@@ -48,6 +49,10 @@ def execute(arguments: Arguments) -> int:
             assert state.program is not None
             warn_of_zero_gradients(arguments, state.program)
         return check_gradient(state, arguments.wrt_names, given)
+    if arguments.bundle is not None:
+        from tadc.run_command import bundle
+
+        return bundle(arguments, checked(source, arguments))
     if arguments.run is not None:
         from tadc.run_command import run
 
@@ -59,6 +64,10 @@ def list_names(what: str) -> int:
     """Print what there is."""
     if what == "stages":
         lines = [f"{s.name:14}{s.about}" for s in STAGES]
+    elif what == "targets":
+        from tadc.targets_command import targets
+
+        lines = targets()
     elif what == "functions":
         from tadc.frontend.functions import FUNCTIONS
 
@@ -162,6 +171,7 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
         arguments.wrt
         or arguments.stats
         or arguments.check_gradient
+        or arguments.bundle is not None
         or arguments.emit not in (None, "ast", "typed")
     ):
         raise found.needs_values()

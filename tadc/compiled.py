@@ -6,13 +6,14 @@ from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tadc.backend.cuda.kernel import GpuKernel
     from tadc.backend.runtime.kernel import Kernel
 
 
 class Compiled:
     """A compiled function, called like the `Function` it was made from."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel | GpuKernel) -> None:
         self.kernel = kernel
         self._result: Any = None
         if len(kernel.outputs) > 1:

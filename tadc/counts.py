@@ -7,21 +7,27 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import prod
 
+from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.runtime.workspace import Temporary, workspace
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import compile_until, planned
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
+from tadc.interfaces import interface_of
 from tadc.passes.moves import ELEMENT
 from tadc.passes.operation_counts import Work, count_program
-from tadc.stages import Compilation, Options
+from tadc.stages import Compilation, Options, fuse
 
 
 @dataclass(frozen=True)
 class Temporaries:
-    """Tensors that are neither arguments nor results; `peak` is the most bytes of them in use at once,
-    each from where it is computed to where it is read last."""
+    """Tensors that are neither arguments nor results; `peak` is the memory that a call has for them.
+
+    In that, those in use at different times share memory. Of a program that is compiled, it is what is left
+    where maps are fused; of one as written, there is a map for each definition.
+    """
 
     number: int
     elements: int
@@ -86,7 +92,7 @@ _ROWS: tuple[tuple[str, Callable[[Cost], int]], ...] = (
     ("temporaries", lambda c: c.temporaries.number),
     ("elements of temporaries", lambda c: c.temporaries.elements),
     ("bytes of temporaries", lambda c: c.temporaries.bytes),
-    ("bytes at once, at most", lambda c: c.temporaries.peak),
+    ("memory of temporaries", lambda c: c.temporaries.peak),
 )  # fmt: skip
 
 
@@ -101,20 +107,33 @@ def statistics(
         raise CompileError([_needs_value(name, program) for name in program.sizes])
     names = resolve_wrt(program, wrt)
     written = cost_of(program)
-    value = cost_of(compiled_form(program, "value", (), options))
-    gradients = cost_of(compiled_form(program, "value-and-vjp", names, options))
+    value = _compiled_cost(program, "value", (), options)
+    gradients = _compiled_cost(program, "value-and-vjp", names, options)
     return Statistics(written, value, gradients, names)
+
+
+def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Cost:
+    state = _compiled(program, mode, wrt, options)
+    form = read_back(state)
+    fuse(state)
+    cost = cost_of(form)
+    room = workspace(interface_of(state, form).temporaries)
+    return replace(cost, temporaries=replace(cost.temporaries, peak=room.bytes))
 
 
 def compiled_form(
     program: Program, mode: str, wrt: tuple[str, ...] = (), options: Options | None = None
 ) -> Program:
     """The program that goes to the code generator; `mode` as in `Options`."""
+    return read_back(_compiled(program, mode, wrt, options))
+
+
+def _compiled(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Compilation:
     made = replace(options or Options(), mode=mode, wrt=wrt or None, sizes=(), target=None)
     state = Compilation(made, program.source, program=program)
     names = [stage.name for stage in planned(made, "tad")]
     compile_until(state, "hoist" if "hoist" in names else "opt", first="tad")
-    return read_back(state)
+    return state
 
 
 def cost_of(program: Program) -> Cost:
@@ -131,15 +150,15 @@ def cost_of(program: Program) -> Cost:
 def _temporaries(definitions: Sequence[Definition]) -> Temporaries:
     between = [d for d in definitions if not d.is_output]
     last = {name: n for n, d in enumerate(definitions) for name in tensors_read([d.body])}
-    live: dict[str, int] = {}
-    peak = 0
-    for n, definition in enumerate(definitions):
-        if not definition.is_output:
-            live[definition.name] = _size(definition)
-        peak = max(peak, sum(live.values()))
-        live = {name: size for name, size in live.items() if last.get(name, n) > n}
+    room = workspace(
+        [
+            Temporary(Parameter(d.name, d.type, d.shape), n, last.get(d.name, n))
+            for n, d in enumerate(definitions)
+            if not d.is_output
+        ]
+    )
     elements = sum(prod(shape_at(d.shape, {})) for d in between)
-    return Temporaries(len(between), elements, sum(map(_size, between)), peak)
+    return Temporaries(len(between), elements, sum(map(_size, between)), room.bytes)
 
 
 def _size(definition: Definition) -> int:

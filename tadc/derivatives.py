@@ -77,6 +77,33 @@ def jvp(
     return _derivative(f, "jvp", wrt, materialize, memory_limit, chunk or 0)
 
 
+def jacobian(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+    """The partial derivatives `df_dx` of each output by each input of `wrt` (None: every input).
+
+    Each is an array of shape `f.shape + x.shape`, as an expression: where a derivative is 0 whatever the
+    inputs are, it is a guard that says so. Takes f's inputs. Raises and warns as `vjp`.
+    """
+    return _derivative(f, "jacobian", wrt, "auto", None)
+
+
+def hessian(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+    """The second partial derivatives of a function with one scalar output, by the inputs of `wrt`.
+
+    Of one input x it is an array of shape `x.shape + x.shape`; of several, one such block `ddx_dy` for each
+    pair. Takes f's inputs. Raises and warns as `grad`.
+    """
+    return jacobian(grad(f, wrt), wrt if wrt is not None else f.inputs)
+
+
+def hvp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+    """The Hessian of a function with one scalar output, times a vector, in a small multiple of f's time.
+
+    Takes f's inputs and a direction `x_dot` for each input of `wrt`, and returns one array for each.
+    Raises and warns as `grad`. (B. Pearlmutter, Fast exact multiplication by the Hessian, 1994.)
+    """
+    return _derivative(grad(f, wrt), "tangents", wrt if wrt is not None else f.inputs, "auto", None)
+
+
 def _derivative(
     f: Function,
     mode: str,
@@ -94,8 +121,8 @@ def _derivative(
     derived = Origin(f, mode, _names(f, wrt), materialize, memory_limit, chunk).function()
     if derived.is_known:
         return derived
-    # For other values of its sizes the derivative may be another.
-    if f.per_value is None:
+    # For other values of its sizes the derivative may be another. A block of zeros in a Jacobian is no news.
+    if f.per_value is None and mode != "jacobian":
         from tadc.zero_gradients import zero_gradients
 
         found = zero_gradients(f.program, derived.program)

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 from tadc.compiled import Compiled
 from tadc.driver import compile_until
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.frontend.extents import substituted
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import problems_at
-from tadc.lattice.affine import Affine
+from tadc.interfaces import interface_of
 from tadc.recipes import Recipe, keep_kernel
 from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.interface import Interface
     from tadc.backend.runtime.kernel import Kernel
     from tadc.backend.target import Target
 
@@ -42,18 +40,12 @@ def compile_program(
 
 def compile_recipe(recipe: Recipe | None, program: Program, options: Options) -> Compiled:
     """The same with all options; the kernel is kept on disk by the recipe of the program, if it has one."""
-    if options.is_cuda:
-        raise CompileError(
-            [
-                Diagnostic(
-                    "TAD0706",
-                    f"target `{options.target}` can be emitted, but not run",
-                    helps=["`as_text('ptx')` or `--emit ptx` gives its code; target `cpu` runs here"],
-                )
-            ]
-        )
     if not program.outputs:
         raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=program.source)])
+    if options.is_cuda:
+        from tadc.gpu_kernels import gpu_kernel
+
+        return Compiled(gpu_kernel(program, options))
     state = Compilation(options, program.source, program=program)
     compile_until(state, "llvm", first="tad")
     interface, code = interface_of(state, program), _code(state)
@@ -73,26 +65,6 @@ def _code(state: Compilation) -> bytes:
     # What is wrong with the environment is said of every program, not of those alone that are worth threads.
     get_num_threads()
     return object_code(state.llvm_ir, state.options.level)
-
-
-def interface_of(state: Compilation, program: Program) -> Interface:
-    """What calls of the program's kernel need to know."""
-    from tadc.backend.runtime.arrays import Parameter
-    from tadc.backend.runtime.interface import Interface
-
-    names = {f"s{n}": Affine.var(name) for n, name in enumerate(program.sizes)}
-    return Interface(
-        state.symbol,
-        tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments),
-        tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
-        tuple(
-            Parameter(f"temporary {n}", type, substituted(shape, names))
-            for n, (type, shape) in enumerate(state.temporaries)
-        ),
-        program.sizes,
-        program.excluded,
-        program.given,
-    )
 
 
 def evaluate(compiled: Compiled, arrays: Mapping[str, Any]) -> dict[str, Any]:

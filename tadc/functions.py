@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from tadc.calls import on_gpu, shape_of
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
@@ -61,7 +62,7 @@ class Function:
 
     `inputs` and `outputs` name its tensors in order. Calling it compiles it for this machine
     once; it takes arrays by position or by name and returns one array, or a named tuple of
-    several in order. `str(f)` prints it as a program.
+    several in order. Arrays on a GPU are computed there. `str(f)` prints it as a program.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Function:
         self._at: dict[tuple[tuple[str, int], ...], Function] = {}
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
+        self._on_gpu: Compiled | None = None
         self._make = make
         self._program: Program | None = None
         #: Whether the disk says that the program is without error or warning.
@@ -164,11 +166,14 @@ class Function:
         """
         if self.per_value is not None:
             arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
-            shapes = {name: _shape(value) for name, value in arrays.items()}
+            shapes = {name: shape_of(value) for name, value in arrays.items()}
             # The cotangent of an output has its shape.
             shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
             sizes = self.per_value.values(shapes, kwargs)
             return self.at(sizes)(*args, out=out, **kwargs)
+        if on_gpu(args, kwargs):
+            self._on_gpu = self._on_gpu or compile(self, "cuda")
+            return self._on_gpu(*args, out=out, **kwargs)
         return (self._compiled or self.compiled())(*args, out=out, **kwargs)
 
     def at(self, sizes: Mapping[str, int]) -> Function:
@@ -258,6 +263,10 @@ def compile(
 ) -> Compiled:
     """Compile ahead of the first call; the result is called like `f`.
 
+    Target `cuda` is the GPU of this machine, `cuda:sm_90` an architecture, `emulated` runs the same kernels
+    without a GPU. Arrays on the GPU come back as arrays of the same library, on its current stream or
+    `stream=`; NumPy arrays are copied over and back.
+
     With `fast_math` arithmetic may round otherwise than it is written, and `exp` and `tanh` err by up to
     5 units in the last place: results may differ in their last digits between machines and between
     numbers of threads.
@@ -325,13 +334,3 @@ def _restore(
     roles = (tuple(names.items()) for names in (first, second, third))
     recipe = plain.recipe and plain.recipe.then("roles", *roles)
     return _function(make, None, recipe)
-
-
-def _shape(value: Any) -> tuple[int, ...]:
-    """The shape of what an array is made from; nested lists count as far as their first elements go."""
-    found: list[int] = []
-    while isinstance(value, list | tuple):
-        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
-        found.append(len(items))
-        value = items[0] if items else 0
-    return (*found, *getattr(value, "shape", ()))

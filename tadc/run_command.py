@@ -53,6 +53,16 @@ def run(arguments: Arguments, state: Compilation) -> int:
     return 0
 
 
+def bundle(arguments: Arguments, state: Compilation) -> int:
+    """Write the program or its derivative as a bundle."""
+    from tadc.bundle_command import write_bundle
+
+    program = _derived(arguments, state, None)
+    assert arguments.bundle is not None
+    write_bundle(program, replace(state.options, mode="value", wrt=None), arguments.bundle)
+    return 0
+
+
 def _recipe(state: Compilation) -> Recipe | None:
     """What a program from text is made from; IR is compiled anew."""
     if state.tree is None or state.program is None or state.source is None:

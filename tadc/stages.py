@@ -31,9 +31,10 @@ WORTH_VECTORS = 1 << 18
 class Options:
     """What to compile a program to.
 
-    `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, or `grad` and
-    `value-and-grad` (of one scalar output, its cotangent is 1), or `jvp` (value and tangents, `chunk` of
-    them at once if it is more than 0). `wrt` names the arguments to
+    `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, `grad` and `value-and-grad` (of
+    one scalar output, its cotangent is 1), `jvp` (value and tangents) and `tangents` (these alone), or
+    `jacobian` (the partial derivatives of all elements). With a `chunk` of more than 0 there are so many
+    tangents at once. `wrt` names the arguments to
     differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
     `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
     which values become tensors: those that are worth it (`auto`), all that can (`always`), or `never`;
@@ -74,8 +75,10 @@ class Compilation:
     per_value: PerValue | None = None
     module: Any = None
     symbol: str = ""
-    #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order.
-    temporaries: list[tuple[str, Shape]] = field(default_factory=list["tuple[str, Shape]"])
+    #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order; the maps that use them.
+    temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
+        default_factory=list["tuple[str, Shape, tuple[int, int]]"]
+    )
     gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
     llvm_ir: str = ""
@@ -133,13 +136,14 @@ def differentiate(state: Compilation) -> None:
     # The certificate and the paper's form show the sums as they are written.
     if options.materialize != "never" and not options.separate:
         prepare.append("factor=true")
-    name, *settings = forward(options) if options.mode == "jvp" else reverse(options)
+    name, *settings = MODES.get(options.mode, reverse)(options)
     run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{name}{{{' '.join([*wrt, *settings])}}}")
 
 
 def forward(options: Options) -> list[str]:
     """The pass for tangents and its options."""
-    return ["tad-forward-diff", *([f"chunk={options.chunk}"] if options.chunk else [])]
+    chunk = [f"chunk={options.chunk}"] if options.chunk else []
+    return ["tad-forward-diff", *chunk, *(["drop-values=true"] if options.mode == "tangents" else [])]
 
 
 def reverse(options: Options) -> list[str]:
@@ -150,6 +154,15 @@ def reverse(options: Options) -> list[str]:
         "separate": options.separate,
     }
     return ["tad-reverse-diff", *(f"{name}=true" for name, is_set in settings.items() if is_set)]
+
+
+def jacobian(options: Options) -> list[str]:
+    """The pass for all partial derivatives."""
+    return ["tad-jacobian"]
+
+
+#: The pass of a mode and its options; reverse mode's for all others.
+MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
 
 
 def tensors(options: Options) -> str:
@@ -189,7 +202,28 @@ def hoist(state: Compilation) -> None:
 
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
+    fuse(state)
+    run_pipeline(state, f"tad-to-loops{{{_machine()}}},canonicalize,cse")
+
+
+def _machine() -> str:
+    """Options of passes that look at this machine."""
     from tadc.backend.target import host_vectors
+
+    size, number = host_vectors()
+    return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+
+
+def fuse(state: Compilation) -> None:
+    """The maps that become loops; notes the function's symbol and its temporaries."""
+    # What is never materialised is in no parts either.
+    cut = "" if state.options.materialize == "never" or state.options.memory_limit == 0 else "tad-cut,"
+    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
+    _note_buffers(state)
+
+
+def _note_buffers(state: Compilation) -> None:
+    """The symbol of the function, and the tensors in between."""
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.passes.buffers import buffers_of, symbol_of
@@ -198,19 +232,17 @@ def lower_to_loops(state: Compilation) -> None:
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
         state.temporaries = [
-            (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]))
-            for v in buffers.temporaries
+            (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
+            for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
         ]
-    size, number = host_vectors()
-    options = f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
-    run_pipeline(state, f"tad-to-loops{{{options}}},canonicalize,cse")
 
 
 def lower_to_gpu(state: Compilation) -> None:
-    """The `tad` dialect to the gpu dialect; notes how to launch the kernels."""
+    """The `tad` dialect to the gpu dialect; notes the function's symbol, its temporaries, how to launch."""
     from tadc.passes.catalogue import ToGpu
     from tadc.pipeline import run_pass_objects
 
+    _note_buffers(state)
     to_gpu = ToGpu()
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches

@@ -89,7 +89,7 @@ def bind(
         ArgumentError: TAD0501 to TAD0504, all that is wrong.
     """
     if kwargs or len(args) != len(parameters):
-        args = _arrange(parameters, args, kwargs or {}, sizes)
+        args = arrange(parameters, args, kwargs or {}, sizes)
     arrays: list[Array] = []
     problems: list[Diagnostic] = []
     for parameter, value in zip(parameters, args, strict=True):
@@ -101,7 +101,7 @@ def bind(
         ):
             arrays.append(value)
             continue
-        found = _convert(parameter, value)
+        found = convert(parameter, value)
         if isinstance(found, Diagnostic):
             problems.append(found)
         else:
@@ -111,7 +111,7 @@ def bind(
     return arrays
 
 
-def _arrange(
+def arrange(
     parameters: Sequence[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Sequence[str]
 ) -> list[Any]:
     """The values in the order of the parameters. What is given is also checked before this raises."""
@@ -137,14 +137,14 @@ def _arrange(
         problems = [_missing(parameters, p) for p in missing] + problems
         for parameter in parameters:
             if parameter.name in values:
-                found = _convert(parameter, values[parameter.name])
+                found = convert(parameter, values[parameter.name])
                 if isinstance(found, Diagnostic):
                     problems.append(found)
         raise ArgumentError(problems)
     return [values[name] for name in names]
 
 
-def _convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
+def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
     """A contiguous array of the parameter's type, or what is wrong."""
     typed = hasattr(value, "dtype")
     try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.kernel import Kernel
+from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint, Floor
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Interface:
     symbol: str
     inputs: tuple[Parameter, ...]
     outputs: tuple[Parameter, ...]
-    temporaries: tuple[Parameter, ...] = ()
+    temporaries: tuple[Temporary, ...] = ()
     sizes: tuple[str, ...] = ()
     excluded: tuple[Domain, ...] = ()
     given: tuple[tuple[str, int], ...] = ()
@@ -51,15 +52,17 @@ class Interface:
 
     def as_json(self) -> Json:
         """Lists, strings and numbers that `from_json` reads."""
-        groups = zip(_GROUPS, (self.inputs, self.outputs, self.temporaries), strict=True)
+        between = [t.tensor for t in self.temporaries]
+        groups = zip(_GROUPS, (self.inputs, self.outputs, between), strict=True)
         parameters = {
             name: [[p.name, p.type, [_extent_json(size) for size in p.shape]] for p in group]
             for name, group in groups
         }
-        excluded = [[[_form_json(row.form), row.equality] for row in rows] for rows in self.excluded]
+        excluded = [[[form_json(row.form), row.equality] for row in rows] for rows in self.excluded]
         return {
             "symbol": self.symbol,
             **parameters,
+            "in use": [[t.first, t.last] for t in self.temporaries],
             "sizes": self.sizes,
             "excluded": excluded,
             "given": self.given,
@@ -68,9 +71,11 @@ class Interface:
     @staticmethod
     def from_json(found: Json) -> Interface:
         """The interface that `as_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-        inputs, outputs, temporaries = (_parameters(found[name]) for name in _GROUPS)
+        inputs, outputs, between = (_parameters(found[name]) for name in _GROUPS)
+        spans = [(int(first), int(last)) for first, last in found["in use"]]
+        temporaries = tuple(Temporary(p, *span) for p, span in zip(between, spans, strict=True))
         excluded = (
-            tuple(Constraint(_form(form), bool(equality)) for form, equality in rows)
+            tuple(Constraint(form_of(form), bool(equality)) for form, equality in rows)
             for rows in found["excluded"]
         )
         given = tuple((str(name), int(value)) for name, value in found["given"])
@@ -80,28 +85,29 @@ class Interface:
 
 def _parameters(found: Json) -> tuple[Parameter, ...]:
     return tuple(
-        Parameter(name, type, tuple(size if isinstance(size, int) else _form(size) for size in shape))
+        Parameter(name, type, tuple(size if isinstance(size, int) else form_of(size) for size in shape))
         for name, type, shape in found
     )
 
 
 def _extent_json(size: Extent) -> Json:
-    return size if isinstance(size, int) else _form_json(size)
+    return size if isinstance(size, int) else form_json(size)
 
 
-def _form_json(form: Affine) -> Json:
+def form_json(form: Affine) -> Json:
     """`[constant, [atom, factor], …]`, an atom being a name or `[form, divisor]`."""
     terms = [
-        [atom if isinstance(atom, str) else [_form_json(atom.numerator), atom.denominator], factor]
+        [atom if isinstance(atom, str) else [form_json(atom.numerator), atom.denominator], factor]
         for atom, factor in form.terms
     ]
     return [form.constant, *terms]
 
 
-def _form(found: Json) -> Affine:
+def form_of(found: Json) -> Affine:
+    """The form that `form_json` wrote."""
     constant, *terms = found
     return Affine(tuple((_atom(atom), int(factor)) for atom, factor in terms), int(constant))
 
 
 def _atom(found: Json) -> str | Floor:
-    return found if isinstance(found, str) else Floor(_form(found[0]), int(found[1]))
+    return found if isinstance(found, str) else Floor(form_of(found[0]), int(found[1]))

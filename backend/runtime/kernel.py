@@ -6,12 +6,11 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from numpy import empty
-
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs
+from tadc.backend.runtime.workspace import Temporary, new_array, new_memory, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
 
@@ -50,12 +49,20 @@ def _many(address: int, count: int) -> Callable[..., None]:
 class _Plan:
     """What a call with certain sizes writes."""
 
-    def __init__(self, outputs: Sequence[Parameter], temporaries: Sequence[Parameter], sizes: Sequence[int]):
+    def __init__(self, outputs: Sequence[Parameter], temporaries: Sequence[Temporary], sizes: Sequence[int]):
         self.outputs = tuple(outputs)
-        self.temporaries = tuple(temporaries)
+        self.temporaries = tuple(t.tensor for t in temporaries)
         self.sizes = tuple(sizes)
-        self.new: list[tuple[Any, Any]] = [(p.shape, p.dtype) for p in (*outputs, *temporaries)]
-        self.bytes = sum(p.bytes for p in (*outputs, *temporaries))
+        self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
+        self.between = workspace(temporaries)
+        self.bytes = sum(p.bytes for p in outputs) + self.between.bytes
+
+    def room(self) -> tuple[Array | None, list[int]]:
+        """Memory for the temporaries, and where they are in it."""
+        if not self.between.offsets:
+            return None, []
+        memory, start = new_memory(self.between.bytes)
+        return memory, [start + offset for offset in self.between.offsets]
 
 
 class Kernel:
@@ -72,7 +79,7 @@ class Kernel:
         symbol: str,
         inputs: Sequence[Parameter],
         outputs: Sequence[Parameter],
-        temporaries: Sequence[Parameter] = (),
+        temporaries: Sequence[Temporary] = (),
         keepalive: Any = None,
         sizes: SizeSymbols | None = None,
     ) -> None:
@@ -109,11 +116,12 @@ class Kernel:
             inputs, plan = self._sized(args, kwargs or {})
         given = None if out is None else given_outputs(plan.outputs, out)
         if plan.bytes > _SMALL:
-            check_memory(plan.outputs, plan.temporaries)
+            check_memory(plan.outputs, plan.temporaries, plan.bytes)
         if given is None:
-            made = [empty(shape, dtype) for shape, dtype in plan.new]
-            self._function(*addresses(inputs), *addresses(made), *plan.sizes)
-            return made[: len(self.outputs)]
+            made = [new_array(*about) for about in plan.new]
+            _room, between = plan.room()
+            self._function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
+            return made
         return self._run_into(plan, inputs, given)
 
     def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:
@@ -130,7 +138,7 @@ class Kernel:
         if plan is None:
             values = self.sizes.values(shapes, sizes)
             outputs = [p.at(values) for p in self.outputs]
-            plan = _Plan(outputs, [p.at(values) for p in self.temporaries], tuple(values.values()))
+            plan = _Plan(outputs, [t.at(values) for t in self.temporaries], tuple(values.values()))
             if len(self._plans) >= _PLANS:
                 self._plans = {}
             self._plans[key] = plan
@@ -157,11 +165,12 @@ class Kernel:
         read = addresses(inputs)
         taken = [(at or 0, (at or 0) + a.nbytes) for at, a in zip(read, inputs, strict=True)]
         written: list[Array] = []
-        for (shape, dtype), array in zip(plan.new, [*given, *[None] * len(self.temporaries)], strict=True):
+        for about, array in zip(plan.new, given, strict=True):
             if array is None or not array.flags.carray or _overlaps(array, taken):
-                array = empty(shape, dtype)
+                array = new_array(*about)
             written.append(array)
-        self._function(*read, *addresses(written), *plan.sizes)
+        _room, between = plan.room()
+        self._function(*read, *addresses(written), *between, *plan.sizes)
         results: list[Array] = []
         for array, result in zip(given, written, strict=False):
             if array is not None and array is not result:

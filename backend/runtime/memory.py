@@ -40,13 +40,12 @@ def _control_group() -> int | None:
         return None
 
 
-def check_memory(outputs: Sequence[Parameter], temporaries: Sequence[Parameter]) -> None:
-    """Refuse what does not fit.
+def check_memory(outputs: Sequence[Parameter], temporaries: Sequence[Parameter], needed: int) -> None:
+    """Refuse what does not fit: tensors that take so many bytes together.
 
     Raises:
         ArgumentError: TAD0506, with the sizes.
     """
-    needed = sum(p.bytes for p in (*outputs, *temporaries))
     free = available_memory()
     if free is None or needed <= free:
         return

@@ -99,7 +99,6 @@ HESSIAN_500 = Hessian(
     {"N": 500},
     {"N": 9},
     {**_CLOSED, "JAX": _energy_jax, "PyTorch": _energy_torch},
-    growing=("N", 64),
 )
 
 HESSIAN_1500 = Hessian(
@@ -110,5 +109,4 @@ HESSIAN_1500 = Hessian(
     {"N": 9},
     _CLOSED,
     {"JAX": "needs 27 GB", "PyTorch": "takes a backward pass for each of 1500 rows"},
-    growing=("N", 64),
 )

@@ -212,5 +212,4 @@ f[i: N, j: M] = k[i, j] * (
         "PyTorch": _stencil_slices,
         "numba": _stencil_numba,
     },
-    growing=("N", 4),
 )

@@ -187,5 +187,4 @@ LOG_SUM = Workload(
         "PyTorch, tuned": _log_sum_torch_tuned,
         "numba": _log_sum_numba,
     },
-    growing=("N", 64),
 )

@@ -99,5 +99,4 @@ f[i, j] = exp(-sum{k} ((a[i, k] + b[j, k])**2 * c[i, i] + d[i + k]**3))""",
         "PyTorch, tuned": _torch_tuned,
         "numba": _numba,
     },
-    growing=("I", 64),
 )

@@ -66,7 +66,6 @@ FILTER = Workload(
         "PyTorch, tuned": _filter_torch_tuned,
         "numba": _filter_numba,
     },
-    growing=("N", 384),
 )
 
 
@@ -129,7 +128,6 @@ y[i: N] = sum{m}_(max [0; W - i])^(min [2*W; N + W - 1 - i]) (bands[m, i] * x[i 
         "PyTorch": _banded_torch,
         "numba": _banded_numba,
     },
-    growing=("N", 160),
 )
 
 #: Lags of the autocorrelation; nothing in its arguments tells them.

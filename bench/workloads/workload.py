@@ -47,8 +47,6 @@ class Workload:
     peers: Mapping[str, Form]
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why a peer has no form here."""
-    growing: tuple[str, int] | None = None
-    """A size, and a value from which counts of operations are polynomials in it."""
     kind: str = "gradients"
     """`gradients`, or `hessian`: no cotangent then, and the Hessian alone is the result."""
 

@@ -15,6 +15,7 @@ from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import lower_to_llvm_dialect, translate
 from tadc.backend.runtime.arrays import DTYPES, Parameter
 from tadc.backend.runtime.kernel import Kernel
+from tadc.backend.runtime.workspace import Temporary
 from tadc.backend.target import CPU, Target
 from tadc.dialect.mlir import ir
 
@@ -66,7 +67,7 @@ def compiled(
     text: str,
     inputs: Sequence[Parameter],
     outputs: Sequence[Parameter],
-    temporaries: Sequence[Parameter] = (),
+    temporaries: Sequence[Temporary] = (),
     level: int = 3,
     fast_math: bool = False,
 ) -> Kernel:

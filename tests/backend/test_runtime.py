@@ -15,6 +15,7 @@ from tadc.backend.runtime.addresses import _direct, addresses
 from tadc.backend.runtime.arrays import Parameter, bind
 from tadc.backend.runtime.kernel import Kernel
 from tadc.backend.runtime.memory import available_memory, format_bytes
+from tadc.backend.runtime.workspace import Temporary
 from tadc.frontend.diagnostics import ArgumentError, CompileError
 from tests.backend.kernels import Array, compiled
 
@@ -50,7 +51,7 @@ func.func @k(%X: memref<3x5xf64> {llvm.noalias}, %Y: memref<3x5xf64> {llvm.noali
 @pytest.fixture(scope="module")
 def kernel() -> Kernel:
     x, y, z = Parameter("x", "f64", (3, 5)), Parameter("y", "f64", (3, 5)), Parameter("z", "f64", ())
-    return compiled(TEXT, [x], [y, z], [Parameter("t", "f64", (3, 5))])
+    return compiled(TEXT, [x], [y, z], [Temporary(Parameter("t", "f64", (3, 5)), 0, 1)])
 
 
 def problems(*args: Any, parameters: list[Parameter] = TWO, **kwargs: Any) -> list[tuple[str, str]]:
@@ -356,7 +357,8 @@ def test_more_tensors_than_ctypes_takes() -> None:
     )
     parameters = [Parameter(f"a{n}", "f64", ()) for n in range(count)]
     text = f"func.func @k({arguments}) {{\n{body}\nreturn\n}}"
-    kernel = compiled(text, parameters[:1], parameters[-1:], parameters[1:-1], level=1)
+    between = [Temporary(p, n, n + 1) for n, p in enumerate(parameters[1:-1])]
+    kernel = compiled(text, parameters[:1], parameters[-1:], between, level=1)
     assert kernel([2.5])[0] == -2.5
 
 

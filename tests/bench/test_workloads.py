@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.contenders import COMPILED, TADC, UnavailableError, names_of, prepare
-from bench.counting import counted, counts
+from bench.counting import counts
 from bench.measure import measure, worst_error
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
@@ -75,19 +75,6 @@ def test_gathers_written_by_hand_agree(name: str) -> None:
 def test_sizes(name: str, operations: int) -> None:
     """The values cost what their formulas say by hand."""
     assert counts(BY_NAME[name], "f32", BY_NAME[name].sizes)["written"] == operations
-
-
-@each(lambda workload: workload.growing)
-def test_counts_are_polynomials(name: str) -> None:
-    """At a size that is not among those through which the polynomial goes."""
-    workload = BY_NAME[name]
-    assert workload.growing is not None
-    symbol, first = workload.growing
-    narrow = {"stencil": {"M": 6}, "banded": {"W": 8}, "fir": {"K": 9}, "paper": {"K": 6}}.get(name, {})
-    first = min(first, 16)
-    sizes = {**workload.sizes, **narrow, symbol: 4 * first + 1}
-    made = {**vars(workload), "growing": (symbol, first)}
-    assert counts(type(workload)(**made), "f32", sizes) == counted(workload, "f32", sizes)
 
 
 def _double(jax: Any, x: Any, w: Any) -> Any:

@@ -342,6 +342,20 @@ def _(x: Array) -> Array:
 
 
 @case(
+    "bounds that move with the output and a sum",
+    "y: f64[16]; z: f64[17, 9]\n"
+    "f[i: 6, l] = sum{j}_(i + 1)^(i + 2) (sum{k}_(i + 1)^(j + 2) (y[k] * z[k + j, l]))",
+    y=(16,),
+    z=(17, 9),
+)
+def _(y: Array, z: Array) -> Array:
+    def element(i: int) -> Array:
+        return sum(y[k] * z[k + j] for j in (i + 1, i + 2) for k in range(i + 1, j + 3))  # type: ignore[return-value]
+
+    return jnp.stack([element(i) for i in range(6)])
+
+
+@case(
     "dilated strided convolution",
     "x: f64[2, 11]\nw: f64[3, 2, 3]\nf[o, p: 4] = sum{c, t} (w[o, c, t] * x[c, 2*p + 2*t])",
     x=(2, 11),

@@ -15,7 +15,7 @@ import pytest
 import tadc
 from tadc.backend import pool
 from tadc.frontend.extents import shape_at
-from tadc.passes import divide, loops
+from tadc.passes import divide, plans
 from tests.conformance import (
     test_index_maps,
     test_large_sizes,
@@ -52,7 +52,7 @@ def small_parts() -> Iterator[None]:
     before = tadc.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "_pool", pool.start(text))
-        patch.setattr(loops, "LEAST", 1)
+        patch.setattr(plans, "LEAST", 1)
         patch.setattr(divide, "MULTIPLE", 1)
         yield
     tadc.set_num_threads(before)

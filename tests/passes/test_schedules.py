@@ -14,7 +14,7 @@ from tadc.backend import target
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes import plans, schedule
+from tadc.passes import packing_plan, plans, schedule
 from tadc.passes.packing_plan import Way
 
 PROGRAMS = {
@@ -27,11 +27,24 @@ PROGRAMS = {
     "bounds that imply a row": "x: f64[1, 4, 3]\n"
     "f[i: 2, j: 2] = sum{k}_1^(j + 2*i) (x[0, (j - k) // 2 + 2, 1])",
     "floor of a sum's index": "x: f64[4]\nf = logsumexp{k: 2} (x[2 - ((3*k) // 2)])",
+    "over two indices": "a: f64[5, 6, 21]\nb: f64[5, 6, 35]\nf[i, j] = sum{k, l} (a[k, l, i] * b[k, l, j])",
+    "columns": "a: f64[13, 37]\nb: f64[13, 41]\nf[i, j] = sum{k} (a[k, i] * b[k, j])",
+    "batch": "a: f64[3, 19, 9]\nb: f64[3, 18, 9]\nf[n, i, j] = sum{k} (a[n, i, k] * b[n, j, k])",
+    "filters": "x: f64[2, 3, 44]\nw: f64[19, 3, 4]\n"
+    "f[n, o, t: 18] = sum{c, u} (x[n, c, 2*t + 3*u] * w[o, c, u])",
     "local": "x: f64[4, 20]\nw: f64[18, 18, 3]\nf[n: 4, o: 18, j: 18] = sum{v} (x[n, j + v] * w[o, j, v])",
     "convolution": "x: f64[3, 30]\nw: f64[3, 5]\nf[t: 26] = sum{c, u} (x[c, t + u] * w[c, u])",
     "padded": "x: f64[23]; w: f64[5]\n"
     "f[i: 23] = sum{k}_(max [0; 2 - i])^(min [4; 24 - i]) (w[k] * x[i + k - 2])",
     "strided": "x: f64[47]\nw: f64[5]\nf[i: 22] = sum{k} (w[k] * x[2*i + k])",
+    "dilated": "x: f64[150]\nw: f64[4]\nf[i: 71] = sum{k} (w[k] * x[2*i + 3*k])",
+    "strided in two": "x: f64[2, 9, 83]\nw: f64[3, 2, 3, 3]\n"
+    "f[o, i: 4, j: 41] = sum{c, u, v} (x[c, 2*i + u, 2*j + v] * w[o, c, u, v])",
+    "strided by three": "x: f64[176]\nw: f64[7]\n"
+    "f[i: 58] = sum{k}_(max [0; 2 - 3*i])^6 (w[k] * x[3*i + k - 2])",
+    "lags": "x: f64[200]\nr[lag: 45] = sum{n}_0^(199 - lag) (x[n] * x[n + lag])",
+    "band": "b: f64[45, 130]; x: f64[130]\n"
+    "y[i: 130] = sum{m}_(max [0; 22 - i])^(min [44; 151 - i]) (b[m, i] * x[i + m - 22])",
     "nested": "a: f64[12, 9]\nb: f64[9, 10]\n"
     "f[i] = sum{k} (exp(-sum{j}_(max [0; k - 4])^9 (a[i, k] * b[k, j])))",
     "kinds": "x: f64[18, 11]\n"
@@ -39,6 +52,7 @@ PROGRAMS = {
     "scalar": "x: f64[50]\ny: f64[50]\nf = sum{i} (x[i] * y[49 - i] + min{k}_0^i (x[k]))",
     "index values": "x: f64[33]\nf[i: 33] = x[i] * (i // 3) - (i % 5)",
     "diagonal": "x: f64[13, 13]\nf[i, j] = sum{k} (x[i, i] * x[k, j] - x[j, j] * x[k, k])",
+    "diagonal of columns": "a: f64[37, 37]\nf[i, j] = exp(a[i, j] - a[j, j])",
     "sizes": "x: f64[N]\nw: f64[K]\nf[i: N - K + 1] = sum{k} (x[i + k] * w[k]**2)",
 }
 SIZES = {"N": 41, "K": 6}
@@ -57,11 +71,15 @@ def compiled(text: str) -> Callable[[], dict[str, Any]]:
     return lambda: evaluate(compile_program(derived), arrays)
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
-def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+#: More seeds for those that panels are made for.
+PANELS = ("contraction", "contraction of f32", "columns", "over two indices", "batch", "filters")
+SEEDS = [(n, seed) for n in PROGRAMS for seed in range(10 if n in PANELS else 4)]
+
+
+@pytest.mark.parametrize(("name", "seed"), SEEDS)
+def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any schedule that fits may be chosen."""
-    run = compiled(text)
+    run = compiled(PROGRAMS[name])
     with monkeypatch.context() as plain:
         plain.setattr(plans, "schedule_of", lambda *_: None)
         expected = run()
@@ -77,14 +95,21 @@ def test_schedules_agree(text: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     def price(accesses: Any, way: Way, found: Sequence[Any] = ()) -> float:
         return choice.random()
 
+    # Panels that hold little, so that blocks of all kinds occur in small programs.
+    monkeypatch.setattr(packing_plan, "PANEL_BYTES", choice.choice((1 << 9, 1 << 11, 1 << 13)))
+    monkeypatch.setattr(packing_plan, "LEAST_STEPS", choice.choice((1, 4)))
+    monkeypatch.setattr(packing_plan, "LEAST_REUSE", 1)
+    monkeypatch.setattr(packing_plan, "FAR", choice.choice((8, 64)))
+    monkeypatch.setattr(packing_plan, "MANY", 1)
+    monkeypatch.setattr(packing_plan, "ROWS_BYTES", choice.choice((1 << 10, 1 << 12)))
     monkeypatch.setattr(schedule, "price", price)
     monkeypatch.setattr(plans, "schedule_of", chosen)
-    for name, value in run().items():
+    for key, value in run().items():
         if any(shared):
             tolerance = 1e-5 if value.dtype == np.float32 else 1e-13
-            np.testing.assert_allclose(value, expected[name], rtol=tolerance, atol=tolerance * 10)
+            np.testing.assert_allclose(value, expected[key], rtol=tolerance, atol=tolerance * 10)
         else:
-            np.testing.assert_array_equal(value, expected[name])
+            np.testing.assert_array_equal(value, expected[key])
 
 
 @pytest.mark.parametrize("vectors", [(16, 12), (32, 12)])
@@ -97,3 +122,46 @@ def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytes
     for key, value in run().items():
         tolerance = 1e-5 if value.dtype == np.float32 else 1e-13
         np.testing.assert_allclose(value, expected[key], rtol=tolerance, atol=tolerance * 10)
+
+
+@pytest.mark.parametrize("terms", [0, 1, 300])
+def test_blocks_of_a_sum_whose_size_is_known_late(terms: int) -> None:
+    """A sum in blocks is stored once at least, also where it has no terms."""
+    f = tadc.function("a: f32[I, N]\nb: f32[J, N]\nf[i, j] = sum{k} (a[i, k] * b[j, k])")
+    numbers = np.random.default_rng(3)
+    a, b = (numbers.uniform(-1, 1, (n, terms)).astype("f4") for n in (150, 170))
+    result = np.full((150, 170), 7.0, "f4")
+    f(a, b, out=result)
+    np.testing.assert_allclose(result, a @ b.T, rtol=1e-4, atol=1e-5)
+
+
+PRODUCTS = {
+    "rows and columns": ("a: f32[213, 301]; b: f32[301, 530]", "a[i, k] * b[k, j]", "ik,kj->ij"),
+    "columns": ("a: f32[301, 213]; b: f32[301, 530]", "a[k, i] * b[k, j]", "ki,kj->ij"),
+    "columns of few": ("a: f32[700, 613]; b: f32[700, 70]", "a[k, i] * b[k, j]", "ki,kj->ij"),
+    "rows": ("a: f32[213, 301]; b: f32[530, 301]", "a[i, k] * b[j, k]", "ik,jk->ij"),
+    "two indices": ("a: f32[5, 213, 301]; b: f32[5, 530, 301]", "a[k, i, l] * b[k, j, l]", "kil,kjl->ij"),
+    "two columns": ("a: f32[5, 301, 213]; b: f32[5, 301, 530]", "a[k, l, i] * b[k, l, j]", "kli,klj->ij"),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_panels_on_threads(name: str) -> None:
+    """Products large enough for panels in blocks are right, and the same on any number of threads."""
+    arguments, factors, formula = PRODUCTS[name]
+    f = tadc.function(f"{arguments}\nf[i, j] = sum{{{'k, l' if 'l' in formula else 'k'}}} ({factors})")
+    numbers = np.random.default_rng(5)
+    a, b = (numbers.uniform(-1, 1, shape_at(x.shape, {})).astype("f4") for x in f.program.arguments)
+    before = tadc.get_num_threads()
+    results: set[bytes] = set()
+    try:
+        for count in (1, 2, 3):
+            tadc.set_num_threads(count)
+            results.add(f(a, b).tobytes())
+    finally:
+        tadc.set_num_threads(before)
+    want = np.einsum(formula, a.astype("f8"), b.astype("f8"))
+    np.testing.assert_allclose(
+        np.frombuffer(results.pop(), "f4").reshape(want.shape), want, rtol=1e-4, atol=1e-3
+    )
+    assert not results

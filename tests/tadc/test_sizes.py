@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.backend.runtime.workspace import workspace
 from tadc.cli import main
 
 WINDOW = "x: f64[M]\nsize N\nf[i: N] = x[i + 2]"
@@ -305,3 +306,19 @@ def test_an_excluded_set_that_is_an_equation_is_no_bound() -> None:
     for given in (f, tadc.compile(f, sizes={"N": 5})):
         for m in (2, 4, 6, 60):
             assert given(np.arange(1.0, 5), M=m, N=5) == sum(k + 1 for k in range(max(0, 5 - m), 4))
+
+
+def test_tensors_in_between_share_memory() -> None:
+    """Each of a chain is used by the next alone: at any size two have memory at once."""
+    chain = "\n".join(f"let h{n}[i: N] = sin(2*h{n - 1}[N - 1 - i])" for n in range(1, 7))
+    f = tadc.function(f"x: f64[N]\nlet h0[i] = x[i] + 1\n{chain}\nf[i: N] = h6[N - 1 - i]")
+    kernel = f.compiled().kernel
+    assert len(kernel.temporaries) == 7
+    for n in (1, 8, 1000, 70001):
+        x = np.linspace(-1, 1, n)
+        expected = x + 1
+        for _ in range(6):
+            expected = np.sin(2 * expected[::-1])
+        np.testing.assert_allclose(f(x), expected[::-1], rtol=1e-13)
+        room = workspace([t.at({"N": n}) for t in kernel.temporaries])
+        assert room.bytes == 2 * -(-8 * n // 64) * 64

@@ -202,6 +202,7 @@ while True:
     if time.perf_counter() - begin > 0.3:
         break
     v = np.linspace(0, 1, 2 * len(v))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     g(v)

@@ -16,28 +16,32 @@ func.func @f(%x: tensor<3xf64> {tad.name = "x"}) -> (tensor<3xf64> {tad.name = "
 
 // CHECK:      module attributes {gpu.container_module} {
 // CHECK-NEXT:   gpu.module @tad_f {
-// CHECK-NEXT:     gpu.func @tad_f_0(%x: memref<3xf64> {llvm.noalias}, %h: memref<3xf64> {llvm.noalias}) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+// CHECK-NEXT:     gpu.func @tad_f_0(%x: memref<3xf64> {llvm.align = 16 : i64, llvm.noalias}, %h: memref<3xf64> {llvm.align = 16 : i64, llvm.noalias}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 1, 1, 1>} {
 // CHECK-NEXT:       %thread_id_x = gpu.thread_id x
 // CHECK-NEXT:       %block_id_x = gpu.block_id x
-// CHECK-NEXT:       %0 = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 256)>(%thread_id_x, %block_id_x)
+// CHECK-NEXT:       %0 = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 64)>(%thread_id_x, %block_id_x)
 // CHECK-NEXT:       %c3 = arith.constant 3 : index
-// CHECK-NEXT:       %1 = arith.cmpi slt, %0, %c3 : index
-// CHECK-NEXT:       scf.if %1 {
-// CHECK-NEXT:         %2 = memref.load %x[%0] : memref<3xf64>
-// CHECK-NEXT:         %3 = math.sin %2 : f64
-// CHECK-NEXT:         memref.store %3, %h[%0] : memref<3xf64>
+// CHECK-NEXT:       %c0 = arith.constant 0 : index
+// CHECK-NEXT:       %1 = affine.apply affine_map<(d0) -> (-d0 + 2)>(%0)
+// CHECK-NEXT:       %2 = arith.cmpi sge, %1, %c0 : index
+// CHECK-NEXT:       scf.if %2 {
+// CHECK-NEXT:         %3 = memref.load %x[%0] : memref<3xf64>
+// CHECK-NEXT:         %4 = math.sin %3 : f64
+// CHECK-NEXT:         memref.store %4, %h[%0] : memref<3xf64>
 // CHECK-NEXT:       }
 // CHECK-NEXT:       gpu.return
 // CHECK-NEXT:     }
-// CHECK-NEXT:     gpu.func @tad_f_1(%h: memref<3xf64> {llvm.noalias}, %f: memref<3xf64> {llvm.noalias}) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+// CHECK-NEXT:     gpu.func @tad_f_1(%h: memref<3xf64> {llvm.align = 16 : i64, llvm.noalias}, %f: memref<3xf64> {llvm.align = 16 : i64, llvm.noalias}) kernel attributes {known_block_size = array<i32: 64, 1, 1>, known_grid_size = array<i32: 1, 1, 1>} {
 // CHECK-NEXT:       %thread_id_x = gpu.thread_id x
 // CHECK-NEXT:       %block_id_x = gpu.block_id x
-// CHECK-NEXT:       %0 = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 256)>(%thread_id_x, %block_id_x)
+// CHECK-NEXT:       %0 = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 64)>(%thread_id_x, %block_id_x)
 // CHECK-NEXT:       %c3 = arith.constant 3 : index
-// CHECK-NEXT:       %1 = arith.cmpi slt, %0, %c3 : index
-// CHECK-NEXT:       scf.if %1 {
-// CHECK-NEXT:         %2 = memref.load %h[%0] : memref<3xf64>
-// CHECK-NEXT:         memref.store %2, %f[%0] : memref<3xf64>
+// CHECK-NEXT:       %c0 = arith.constant 0 : index
+// CHECK-NEXT:       %1 = affine.apply affine_map<(d0) -> (-d0 + 2)>(%0)
+// CHECK-NEXT:       %2 = arith.cmpi sge, %1, %c0 : index
+// CHECK-NEXT:       scf.if %2 {
+// CHECK-NEXT:         %3 = memref.load %h[%0] : memref<3xf64>
+// CHECK-NEXT:         memref.store %3, %f[%0] : memref<3xf64>
 // CHECK-NEXT:       }
 // CHECK-NEXT:       gpu.return
 // CHECK-NEXT:     }

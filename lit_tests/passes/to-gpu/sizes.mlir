@@ -1,11 +1,11 @@
 // RUN: tadc %s --passes tad-to-gpu,canonicalize | filecheck %s
 
 // Sizes are the last parameters of every kernel; a thread finds its indices by division.
-// CHECK: gpu.func @tad_f_0(%x: memref<1xf64> {llvm.noalias}, %f: memref<1xf64> {llvm.noalias}, %N: index, %M: index) kernel
+// CHECK: gpu.func @tad_f_0(%x: memref<1xf64> {llvm.align = 16 : i64, llvm.noalias}, %f: memref<1xf64> {llvm.align = 16 : i64, llvm.noalias}, %N: index, %M: index) kernel
 func.func @f(%x: tensor<?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, s1] -> (s0)>},
              %N: index {tad.name = "N"}, %M: index {tad.name = "M"}) -> (tensor<?x?xf64> {tad.name = "f"}) {
   // CHECK: %[[COUNT:.*]] = arith.muli %N, %M : index
-  // CHECK: arith.cmpi slt, %{{.*}}, %[[COUNT]] : index
+  // CHECK: affine.apply {{.*}}, %[[COUNT]]]
   // CHECK-DAG: arith.remui %{{.*}}, %M : index
   // CHECK-DAG: %[[I:.*]] = arith.divui %{{.*}}, %M : index
   // CHECK: memref.load %{{.*}}[%[[I]]]

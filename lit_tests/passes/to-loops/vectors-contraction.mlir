@@ -16,16 +16,16 @@ func.func @f(%a: tensor<200x1000xf32> {tad.name = "a"}, %b: tensor<1000x512xf32>
 }
 
 // CHECK:      func.func private @tad_f.0
-// CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<256x64xf32>
-// CHECK:        scf.for %j = %c0 to %c512 step %c64
-// CHECK:          scf.for %[[K:.*]] = %c0 to %c1000 step %c256
-// CHECK:            %[[END:.*]] = affine.min affine_map<(d0) -> (1000, d0 + 256)>(%[[K]])
+// CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<500x64xf32>
+// CHECK:        scf.for %j = %begin to %end step %c64
+// CHECK:          scf.for %[[K:.*]] = %c0 to %c1000 step %c500
 // CHECK:            %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
+// CHECK:            %[[END:.*]] = affine.min affine_map<(d0) -> (1000, d0 + 500)>(%[[K]])
 // CHECK:            vector.store %{{.*}}, %[[PANEL]][
-// CHECK:            scf.for %i = %begin to %{{.*}} step %c5
+// CHECK:            scf.for %i = %c0 to %c200 step %c5
 // CHECK:              %[[LEFT:.*]]:20 = scf.if %[[FIRST]]
 // CHECK:              scf.for %k = %[[K]] to %[[END]] step %c1 iter_args(%{{.*}} = %[[LEFT]]#0
-// CHECK:                vector.load %[[PANEL]][
 // CHECK:                memref.load %a[
+// CHECK:                vector.load %[[PANEL]][
 // CHECK:                math.fma
 // CHECK:              vector.store

@@ -1,0 +1,71 @@
+"""The functions of CUDA's driver that are called, as the header cuda.h declares them."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any
+
+LIBRARY = "libcuda.so.1"
+
+_OUT = POINTER(c_void_p)
+_GRID = (c_uint,) * 6
+
+#: Arguments of each; all return a CUresult.
+PROTOTYPES: dict[str, tuple[Any, ...]] = {
+    "cuInit": (c_uint,),
+    "cuDriverGetVersion": (POINTER(c_int),),
+    "cuDeviceGetCount": (POINTER(c_int),),
+    "cuDeviceGet": (POINTER(c_int), c_int),
+    "cuDeviceGetName": (c_void_p, c_int, c_int),
+    "cuDeviceGetAttribute": (POINTER(c_int), c_int, c_int),
+    "cuDevicePrimaryCtxRetain": (_OUT, c_int),
+    "cuCtxPushCurrent_v2": (c_void_p,),
+    "cuCtxPopCurrent_v2": (_OUT,),
+    "cuModuleLoadDataEx": (_OUT, c_char_p, c_uint, POINTER(c_int), POINTER(c_void_p)),
+    "cuModuleGetFunction": (_OUT, c_void_p, c_char_p),
+    "cuFuncSetAttribute": (c_void_p, c_int, c_int),
+    "cuLaunchKernel": (c_void_p, *_GRID, c_uint, c_void_p, POINTER(c_void_p), POINTER(c_void_p)),
+    "cuMemAlloc_v2": (POINTER(c_uint64), c_size_t),
+    "cuMemFree_v2": (c_uint64,),
+    "cuMemAllocAsync": (POINTER(c_uint64), c_size_t, c_void_p),
+    "cuMemFreeAsync": (c_uint64, c_void_p),
+    "cuDeviceGetDefaultMemPool": (_OUT, c_int),
+    "cuMemPoolSetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
+    "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
+    "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
+    "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
+    "cuMemcpyDtoDAsync_v2": (c_uint64, c_uint64, c_size_t, c_void_p),
+    "cuStreamSynchronize": (c_void_p,),
+    "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
+    "cuEventCreate": (_OUT, c_uint),
+    "cuEventRecord": (c_void_p, c_void_p),
+    "cuEventSynchronize": (c_void_p,),
+    "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
+    "cuEventDestroy_v2": (c_void_p,),
+    "cuGetErrorName": (c_int, POINTER(c_char_p)),
+    "cuGetErrorString": (c_int, POINTER(c_char_p)),
+}
+
+#: Values of CUresult.
+INVALID_VALUE, OUT_OF_MEMORY, INSUFFICIENT_DRIVER, NO_DEVICE = 1, 2, 35, 100
+NO_BINARY, INVALID_PTX, UNSUPPORTED_PTX, NOT_FOUND, ILLEGAL_ADDRESS, UNKNOWN = 209, 218, 222, 500, 700, 999
+
+#: Values of CUdevice_attribute.
+MULTIPROCESSORS, MAJOR, MINOR, MEMORY_POOLS = 16, 75, 76, 115
+#: Values of CUjit_option.
+ERROR_LOG, ERROR_LOG_SIZE = 5, 6
+#: CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+RELEASE_THRESHOLD = 4
+#: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+DYNAMIC_SHARED = 8
+
+
+def load_library() -> Any:
+    """Libcuda, each function with its types. Raises OSError where there is none."""
+    library = ctypes.CDLL(LIBRARY)
+    for name, types in PROTOTYPES.items():
+        function = getattr(library, name, None)
+        if function is not None:
+            function.argtypes, function.restype = types, c_int
+    return library

@@ -1,0 +1,162 @@
+"""Arrays on a GPU: ours, and views of those of others, without copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tadc.backend.cuda.device import Allocation
+from tadc.backend.cuda.dlpack import CUDA_DEVICE, make_capsule, read_capsule
+from tadc.backend.cuda.frameworks import Framework, framework_of
+
+if TYPE_CHECKING:
+    from tadc.backend.cuda.device import Device
+    from tadc.backend.runtime.arrays import Array
+
+#: Handle of the legacy default stream, in interfaces where 0 is not allowed.
+_LEGACY = 1
+
+
+class DeviceArray:
+    """A row-major array on a GPU; PyTorch, CuPy, JAX and numba read it without a copy.
+
+    `numpy.asarray(a)` copies it to the host.
+    """
+
+    def __init__(self, allocation: Allocation, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        self.allocation = allocation
+        self.shape = tuple(shape)
+        self.dtype = dtype
+
+    @property
+    def address(self) -> int:
+        """Of the first element."""
+        return self.allocation.address
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address if self.nbytes else 0, False),
+            "strides": None,
+            "stream": self.allocation.stream or _LEGACY,
+            "version": 3,
+        }
+
+    def __dlpack__(self, *, stream: Any = None, **others: Any) -> Any:
+        """A capsule; the consumer's stream waits for what computes the array."""
+        own, device = self.allocation.stream, self.allocation.device
+        if stream not in (-1, own, own or _LEGACY):
+            with device.current() as driver:
+                driver.wait_for(stream or 0, own)
+        return make_capsule(self, self.address, self.shape, self.dtype.itemsize, device.number)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CUDA_DEVICE, self.allocation.device.number
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("an array on a GPU cannot be read by NumPy without a copy")
+        made = np.empty(self.shape, self.dtype)
+        if made.nbytes:
+            with self.allocation.device.current() as driver:
+                stream = self.allocation.stream
+                driver.copy_out(made.ctypes.data, self.address, made.nbytes, stream)
+                driver.synchronize(stream)
+        return made if dtype is None else made.astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"<tadc.DeviceArray {self.dtype}{list(self.shape)} on GPU {self.allocation.device.number}>"
+
+
+@dataclass(frozen=True)
+class View:
+    """Where an array lies. `stream` is one that may still compute it, None if there is none."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    is_row_major: bool
+    device: int
+    keepalive: Any
+    framework: Framework | None
+    stream: int | None = None
+    is_read_only: bool = False
+
+
+def is_on_gpu(value: Any) -> bool:
+    """Whether a value is an array on a GPU."""
+    if type(value) is np.ndarray:
+        return False
+    framework = framework_of(value)
+    if framework is not None:
+        return framework.is_on_gpu(value)
+    if hasattr(value, "__cuda_array_interface__"):
+        return True
+    device = getattr(value, "__dlpack_device__", None)
+    return device is not None and not hasattr(value, "__array_interface__") and device()[0] == CUDA_DEVICE
+
+
+def view_of(value: Any, stream: int | None = None) -> View:
+    """The view of an array on a GPU, for use on a stream.
+
+    Raises ValueError, TypeError or BufferError for an array that does not give one.
+    """
+    framework = framework_of(value)
+    if framework is not None:
+        value = framework.plain(value)
+    device = framework.device(value) if framework else None
+    if hasattr(value, "__cuda_array_interface__"):
+        found = value.__cuda_array_interface__
+        shape, dtype = tuple(found["shape"]), np.dtype(found["typestr"])
+        if found.get("mask") is not None:
+            raise ValueError("it has a mask")
+        address, is_read_only = found["data"]
+        own = value.allocation.device.number if isinstance(value, DeviceArray) else 0
+        return View(
+            address or 0, shape, dtype, _row_major(shape, found.get("strides"), dtype.itemsize),
+            own if device is None else device, value, framework, found.get("stream"), bool(is_read_only),
+        )  # fmt: skip
+    capsule = value.__dlpack__(stream=stream or _LEGACY)
+    address, shape, strides, type = read_capsule(capsule)
+    number = value.__dlpack_device__()[1]
+    return View(
+        address, shape, np.dtype(type), _row_major(shape, strides, 1), number, (value, capsule), framework
+    )
+
+
+def _row_major(shape: Sequence[int], strides: Sequence[int] | None, unit: int) -> bool:
+    if strides is None or 0 in shape:
+        return True
+    expected = unit
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if size > 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def copied_in(array: Array, device: Device, stream: int) -> Allocation:
+    """A contiguous array's elements on a device. The copy may go on after this returns."""
+    made = device.allocate(array.nbytes, stream)
+    if array.nbytes:
+        with device.current() as driver:
+            driver.copy_in(made.address, array.ctypes.data, array.nbytes, stream)
+    return made
+
+
+def copied_out(allocation: Allocation, array: Array, stream: int) -> None:
+    """Into a contiguous array; the stream tells when it is done."""
+    if array.nbytes:
+        with allocation.device.current() as driver:
+            driver.copy_out(array.ctypes.data, allocation.address, array.nbytes, stream)

@@ -1,0 +1,95 @@
+"""A GPU: its context, its memory, the modules loaded into it."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from hashlib import sha256
+
+from tadc.backend.cuda import api
+from tadc.backend.cuda.driver import Driver, cuda_driver
+from tadc.frontend.diagnostics import CompileError
+
+#: Bytes that a pool keeps: without any, memory goes back to the system when the GPU is idle.
+KEPT = 1 << 30
+
+
+class Device:
+    """A GPU by its number. Kernels and memory are those of its primary context."""
+
+    def __init__(self, driver: Driver, number: int = 0) -> None:
+        self.driver = driver
+        self.number = number
+        self.architecture = driver.architecture(number)
+        self.pooled = bool(driver.attribute(number, api.MEMORY_POOLS))
+        self._context = driver.context(number)
+        if self.pooled:
+            driver.keep_freed(number, KEPT)
+        self._functions: dict[tuple[str, str], int] = {}
+        self._modules: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def current(self) -> Generator[Driver]:
+        """The driver, with this device's context current in this thread."""
+        self.driver.push(self._context)
+        try:
+            yield self.driver
+        finally:
+            self.driver.pop()
+
+    def function(self, image: bytes, name: str, shared: int = 0) -> int:
+        """A kernel of a module, which is loaded once; `shared` are bytes of dynamic shared memory."""
+        digest = sha256(image).hexdigest()
+        with self._lock:
+            found = self._functions.get((digest, name))
+            if found is None:
+                with self.current() as driver:
+                    if digest not in self._modules:
+                        self._modules[digest] = driver.load(image)
+                    found = driver.function(self._modules[digest], name)
+                    if shared:
+                        driver.allow_shared(found, shared)
+                self._functions[digest, name] = found
+        return found
+
+    def allocate(self, count: int, stream: int = 0) -> Allocation:
+        """Memory that is given back when nothing refers to it."""
+        with self.current() as driver:
+            address = driver.allocate(count, stream, self.pooled)
+        return Allocation(self, address, count, stream)
+
+
+class Allocation:
+    """Bytes on a device, from `address` on."""
+
+    def __init__(self, device: Device, address: int, bytes: int, stream: int) -> None:
+        self.device, self.address, self.bytes, self.stream = device, address, bytes, stream
+
+    def free(self) -> None:
+        """Give the memory back; what the stream does before may still use it."""
+        if self.address:
+            address, self.address = self.address, 0
+            with self.device.current() as driver:
+                driver.free(address, self.stream, self.device.pooled)
+
+    def __del__(self) -> None:
+        # At the end of the process the driver may be gone, and with it the memory.
+        with contextlib.suppress(CompileError, AttributeError, TypeError):
+            self.free()
+
+
+_devices: dict[tuple[int, int], Device] = {}
+_lock = threading.Lock()
+
+
+def cuda_device(number: int = 0) -> Device:
+    """A GPU of this machine. Raises NoGpu."""
+    driver = cuda_driver()
+    with _lock:
+        key = (id(driver), number)
+        if key not in _devices:
+            _devices[key] = Device(driver, number)
+        return _devices[key]

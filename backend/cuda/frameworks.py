@@ -1,0 +1,154 @@
+"""PyTorch, CuPy and JAX: where their arrays lie, the stream they work on, new arrays of theirs.
+
+None of them is imported: a value of theirs is there only if its module is.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+
+class Framework:
+    """What differs between libraries; `module` is the one that the arrays belong to."""
+
+    module = ""
+
+    def __init__(self) -> None:
+        self.library: Any = sys.modules[self.module]
+
+    def is_on_gpu(self, value: Any) -> bool:
+        """Whether an array lies on a GPU."""
+        raise NotImplementedError
+
+    def plain(self, value: Any) -> Any:
+        """The array without what keeps it from being read."""
+        return value
+
+    def device(self, value: Any) -> int:
+        """The number of the GPU."""
+        raise NotImplementedError
+
+    def stream(self, device: int) -> int | None:
+        """The current stream; None where arrays tell theirs themselves."""
+        return None
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
+        """A new array to write to; None where arrays are not written to."""
+        return None
+
+    def taken(self, array: Any) -> Any:
+        """An array of ours as one of theirs."""
+        return array
+
+
+class Torch(Framework):
+    """PyTorch."""
+
+    module = "torch"
+
+    def is_on_gpu(self, value: Any) -> bool:
+        """See Framework."""
+        return bool(value.is_cuda)
+
+    def plain(self, value: Any) -> Any:
+        """Without its record of gradients, which PyTorch does not share."""
+        return value.detach()
+
+    def device(self, value: Any) -> int:
+        """See Framework."""
+        return value.device.index or 0
+
+    def stream(self, device: int) -> int:
+        """See Framework."""
+        return self.library.cuda.current_stream(device).cuda_stream
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
+        """See Framework."""
+        type = getattr(self.library, dtype.name)
+        return self.library.empty(shape, dtype=type, device=f"cuda:{device}")
+
+
+class CuPy(Framework):
+    """CuPy."""
+
+    module = "cupy"
+
+    def is_on_gpu(self, value: Any) -> bool:
+        """See Framework."""
+        return True
+
+    def device(self, value: Any) -> int:
+        """See Framework."""
+        return value.device.id
+
+    def stream(self, device: int) -> int:
+        """See Framework."""
+        return self.library.cuda.get_current_stream(device).ptr
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
+        """See Framework."""
+        with self.library.cuda.Device(device):
+            return self.library.empty(shape, dtype)
+
+
+class Jax(Framework):
+    """JAX, whose arrays are not written to: ours are handed over."""
+
+    module = "jax"
+
+    def is_on_gpu(self, value: Any) -> bool:
+        """See Framework."""
+        return not hasattr(value, "aval") or all(d.platform in ("gpu", "cuda") for d in value.devices())
+
+    def plain(self, value: Any) -> Any:
+        """Computed: JAX's work is on streams of its own."""
+        return value.block_until_ready()
+
+    def device(self, value: Any) -> int:
+        """See Framework."""
+        (device,) = value.devices()
+        return device.local_hardware_id
+
+    def taken(self, array: Any) -> Any:
+        """See Framework."""
+        return self.library.dlpack.from_dlpack(array)
+
+
+_FRAMEWORKS: dict[str, type[Framework]] = {
+    "torch": Torch,
+    "cupy": CuPy,
+    "jax": Jax,
+    "jaxlib": Jax,
+}
+_found: dict[str, Framework] = {}
+
+
+def framework_of(value: Any) -> Framework | None:
+    """The library that an array belongs to, None for any other value."""
+    name = type(value).__module__.partition(".")[0]
+    kind = _FRAMEWORKS.get(name)
+    if kind is None or not hasattr(value, "shape") or kind.module not in sys.modules:
+        return None
+    if name not in _found or _found[name].library is not sys.modules[kind.module]:
+        _found[name] = kind()
+    return _found[name]
+
+
+def stream_handle(stream: Any) -> int:
+    """The handle of a stream: a number, or an object of PyTorch, CuPy or CUDA's Python library.
+
+    Raises TypeError.
+    """
+    if stream is None:
+        return 0
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    if isinstance(stream, bool) or not hasattr(stream, "__index__"):
+        raise TypeError(f"a stream is a handle or a stream of PyTorch or CuPy, not {type(stream).__name__}")
+    return stream.__index__()

@@ -1,0 +1,53 @@
+"""What an instruction computes from the values of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tadc.backend.emulator.memory import Array
+
+#: The NumPy type of each type of PTX.
+DTYPES: dict[str, np.dtype[Any]] = {
+    **{f"{kind}{bits}": np.dtype(f"u{bits // 8}") for kind in "bu" for bits in (8, 16, 32, 64)},
+    **{f"s{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "pred": np.dtype(np.bool_),
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Operands of types `reads` give a value of type `writes`.
+
+    One that takes the carry flag gets it last; one that sets it returns value and flag.
+    """
+
+    reads: tuple[str, ...]
+    writes: str
+    apply: Callable[..., Any]
+    takes_carry: bool = False
+    sets_carry: bool = False
+
+
+def find_operation(parts: list[str]) -> Operation | None:
+    """The operation of an instruction by the parts of its name, None for one that is not known."""
+    from tadc.backend.emulator.conversions import conversion
+    from tadc.backend.emulator.floats import float_operation
+    from tadc.backend.emulator.integers import integer_operation
+    from tadc.backend.emulator.selections import selection
+
+    for find in (integer_operation, float_operation, conversion, selection):
+        found = find(parts[0], parts[1:])
+        if found is not None:
+            return found
+    return None
+
+
+def same(type: str, count: int, apply: Callable[..., Array]) -> Operation:
+    """An operation whose operands and value have one type."""
+    return Operation((type,) * count, type, apply)

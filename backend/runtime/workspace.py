@@ -1,0 +1,92 @@
+"""Memory for what a call writes. Tensors in between that are in use at different times share it.
+
+The maps of a kernel run one after the other, each done before the next begins on any thread. So a tensor
+needs its memory from the map that computes it to the last that reads it. When that is, is known when the
+kernel is compiled; how large tensors are, when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from numpy import empty, ndarray, uint8
+
+from tadc.backend.runtime.addresses import addresses
+from tadc.backend.runtime.arrays import Parameter
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.arrays import Array
+
+ALIGNMENT = 64
+"""Tensors start with a line of the cache: a vector stored across two lines takes twice as long, and more
+still where several tensors are written by turns."""
+
+_SMALL = 1 << 14
+"""Arrays of fewer bytes stay where NumPy puts them: to move one takes as long as to write it."""
+
+
+def new_memory(size: int) -> tuple[Array, int]:
+    """So many bytes, and the address where they start; they live as long as the array does."""
+    made = empty(size + ALIGNMENT, uint8)
+    (begin,) = addresses((made,))
+    return made, -(-(begin or 0) // ALIGNMENT) * ALIGNMENT
+
+
+def new_array(shape: tuple[int, ...], dtype: Any, size: int) -> Array:
+    """An array of `size` bytes, of any content."""
+    if size < _SMALL:
+        return empty(shape, dtype)
+    made = empty(size + ALIGNMENT, uint8)
+    (begin,) = addresses((made,))
+    return ndarray(shape, dtype, made, -(begin or 0) % ALIGNMENT)
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A tensor that the map number `first` computes and the map number `last` is the last to read."""
+
+    tensor: Parameter
+    first: int
+    last: int
+
+    def at(self, sizes: Mapping[str, int]) -> Temporary:
+        """The tensor where the sizes have these values."""
+        return self if self.tensor.is_static else Temporary(self.tensor.at(sizes), self.first, self.last)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where each tensor starts, in bytes, and how many bytes there are."""
+
+    offsets: tuple[int, ...]
+    bytes: int
+
+
+def workspace(temporaries: Sequence[Temporary]) -> Workspace:
+    """Room for tensors whose sizes are known.
+
+    The largest first, each stands in the smallest gap that it fits into between those that it meets in time,
+    or after them.
+    """
+    offsets = [0] * len(temporaries)
+    placed: list[tuple[int, int, Temporary]] = []
+    for n in sorted(range(len(temporaries)), key=lambda n: -temporaries[n].tensor.bytes):
+        here = temporaries[n]
+        size = -(-here.tensor.bytes // ALIGNMENT) * ALIGNMENT
+        met = sorted([b[:2] for b in placed if b[2].first <= here.last and here.first <= b[2].last])
+        offsets[n] = _best(met, size)
+        placed.append((offsets[n], offsets[n] + size, here))
+    return Workspace(tuple(offsets), max((end for _, end, _ in placed), default=0))
+
+
+def _best(used: Sequence[tuple[int, int]], size: int) -> int:
+    """The start of the smallest gap of this size between blocks in order, or where the last of them ends."""
+    gaps: list[tuple[int, int]] = []
+    begin = 0
+    for first, end in used:
+        if first - begin >= size:
+            gaps.append((first - begin, begin))
+        begin = max(begin, end)
+    return min(gaps)[1] if gaps else begin

@@ -1,0 +1,49 @@
+"""`python -m bench.gpu write|test|bench FOLDER`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from tadc.frontend.diagnostics import CompileError
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run what the words say; 1 where something disagrees or there is no GPU."""
+    parser = argparse.ArgumentParser(prog="python -m bench.gpu", description="Tests and times on a GPU.")
+    parser.add_argument("what", choices=("write", "test", "bench"))
+    parser.add_argument("folder", type=Path, help="where the bundles are, and the results as JSON")
+    parser.add_argument("--sm", type=int, default=80, help="the architecture of the bundles (80)")
+    parser.add_argument("--target", default="cuda", choices=("cuda", "emulated"), help="where they run")
+    parser.add_argument("--only", nargs="*", default=None, help="names of workloads or cases")
+    parser.add_argument("--small", action="store_true", help="bench: small sizes")
+    parser.add_argument("--minutes", type=float, default=7.0, help="bench: no peer is begun later (7)")
+    a = parser.parse_args(words)
+    try:
+        if a.target == "cuda" and a.what != "write":
+            from tadc.backend.cuda.device import cuda_device
+
+            cuda_device(0)
+        if a.what == "write" or (find_spec("llvmlite") and find_spec("torch_mlir")):
+            from bench.gpu.write import write
+
+            kinds = ("test", "bench") if a.what == "write" else (a.what,)
+            write(a.folder, kinds, a.sm, a.only, a.small)
+        if a.what == "test":
+            from bench.gpu.check import check
+
+            return check(a.folder, a.target, a.only)
+        if a.what == "bench":
+            from bench.gpu.times import bench
+
+            return bench(a.folder, a.target, a.only, a.minutes)
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

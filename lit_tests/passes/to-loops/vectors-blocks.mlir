@@ -1,0 +1,31 @@
+// RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
+// A panel of all that the sum reads would be too large: its first index runs around the packing, the second one
+// in blocks. Results are taken up from memory in all blocks but the very first.
+
+func.func @f(%a: tensor<3x64x4000xf32> {tad.name = "a"}, %b: tensor<3x64x4000xf32> {tad.name = "b"}) -> (tensor<64x64xf32> {tad.name = "f"}) {
+  %f = tad.map (%i, %j) -> tensor<64x64xf32> {
+    %0 = tad.sum (%k, %l) in {0 <= %k <= 2, 0 <= %l <= 3999} -> f32 {
+      %1 = tad.read %a[%k, %i, %l] : tensor<3x64x4000xf32>
+      %2 = tad.read %b[%k, %j, %l] : tensor<3x64x4000xf32>
+      %3 = arith.mulf %1, %2 : f32
+      tad.yield %3 : f32
+    }
+    tad.yield %0 : f32
+  }
+  return %f : tensor<64x64xf32>
+}
+
+// CHECK:      func.func private @tad_f.0
+// CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<500x64xf32>
+// CHECK-NEXT:   scf.for %[[K:.*]] = %c0 to %c3 step %c1 {
+// CHECK-NEXT:     %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
+// CHECK-NEXT:     scf.for %[[L:.*]] = %c0 to %c4000 step %c500 {
+// CHECK-NEXT:       %[[ALSO:.*]] = arith.cmpi eq, %[[L]], %c0
+// CHECK-NEXT:       %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[ALSO]]
+// CHECK-NEXT:       %[[END:.*]] = affine.min affine_map<(d0) -> (4000, d0 + 500)>(%[[L]])
+// CHECK:            vector.gather %b[%[[K]], %c0, %{{.*}}]
+// CHECK:            scf.for %i = %begin to %{{.*}} step %c5
+// CHECK:              %[[LEFT:.*]]:20 = scf.if %[[BOTH]]
+// CHECK:              scf.for %l = %[[L]] to %[[END]] step %c1 iter_args(%{{.*}} = %[[LEFT]]#0
+// CHECK:                vector.load %[[PANEL]][
+// CHECK:                memref.load %a[%[[K]],

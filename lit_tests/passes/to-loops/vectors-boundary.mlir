@@ -1,0 +1,29 @@
+// RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
+// The gradient of a convolution with a stride: elements in groups of 2, each with the same 2 or 1 steps, whose
+// index moves with the lanes. Groups at both ends take the same steps under masks.
+
+func.func @f(%dy: tensor<64x2047xf32> {tad.name = "dy"}, %w: tensor<64x3xf32> {tad.name = "w"}) -> (tensor<4096xf32> {tad.name = "dx"}) {
+  %dx = tad.map (%e) -> tensor<4096xf32> {
+    %0 = tad.sum (%o, %i)[%e] in {0 <= %o <= 63, 0 <= %i <= 2046, 0 <= %e - 2*%i <= 2} -> f32 {
+      %1 = tad.read %dy[%o, %i] : tensor<64x2047xf32>
+      %2 = tad.read %w[%o, %e - 2*%i] : tensor<64x3xf32>
+      %3 = arith.mulf %1, %2 : f32
+      tad.yield %3 : f32
+    }
+    tad.yield %0 : f32
+  }
+  return %dx : tensor<4096xf32>
+}
+
+// CHECK:      func.func private @tad_f.0
+// CHECK:        scf.for %e = %{{.*}} to %{{.*}} step %c64 {
+// CHECK-NEXT:     %[[BASE:.*]] = affine.min affine_map<(d0) -> (1984, d0)>(%e)
+// CHECK-NEXT:     scf.for %o = %c0 to %c64
+// CHECK-NEXT:       %[[FIRST:.*]] = affine.apply affine_map<(d0) -> (d0 - 1)>(%[[BASE]])
+// CHECK-NEXT:       %[[LAST:.*]] = affine.apply affine_map<(d0) -> (d0 + 1)>(%[[BASE]])
+// CHECK-NEXT:       scf.for %i = %[[FIRST]] to %[[LAST]] step %c1
+// CHECK:              vector.maskedload %dy[%o, %i]
+// CHECK:        scf.for %e = %{{.*}} to %{{.*}} step %c64 {
+// CHECK:              vector.load %dy[%o, %i]
+// CHECK:        scf.for %e = %{{.*}} to %{{.*}} step %c64 {
+// CHECK:              vector.maskedload %dy[%o, %i]

@@ -1,0 +1,67 @@
+"""How the kernels of a function are launched: grids that follow the sizes, and which of several runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tadc.lattice.affine import Affine
+
+
+@dataclass(frozen=True)
+class GridAxis:
+    """Blocks along a dimension of a grid: each has so many of a product of extents, the last fewer."""
+
+    extents: tuple[Affine, ...]
+    """Forms over `s0, s1, …`, the sizes of the function."""
+    each: int
+
+    def blocks(self, sizes: Sequence[int]) -> int:
+        """The number of blocks for sizes of the function, in order."""
+        return -(-_product(self.extents, sizes) // self.each)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The product of extents, forms over the sizes, is from `least` to `most`; None is no bound."""
+
+    extents: tuple[Affine, ...]
+    least: int = 0
+    most: int | None = None
+
+    def holds(self, sizes: Sequence[int]) -> bool:
+        """Whether it does for sizes of the function, in order."""
+        value = _product(self.extents, sizes)
+        return self.least <= value and (self.most is None or value <= self.most)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to launch a kernel: grid, threads of a block in x, y and z, and the buffers it takes, by position.
+
+    The sizes of the function are its last arguments. A grid without blocks is not to be launched, nor is
+    a kernel that does not apply: of the kernels that compute the same tensor one does, for any sizes.
+    The address of each buffer is a multiple of `alignment` bytes.
+    """
+
+    kernel: str
+    grid: tuple[GridAxis, ...]
+    block: tuple[int, int, int]
+    buffers: tuple[int, ...]
+    when: tuple[Condition, ...] = ()
+    """What must hold of the sizes, all of it."""
+    unless: tuple[tuple[Condition, ...], ...] = ()
+    """Where all of one of these hold, another kernel runs."""
+    alignment: int = 16
+
+    def applies(self, sizes: Sequence[int]) -> bool:
+        """Whether this is the kernel to launch for sizes of the function, in order."""
+        others = any(all(test.holds(sizes) for test in tests) for tests in self.unless)
+        return not others and all(test.holds(sizes) for test in self.when)
+
+
+def _product(extents: Sequence[Affine], sizes: Sequence[int]) -> int:
+    """The product of extents, 0 where one is below 1."""
+    point = {f"s{n}": size for n, size in enumerate(sizes)}
+    return math.prod(max(extent.evaluate(point), 0) for extent in extents)

@@ -1,0 +1,50 @@
+"""`--list targets`: what this machine can emit and run, and why not."""
+
+from __future__ import annotations
+
+from tadc.backend.cuda.device import cuda_device
+from tadc.backend.cuda.driver import Driver, cuda_driver
+from tadc.backend.ptx import PACKAGE, find_ptxas, toolkit_file
+from tadc.backend.target import CUDA_ARCHITECTURES
+from tadc.frontend.diagnostics import CompileError
+
+_LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
+
+
+def targets() -> list[str]:
+    """A line for each kind of target, and those about what belongs to it."""
+    known = " ".join(f"sm_{sm}" for sm in CUDA_ARCHITECTURES)
+    ptxas = find_ptxas()
+    library = toolkit_file(_LIBDEVICE)
+    install = f"not found: pip install {PACKAGE}"
+    return [
+        f"{'cpu':14}runs here",
+        f"{'emulated':14}runs here, slowly: kernels of a GPU, every access checked",
+        *_cuda(),
+        f"{'cuda:sm_NN':14}PTX for {known}",
+        f"{'':14}cubin by {ptxas}" if ptxas else f"{'':14}no cubin: ptxas {install}",
+        f"{'':14}functions of libdevice" if library else f"{'':14}functions of tadc; libdevice {install}",
+    ]
+
+
+def _cuda() -> list[str]:
+    try:
+        driver = cuda_driver()
+        return [_device(driver, number) for number in range(driver.device_count())]
+    except CompileError as error:
+        diagnostic = error.diagnostics[0]
+        reason = getattr(error, "reason", None) or diagnostic.message
+        return [f"{'cuda':14}does not run here: {reason}"]
+
+
+def _device(driver: Driver, number: int) -> str:
+    major, minor = driver.version()
+    try:
+        device = cuda_device(number)
+        with device.current():
+            free, total = driver.memory()
+        room = f"{free >> 20} of {total >> 20} MiB free"
+        words = f"runs here: sm_{device.architecture}, {room}, driver for CUDA {major}.{minor}"
+    except CompileError as error:
+        words = f"does not run here: {error.diagnostics[0].message}"
+    return f"{'cuda':14}{driver.device_name(number)} (GPU {number}) {words}"

@@ -1,0 +1,51 @@
+"""What ptxas makes of GPU kernels: no register is spilled, and blocks fit on a multiprocessor."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.workloads import WORKLOADS
+from tadc.backend.ptx import resources
+from tadc.backend.target import Target
+from tadc.driver import compile_until
+from tadc.frontend.program import Program
+from tadc.frontend.source import Source
+from tadc.stages import Compilation, Options
+from tests.gpu_programs import PROGRAMS
+
+REGISTERS = 1 << 16
+SHARED_BYTES = 48 << 10
+
+
+def compiled(program: Program, sm: int) -> Compilation:
+    state = Compilation(Options(target=Target(sm)), program.source, program=program)
+    compile_until(state, "ptx", first="tad")
+    return state
+
+
+def check(state: Compilation, sm: int, spills: bool = False) -> None:
+    """Blocks have the registers and shared memory that they need; nothing is atomic."""
+    found = resources(state.ptx, sm)
+    assert set(found) == {launch.kernel for launch in state.launches}
+    for launch in state.launches:
+        used = found[launch.kernel]
+        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        assert threads * used.registers <= REGISTERS
+        assert used.shared <= SHARED_BYTES
+        assert spills or not used.spilled, launch.kernel
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+@pytest.mark.parametrize("sm", [70, 80, 90, 120])
+def test_no_workload_spills(workload, sm):
+    """Value and gradients of the benchmark, at its sizes."""
+    program = workload.derivative("f32", workload.sizes).program
+    check(compiled(program, sm), sm)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_layouts_are_accepted(name):
+    """Value and gradients of a program for each layout of threads."""
+    state = Compilation(Options("value-and-vjp", target=Target(80)), Source(PROGRAMS[name].text, name))
+    compile_until(state, "ptx")
+    check(state, 80, spills=True)

@@ -1,0 +1,108 @@
+"""Tests and times of bundles, in the emulator: all that a GPU runs but the speed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.gpu.__main__ import main
+from bench.gpu.cases import CASE, Case
+from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
+from tadc.backend.emulator.device import emulated_device
+from tests.backend.test_cuda import install
+
+NAMES = ["matmul", "fir-f32"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("gpu")
+    assert main(["write", str(made), "--only", *NAMES, "--small"]) == 0
+    return made
+
+
+def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", str(folder), "--target", "emulated", "--only", *NAMES]) == 0
+    assert "5 of 5 agree" in capsys.readouterr().out
+    found = json.loads((folder / "test.json").read_text())
+    assert found["machine"]["device"] == "the emulator"
+    names = {"matmul", "matmul-gradients", "matmul-f32", "matmul-f64", "fir-f32"}
+    assert set(found["cases"]) <= names
+    assert all(case["ok"] for case in found["cases"].values())
+
+
+def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(folder / "test" / "matmul-f64", tmp_path / "test" / "matmul-f64")
+    path = tmp_path / "test" / "matmul-f64" / CASE
+    case = Case.load(path)
+    case.outputs[1] = case.outputs[1] + 1e-3
+    case.save(path)
+    from bench.gpu.check import check
+
+    assert check(tmp_path, "emulated", None) == 1
+    assert "WRONG matmul-f64" in capsys.readouterr().out
+
+
+def test_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Checked before they are taken; the JSON has all that the table is made of."""
+    assert main(["bench", str(folder), "--target", "emulated", "--small", "--only", "matmul-f32"]) == 0
+    assert "matmul, f32" in capsys.readouterr().out
+    found = json.loads((folder / "bench.json").read_text())
+    (cell,) = found["cells"]
+    assert cell["errors"]["tadc"] < 1e-5
+    assert len(cell["seconds"]["tadc"]) >= 3
+    assert set(cell["skipped"].values()) == {"no time was left"}
+    assert cell["operations"] > 0
+    assert found["ceilings"].keys() == {"bytes", "f32", "f64"}
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_the_kernel_that_measures_the_peak_does_all_its_sums(bits: int) -> None:
+    """Its sums are those of the recurrence that it states."""
+    from bench.gpu import ceilings
+
+    device = emulated_device()
+    dtype = np.dtype(f"f{bits // 8}")
+    room = device.allocate(THREADS * dtype.itemsize)
+    kernel = device.function(ceilings._text(bits).encode(), "peak")
+    with device.current() as driver:
+        driver.launch(kernel, (1, 1, 1), (THREADS, 1, 1), [room.address, 3])
+        found = np.empty(THREADS, dtype)
+        driver.copy_out(found.ctypes.data, room.address, found.nbytes)
+    # The factor is nearly 1, and what is added is nearly nothing.
+    starts = np.arange(THREADS) * CHAINS + CHAINS / 2
+    np.testing.assert_allclose(found, starts, rtol=1e-4, atol=3 * ROUND * CHAINS * 1e-7)
+    assert measure(device, 1 << 16, 1).f32 > 0
+
+
+def test_without_a_gpu_or_bundles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(monkeypatch, OSError("no libcuda"))
+    assert main(["test", str(tmp_path)]) == 1
+    assert "TAD0706" in capsys.readouterr().err
+    monkeypatch.setattr("bench.gpu.__main__.find_spec", lambda name: None)
+    assert main(["test", str(tmp_path), "--target", "emulated"]) == 1
+    assert "there are no bundles" in capsys.readouterr().err
+
+
+def test_bundles_need_no_compiler(folder: Path, root: Path) -> None:
+    """As on a machine with a GPU and Python with NumPy alone."""
+    program = (
+        "import sys\n"
+        "sys.modules.update({name: None for name in ('llvmlite', 'torch_mlir', 'mlir', 'rich')})\n"
+        "from bench.gpu import __main__ as command; command.find_spec = lambda name: None\n"
+        f"sys.exit(command.main(['test', {str(folder)!r}, '--target', 'emulated', '--only', 'fir-f32'])"
+        f" or command.main(['bench', {str(folder)!r}, '--target', 'emulated', '--only', 'fir-f32']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 agree" in done.stdout

@@ -1,0 +1,97 @@
+"""Jacobians, Hessians and Hessian-vector products against JAX."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tadc
+from tadc.derive import read_back
+from tadc.driver import compile_until
+from tadc.passes.operation_counts import count_program
+from tadc.stages import Compilation, Options
+from tests.conformance.test_forward import CASES, PROGRAMS, close, named
+
+#: The cases whose Jacobians are compared in every run; the slow run compares all.
+STEP = 4
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if n % STEP else []) for n, name in enumerate(CASES)],
+)
+def test_of_all_arguments(name: str) -> None:
+    """Every partial derivative of every output."""
+    case = CASES[name]
+    inputs = case.inputs()
+    plain = tadc.function(case.program)
+    function = tadc.jacobian(plain)
+    assert function.inputs == plain.inputs
+    found = named(function, dict(inputs))
+    expected = jax.jit(jax.jacrev(case.outputs))({n: jnp.asarray(x) for n, x in inputs.items()})
+    assert len(found) == len(plain.outputs) * len(plain.inputs)
+    for output in plain.outputs:
+        for argument in plain.inputs:
+            close(found[f"d{output}_d{argument}"], expected[output][argument], case.tolerance)
+
+
+SCALARS = {name: case for name, case in PROGRAMS.items() if name == "pairs"} | {
+    "window": (
+        "x: f64[9]\nw: f64[3]\nf = sum{i: 7} (sin(sum{k} (w[k] * x[i + k]))**2)",
+        lambda x, w: jnp.sum(jnp.sin(x[jnp.arange(7)[:, None] + jnp.arange(3)] @ w) ** 2),
+        (9, 3),
+    )
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_hessians(name: str) -> None:
+    """All blocks of second derivatives, and their product with a direction."""
+    text, reference, shapes = SCALARS[name]
+    random = np.random.default_rng(3)
+    first, second, *moved = (random.uniform(-1, 1, n) for n in (*shapes, *shapes))
+    function = tadc.function(text)
+    blocks = tadc.hessian(function)(first, second)
+    expected = jax.hessian(reference, argnums=(0, 1))(first, second)
+    for found, wanted in zip(blocks, [b for row in expected for b in row], strict=True):
+        close(found, wanted, 1e-12)
+    products = tadc.hvp(function)(first, second, *moved)
+    for product, row in zip(products, expected, strict=True):
+        close(product, sum(block @ v for block, v in zip(row, moved, strict=True)), 1e-12)
+    # Of one argument it is an array.
+    close(tadc.hessian(function, wrt=function.inputs[0])(first, second), expected[0][0], 1e-12)
+
+
+def test_hessian_of_pairs_costs_its_elements() -> None:
+    """The operations for n points grow with n squared, not with its cube."""
+    counts = []
+    for n in (10, 20, 40):
+        function = tadc.hessian(tadc.function(f"x: f64[{n}]\nf = sum{{i, j}} (exp(-(x[i] - x[j])**2))"))
+        state = Compilation(Options(), function.program.source, program=function.program)
+        compile_until(state, "hoist", first="tad")
+        counts.append(count_program(read_back(state)).operations)
+    assert counts[2] < 4.5 * counts[1] < 4.5**2 * counts[0]
+
+
+def test_sizes() -> None:
+    """Of any size, also where an output has no elements."""
+    function = tadc.jacobian(tadc.function("x: f64[N]\nf[i: N - 1] = x[i]**2 * x[i + 1]"))
+    for n in (1, 2, 7):
+        x = np.linspace(1, 2, n)
+        expected = jax.jacrev(lambda x: x[:-1] ** 2 * x[1:])(jnp.asarray(x))
+        close(function(x), expected, 1e-14)
+
+
+def test_no_element() -> None:
+    """A scalar's Jacobian is its gradient."""
+    function = tadc.function("x: f64[4]\nf = sum{i} (x[i]**3)")
+    x = np.linspace(0, 1, 4)
+    np.testing.assert_array_equal(tadc.jacobian(function)(x), tadc.grad(function)(x))
+
+
+def test_hessian_needs_a_scalar() -> None:
+    """As a gradient does."""
+    with pytest.raises(tadc.CompileError, match="one scalar output"):
+        tadc.hessian(tadc.function("x: f64[3]\nf[i] = x[i]**2"))

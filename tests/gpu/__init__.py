@@ -1,0 +1,1 @@
+"""On a GPU of this machine, if there is one."""

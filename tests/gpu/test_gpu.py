@@ -1,0 +1,102 @@
+"""Kernels on a GPU of this machine against the CPU, and against what frameworks hand over.
+
+`make test-gpu` runs the same from bundles, where there is no compiler.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tadc
+from bench.gpu.check import check
+from bench.gpu.write import write
+from tadc.backend.cuda.arrays import DeviceArray, copied_in
+from tadc.backend.cuda.device import cuda_device
+from tadc.cli import main
+
+
+def why_not() -> str:
+    """The reason why there is no GPU to test on, or nothing."""
+    try:
+        cuda_device(0)
+    except tadc.CompileError as error:
+        return error.diagnostics[0].notes[0]
+    return ""
+
+
+REASON = why_not()
+pytestmark = pytest.mark.skipif(bool(REASON), reason=f"no GPU: {REASON}")
+
+PROGRAM = "x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])"
+
+
+def arrays() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.uniform(size=5000), rng.uniform(size=9)
+
+
+def test_numpy_arrays() -> None:
+    f = tadc.function(PROGRAM)
+    x, w = arrays()
+    np.testing.assert_allclose(tadc.compile(f, target="cuda")(x, w), f(x, w), rtol=1e-13)
+
+
+def test_arrays_on_the_gpu() -> None:
+    device = cuda_device(0)
+    x, w = (DeviceArray(copied_in(a, device, 0), a.shape, a.dtype) for a in arrays())
+    f = tadc.function(PROGRAM)
+    found = f(x, w)
+    assert isinstance(found, DeviceArray)
+    np.testing.assert_allclose(np.asarray(found), f(*arrays()), rtol=1e-13)
+
+
+@pytest.mark.skipif(not find_spec("torch"), reason="PyTorch is not installed")
+def test_tensors_of_pytorch_on_a_stream_of_their_own() -> None:
+    torch: Any = import_module("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("PyTorch has no CUDA")
+    f = tadc.function(PROGRAM)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        x, w = (torch.from_numpy(a).cuda() for a in arrays())
+        y = f((2 * x).requires_grad_(), w)
+        assert isinstance(y, torch.Tensor)
+        z = y + 1
+    np.testing.assert_allclose(z.cpu().numpy(), 2 * f(*arrays()) + 1, rtol=1e-13)
+
+
+@pytest.mark.skipif(not find_spec("jax"), reason="JAX is not installed")
+def test_arrays_of_jax() -> None:
+    import jax
+
+    if all(device.platform == "cpu" for device in jax.devices()):
+        pytest.skip("JAX finds no GPU")
+    f = tadc.function(PROGRAM)
+    found: Any = f(*(jax.device_put(a) for a in arrays()))
+    assert isinstance(found, jax.Array)
+    np.testing.assert_allclose(np.asarray(found), f(*arrays()), rtol=1e-13)
+
+
+def test_more_memory_than_there_is() -> None:
+    f = tadc.compile(tadc.function("x: f64[N]; f[i, j: N] = x[i] * x[j]"), target="cuda")
+    with pytest.raises(tadc.CompileError, match="bytes are asked for") as error:
+        f(DeviceArray(copied_in(np.ones(1 << 21), cuda_device(0), 0), (1 << 21,), np.dtype(np.float64)))
+    assert error.value.diagnostics[0].code == "TAD0506"
+
+
+def test_bundles_of_all_examples_and_workloads(tmp_path: Path) -> None:
+    write(tmp_path, ["test"], 80, None)
+    assert check(tmp_path, "cuda", None) == 0
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list", "targets"]) == 0
+    assert "runs here: sm_" in capsys.readouterr().out
+    assert main(["-e", "x: f64; f = x**2", "--target", "cuda", "--run", "x=3"]) == 0
+    assert "9" in capsys.readouterr().out

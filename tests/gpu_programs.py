@@ -1,0 +1,102 @@
+"""Programs whose GPU kernels are laid out in each way there is, with sizes for those that have symbols."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class GpuProgram:
+    """A program, values of its sizes, and how far apart results may be, in units of the last place."""
+
+    text: str
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    ulps: float = 200.0
+
+
+#: One thread an element or a tile.
+ELEMENTS = {
+    "vectors": GpuProgram("x: f32[64, 128]; y: f32[128]; f[i, j] = exp(x[i, j]) * y[j] + 1"),
+    "transpose": GpuProgram("x: f32[64, 100]; f[i: 100, j: 64] = x[j, i]"),
+    "even size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1000}),
+    "odd size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1003}),
+    "no element": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 0}),
+    "rank 0": GpuProgram("x: f64; y: f64; f = x * y + sin(x)"),
+    "copies": GpuProgram("x: f32[2000]; w: f32[33]; f[i: 1968] = sum{k} (x[i + k] * w[k])"),
+    "locally connected": GpuProgram(
+        "x: f32[2, 3, 12, 12]; w: f32[5, 10, 10, 3, 3, 3];"
+        "f[n, o, i: 10, j: 10] = sum{c, p, q} (x[n, c, i + p, j + q] * w[o, i, j, c, p, q])"
+    ),
+}
+
+#: Sums that a warp or a block shares.
+GROUPS = {
+    "rows": GpuProgram("x: f32[50, 400]; f[i] = sum{k} (x[i, k])"),
+    "columns": GpuProgram("x: f32[400, 50]; f[k] = sum{i} (x[i, k])"),
+    "one sum": GpuProgram("x: f32[3000]; y: f32[3000]; f = sum{i} (x[i] * y[i])"),
+    "all kinds": GpuProgram(
+        "x: f32[5, 300]; f[i] = max{k} (x[i, k]) + min{k} (x[i, k])"
+        " + prod{k} (1 + x[i, k] / 100) * logsumexp{k} (x[i, k])"
+    ),
+    "all kinds f64": GpuProgram(
+        "x: f64[5, 3000]; f[i] = max{k} (x[i, k]) + min{k} (x[i, k])"
+        " + prod{k} (1 + x[i, k] / 1000) * logsumexp{k} (x[i, k])"
+    ),
+    "ties": GpuProgram("x: f32[7, 500]; f[i] = max{k} (floor(x[i, k])) + min{k} (ceil(2 * x[i, k]))"),
+    "bounds that move": GpuProgram("x: f32[300, 300]; f[i] = sum{k}_0^(i) (x[i, k] * x[k, i])"),
+    "guards": GpuProgram(
+        "x: f32[9, 500]; f[i] = if {i >= 3} then (sum{k} (x[i, k]**2))"
+        " else (sum{k} (if {k >= i + 100} then (x[k // 100, k]) else (x[i, 2 * (k // 2)])))"
+    ),
+    "sums in sums": GpuProgram("x: f32[3, 700]; f[i] = sum{j: 3} (log(sum{k} (exp(x[i, k] * x[j, k]))))"),
+    "several indices": GpuProgram(
+        "x: f32[6, 7, 50, 3]; w: f32[7, 50, 3]; f[i] = sum{a, b, c} (x[i, a, b, c] * w[a, b, c])"
+    ),
+    "a warp at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 7, "M": 500}),
+    "a thread at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 700, "M": 5}),
+    "a block at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 3, "M": 5000}),
+    "columns at launch": GpuProgram("x: f32[N, M]; f[k] = sum{i} (x[i, k]**2)", {"N": 400, "M": 70}),
+    "autocorrelation": GpuProgram("x: f32[700]; f[l: 64] = sum{i: 636} (x[i] * x[i + l])"),
+}
+
+#: Reductions whose operands many elements read.
+CONTRACTIONS = {
+    "product": GpuProgram("a: f32[200, 70]; b: f32[70, 150]; f[i, j] = sum{k} (a[i, k] * b[k, j])"),
+    "product of full tiles": GpuProgram(
+        "a: f32[256, 64]; b: f32[64, 256]; f[i, j] = sum{k} (a[i, k] * b[k, j])"
+    ),
+    "product f64": GpuProgram("a: f64[128, 64]; b: f64[64, 128]; f[i, j] = sum{k} (a[i, k] * b[k, j])"),
+    "greatest sum": GpuProgram("a: f32[200, 70]; b: f32[70, 150]; f[i, j] = max{k} (a[i, k] + b[k, j])"),
+    "logsumexp": GpuProgram("a: f32[100, 70]; b: f32[70, 150]; f[i, j] = logsumexp{k} (a[i, k] * b[k, j])"),
+    "triangle": GpuProgram("a: f32[128, 128]; b: f32[128, 150]; f[i, j] = sum{k}_0^(i) (a[i, k] * b[k, j])"),
+    "guard": GpuProgram(
+        "a: f32[128, 70]; b: f32[70, 128];"
+        "f[i, j] = sum{k} (if {k >= i - 40} then (a[i, k] * b[k, j]) else (b[k, i]))"
+    ),
+    "floor": GpuProgram("a: f32[128, 35]; b: f32[70, 128]; f[i, j] = sum{k: 70} (a[i, k // 2] * b[k, j])"),
+    "windows": GpuProgram(
+        "a: f32[20, 130]; x: f32[20, 50]; f[c, i: 80, n: 20] = sum{k: 30} (a[c, i + k] * x[n, k] + 1)"
+    ),
+    "strided windows": GpuProgram(
+        "x: f32[4, 16, 300]; w: f32[32, 16, 9];"
+        "f[n, o, i: 138] = sum{c, k} (x[n, c, 2 * i + 3 * k] * w[o, c, k])"
+    ),
+    "images": GpuProgram(
+        "x: f32[2, 16, 14, 14]; w: f32[32, 16, 3, 3];"
+        "f[n, o, i: 6, j: 6] = sum{c, p, q} (x[n, c, 2 * i + p, 2 * j + q] * w[o, c, p, q])"
+    ),
+    "distances": GpuProgram(
+        "x: f32[300, 3]; y: f32[280, 3]; f[i] = sum{j} (exp(-(sum{d} ((x[i, d] - y[j, d])**2))))"
+    ),
+    "attention": GpuProgram(
+        "q: f32[2, 100, 32]; k: f32[2, 90, 32]; v: f32[2, 90, 32];"
+        "let s[h, i, j] = sum{d} (q[h, i, d] * k[h, j, d]) / 8; let m[h, i] = logsumexp{j} (s[h, i, j]);"
+        "o[h, i, d] = sum{j} (exp(s[h, i, j] - m[h, i]) * v[h, j, d])"
+    ),
+    "diagonals": GpuProgram(
+        "a: f32[100, 40]; b: f32[90, 40];"
+        "f[i, j] = exp(-(sum{k} ((a[i, k] + b[j, k])**2 * a[i, i % 40] * b[j, j % 40])) / 1000)"
+    ),
+}
+
+PROGRAMS = ELEMENTS | GROUPS | CONTRACTIONS

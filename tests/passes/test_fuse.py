@@ -1,0 +1,151 @@
+"""Maps over the same elements in one nest of loops, against NumPy and against maps one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import tadc
+from tadc.dialect.reader import tad_functions
+from tadc.driver import compile_until
+from tadc.execute import compile_program
+from tadc.frontend.program import Program
+from tadc.frontend.source import Source
+from tadc.passes import catalogue
+from tadc.passes.buffers import maps_of
+from tadc.pipeline import run_passes
+from tadc.stages import Compilation, Options
+
+Array = NDArray[np.float64]
+
+#: How a tensor may read another of its shape, and the same of arrays.
+READS: dict[str, Callable[[Array], Array]] = {
+    "{}[i, j]": lambda x: x,
+    "{}[N - 1 - i, j]": lambda x: x[::-1],
+    "{}[i, M - 1 - j]": lambda x: x[:, ::-1],
+    "sum{{k}} ({}[i, k])": lambda x: np.broadcast_to(x.sum(1, keepdims=True), x.shape),
+    "sum{{k}} (w[j, k] * {}[i, k])": lambda x: x @ weights(x.shape[1]).T,
+    "if {{j >= 2}} then ({}[i, j]) else (1)": lambda x: np.concatenate([np.ones_like(x[:, :2]), x[:, 2:]], 1),
+}
+JOINS: dict[str, Callable[[Array, Array], Array]] = {
+    "{} + {}": np.add,
+    "{} * {}": np.multiply,
+    "{} - {}": np.subtract,
+    "max({}, {})": np.maximum,
+}
+
+
+def weights(m: int) -> Array:
+    """What the programs call w."""
+    return np.arange(m**2.0).reshape(m, m) / 9
+
+
+def random_program(seed: int) -> tuple[str, Callable[[Array, Array], dict[str, Array]]]:
+    """Tensors of one shape that read each other, half of them returned; the same in NumPy."""
+    rng = random.Random(seed)
+    lines = ["a: f64[N, M]", "b: f64[N, M]", "w: f64[M, M]"]
+    steps: list[tuple[str, list[str], list[str], list[str], bool]] = []
+    names = ["a", "b"]
+    for n in range(rng.randrange(3, 8)):
+        read = [rng.choice(names) for _ in range(3)]
+        how = [rng.choice([*READS, *["{}[i, j]"] * 6]) for _ in read]
+        join = [rng.choice(list(JOINS)) for _ in range(2)]
+        is_output = rng.random() < 0.5
+        steps.append((f"t{n}", read, how, join, is_output))
+        x, y, z = (f"({form.format(name)})" for form, name in zip(how, read, strict=True))
+        text = join[1].format(f"({join[0].format(x, y)})", z)
+        lines.append(f"{'' if is_output else 'let '}t{n}[i: N, j: M] = sin({text})")
+        names.append(f"t{n}")
+    lines.append(f"last[i: N, j: M] = {names[-1]}[i, j] + a[i, j]")
+
+    def evaluate(a: Array, b: Array) -> dict[str, Array]:
+        known, results = {"a": a, "b": b}, dict[str, Array]()
+        for name, read, how, join, is_output in steps:
+            x, y, z = (READS[form](known[tensor]) for form, tensor in zip(how, read, strict=True))
+            known[name] = np.sin(JOINS[join[1]](JOINS[join[0]](x, y), z))
+            if is_output:
+                results[name] = known[name]
+        return {**results, "last": known[names[-1]] + a}
+
+    return "\n".join(lines), evaluate
+
+
+def fused(text: str) -> list[int]:
+    """How many tensors each map gives."""
+    state = Compilation(Options(), Source(text, "<string>"))
+    compile_until(state, "hoist")
+    run_passes(state.module, "tad-fuse")
+    (function,) = tad_functions(state.module.operation)
+    return [len(op.results) for op in maps_of(function)]
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any size: the values of NumPy, with the bits of maps one by one."""
+    text, evaluate = random_program(seed)
+    program: Program = tadc.function(text).program
+    together = compile_program(program)
+    monkeypatch.setattr(catalogue, "fuse_function", lambda *_: None)
+    apart = compile_program(program)
+    rng = np.random.default_rng(seed)
+    for n, m in ((0, 3), (1, 1), (2, 40), (33, 17), (5, 0)):
+        a, b = rng.uniform(-1, 1, (2, n, m))
+        w = weights(m)
+        found, alone = (c.kernel((a, b, w)) for c in (together, apart))
+        for name, x, y in zip((d.name for d in program.outputs), found, alone, strict=True):
+            np.testing.assert_array_equal(x, y)
+            np.testing.assert_allclose(x, evaluate(a, b)[name], rtol=1e-8, atol=1e-9)
+
+
+def test_some_random_programs_are_fused() -> None:
+    assert sum(max(fused(random_program(seed)[0])) > 1 for seed in range(16)) > 8
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x: f64[N]\nf[i] = exp(x[i])\ng[i] = sin(x[i])", [2]),
+        ("x: f64[N]; y: f64[N]\nf[i] = exp(x[i])\ng[i] = sin(y[i])", [1, 1]),
+        ("x: f64[N]; y: f64[M]\nf[i] = exp(x[i])\ng[i: M] = sin(y[i])", [1, 1]),
+        ("x: f64[N]\nlet h[i] = exp(x[i])\nf[i: N] = h[i]**2", [1]),
+        ("x: f64[N]\nlet h[i] = exp(x[i])\nf[i: N] = h[N - 1 - i]**2", [1, 1]),
+        # What f needs of h is not computed yet where h is fused with g.
+        ("x: f64[N]\nh[i] = exp(x[i])\nf[i: N] = h[N - 1 - i]\ng[i: N] = h[i] + f[i]", [1, 2]),
+        ("x: f64[N]\nh[i] = exp(x[i])\nf[i: N] = h[N - 1 - i]\ng[i] = x[i]**2", [2, 1]),
+        ("x: f32[N]; g: f64[N]; f: f32[N]\nf[i] = exp(x[i])\nh[i] = x[i] * g[i]", [1, 1]),
+    ],
+)
+def test_what_is_fused(text: str, expected: list[int]) -> None:
+    assert fused(text) == expected
+
+
+@pytest.mark.parametrize(("k", "expected"), [(700, [1, 1]), (32, [1])])
+def test_a_product_of_matrices_keeps_its_blocks(k: int, expected: list[int]) -> None:
+    """Where a sum goes to memory between blocks of it, nothing else can be computed with it."""
+    product = f"a: f32[700, {k}]; b: f32[{k}, 700]\nlet c[i, j] = sum{{n}} (a[i, n] * b[n, j])"
+    assert fused(f"{product}\nf[i: 700, j: 700] = exp(c[i, j])") == expected
+
+
+def test_threads() -> None:
+    """The same bits for any number of threads."""
+    text, evaluate = random_program(3)
+    f = tadc.compile(tadc.function(text))
+    a, b = np.random.default_rng(0).uniform(-1, 1, (2, 300, 170))
+    w = weights(170)
+    before = tadc.get_num_threads()
+    try:
+        results: list[list[Array]] = []
+        for count in (1, 2, 3):
+            tadc.set_num_threads(count)
+            found = f(a, b, w)
+            results.append(list(found) if isinstance(found, tuple) else [found])
+    finally:
+        tadc.set_num_threads(before)
+    for x, y, z, name in zip(*results, evaluate(a, b), strict=True):
+        np.testing.assert_array_equal(x, y)
+        np.testing.assert_array_equal(x, z)
+        np.testing.assert_allclose(x, evaluate(a, b)[name], rtol=1e-6, atol=1e-7)

@@ -1,0 +1,117 @@
+"""Long reductions in parts, against NumPy and for any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+import tadc
+from tadc.dialect.reader import tad_functions
+from tadc.driver import compile_until
+from tadc.frontend.source import Source
+from tadc.passes.buffers import maps_of
+from tadc.pipeline import run_passes
+from tadc.stages import Compilation, Options
+
+Array = NDArray[np.float64]
+
+KINDS: dict[str, Callable[[Array], Any]] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "max": lambda x: np.max(x, initial=-np.inf),
+    "min": lambda x: np.min(x, initial=np.inf),
+    "logsumexp": logsumexp,
+}
+
+
+def maps(text: str, wanted: str = "") -> list[tuple[int, ...]]:
+    """The shapes of the maps after cutting, -1 for what is no number."""
+    state = Compilation(Options(), Source(text, "<string>"))
+    compile_until(state, "hoist")
+    run_passes(state.module, "tad-cut")
+    (function,) = tad_functions(state.module.operation)
+    return [
+        tuple(-1 if n < 0 else n for n in op.results[0].type.shape)
+        for op in maps_of(function)
+        if wanted in op.attributes or not wanted
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_size(kind: str) -> None:
+    """One index, whose number of values is no multiple of anything, or of everything, or 0."""
+    f = tadc.compile(tadc.function(f"x: f64[N]\ns = 2 * {kind}{{i}} (1 + x[i])"))
+    assert len(f.kernel.temporaries) == 1
+    for n in (0, 1, 47, 48, 49, 10**4, 2**15, 2**15 + 1, 10**5):
+        x = np.random.default_rng(n).uniform(-1e-3, 1e-3, n)
+        if not (kind == "logsumexp" and n == 0):
+            np.testing.assert_allclose(f(x), 2 * KINDS[kind](1 + x), rtol=1e-12)
+    assert len(f.kernel.temporaries) == 1
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (1, 1), (47, 9), (48, 16), (49, 17), (130, 0), (300, 33)])
+def test_two_indices(shape: tuple[int, int]) -> None:
+    """The inner one bounded by the outer one, too; a few elements of the output."""
+    triangle = "sum{i, j} (if {i <= j} then (x[i, j]) else (0))"
+    f = tadc.function(
+        f"x: f64[N, M]\ns = sum{{i, j}} (x[i, j])\nt = {triangle}\nv[k: 3] = max{{i, j}} (k * x[i, j])"
+    )
+    x = np.random.default_rng(0).uniform(0, 1, shape)
+    s, t, v = f(x)
+    np.testing.assert_allclose(s, x.sum(), rtol=1e-12)
+    np.testing.assert_allclose(t, np.triu(x).sum(), rtol=1e-12)
+    most = x.max(initial=-np.inf)
+    np.testing.assert_array_equal(v, [k * most if k or x.size else -np.inf for k in range(3)])
+
+
+def test_what_is_cut() -> None:
+    long = "x: f32[1000000]\ns = sum{i} (x[i]**2)"
+    assert maps(long) == [(64, 1), ()]
+    assert maps(long.replace("1000000", "10000")) == [()]
+    assert maps(long.replace("1000000", "N")) == [(-1, 1), ()]
+    # Of several elements each has parts; many elements are parts enough.
+    assert maps("x: f32[N]\ns[k: 4] = sum{i} (x[i]**k)") == [(-1, 4, 1), (4,)]
+    assert maps("x: f32[N]\ns[k: 40] = sum{i} (x[i]**k)") == [(40,)]
+    # A few rows of unknown length: the columns are cut.
+    assert maps("x: f32[3, N]\ns = sum{i, j} (x[i, j])") == [(-1, 1), ()]
+    # A sum under a condition of the output is a tensor before.
+    assert maps("x: f32[N]\ns[k: 2] = if {k = 0} then (sum{i} (x[i])) else (0)") == [(-1, 1), (), (2,)]
+
+
+def test_nothing_is_cut_where_nothing_may_be_stored() -> None:
+    text = "x: f64[N]\ns = sum{i} (x[i])"
+    for options in (Options(materialize="never"), Options(memory_limit=0)):
+        state = Compilation(options, Source(text, "<string>"))
+        compile_until(state, "loops")
+        assert state.temporaries == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [{}, {"N": 400000}])
+def test_threads(kind: str, sizes: dict[str, int]) -> None:
+    """The same bits for any number of threads, with sizes known and unknown."""
+    f = tadc.compile(tadc.function(f"x: f32[N]\ns = {kind}{{i}} (x[i] * cos(x[i]))"), sizes=sizes)
+    x = np.random.default_rng(1).uniform(0.9, 1.1, 400000).astype("f4")
+    before = tadc.get_num_threads()
+    found: list[bytes] = []
+    try:
+        for count in (1, 2, 3, 2, 3):
+            tadc.set_num_threads(count)
+            found.append(np.asarray(f(x)).tobytes())
+    finally:
+        tadc.set_num_threads(before)
+    assert len(set(found)) == 1
+
+
+def test_gradients_of_a_loss() -> None:
+    f = tadc.function("x: f64[N, M]; y: f64[N, M]\nloss = sum{i, j} ((x[i, j] - y[i, j])**2) / (N * M)")
+    x, y = np.random.default_rng(0).uniform(-1, 1, (2, 150, 70))
+    loss, dx, dy = tadc.value_and_grad(f)(x, y)
+    np.testing.assert_allclose(loss, ((x - y) ** 2).mean(), rtol=1e-12)
+    np.testing.assert_allclose(dx, 2 * (x - y) / x.size, rtol=1e-12)
+    np.testing.assert_array_equal(dy, -dx)
