@@ -43,8 +43,8 @@ def propagate(
     `u` are standard uncertainties, of an array for each element or one for all; an input without is exact.
     `corr` are correlations of pairs of inputs, `cov` covariances, `("x", "x")` a variance in the place of
     `u`, of an array a matrix of shape x.shape + x.shape; or one matrix for all inputs. Of two arrays of one
-    shape a number is for elements of the same position, an array for all pairs. `dof` are degrees of freedom;
-    a tuple of inputs as a key says that they were observed together.
+    shape a number is for elements of the same position, an array for all pairs. `dof` are degrees of
+    freedom; a tuple of inputs as a key says that they were observed together.
 
     Methods: `gum`, first order (JCGM 100). `worst`, the sum of all |slope| u, with `u` the largest errors:
     linear, so no bound. `interval`, bounds that hold for all inputs within `u` of their values; they need not
