@@ -34,7 +34,9 @@ class Target:
         return self.sm is not None
 
     def __str__(self) -> str:
-        return "cpu" if self.sm is None else f"{'emulated' if self.is_emulated else 'cuda'}:sm_{self.sm}"
+        if self.sm is None or self.of_device:
+            return "cpu" if self.sm is None else "cuda"
+        return f"{'emulated' if self.is_emulated else 'cuda'}:sm_{self.sm}"
 
     def on(self, architecture: int) -> Target:
         """For a GPU of this architecture: its own, or the latest before it that is known."""

@@ -206,6 +206,10 @@ class Driver:
         """From the device to host memory."""
         self._call("cuMemcpyDtoHAsync_v2", to, source, count, stream)
 
+    def copy_within(self, to: int, source: int, count: int, stream: int = 0) -> None:
+        """From one place on the device to another."""
+        self._call("cuMemcpyDtoDAsync_v2", to, source, count, stream)
+
     def synchronize(self, stream: int = 0) -> None:
         """Wait until all work of a stream is done."""
         self._call("cuStreamSynchronize", stream)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,6 +64,7 @@ class GpuKernel:
             interface.sizes, interface.inputs, interface.excluded, recheck, dict(interface.given)
         )
         self._device = device
+        self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}
 
     def __call__(
@@ -126,12 +128,23 @@ class GpuKernel:
                 if array.stream is not None and array.stream != (handle or 1):
                     with device.current() as driver:
                         driver.wait_for(handle, array.stream)
-                call.addresses.append(array.address)
+                call.addresses.append(self._aligned(array, call))
             else:
                 made = copied_in(array, device, handle)
                 call.addresses.append(made.address)
                 call.kept += [made, array]
         return call
+
+    def _aligned(self, view: View, call: _Call) -> int:
+        """The address of an array, or of a copy where it begins at an address that kernels cannot take."""
+        count = view.dtype.itemsize * prod(view.shape)
+        if view.address % self._alignment == 0 or not count:
+            return view.address
+        made = call.device.allocate(count, call.stream)
+        with call.device.current() as driver:
+            driver.copy_within(made.address, view.address, count, call.stream)
+        call.kept.append(made)
+        return made.address
 
     def _results(self, call: _Call, outputs: Sequence[Parameter], out: Any) -> list[_Result]:
         if call.on_host:
@@ -139,7 +152,7 @@ class GpuKernel:
             return [self._new(call, p, array) for p, array in zip(outputs, given, strict=True)]
         if out is None:
             return [self._new(call, p, None) for p in outputs]
-        return _given_on_gpu(outputs, out, call.device.number)
+        return _given_on_gpu(outputs, out, call.device.number, self._alignment)
 
     def _new(self, call: _Call, parameter: Parameter, array: Array | None) -> _Result:
         shape = tuple(int(str(size)) for size in parameter.shape)
@@ -224,7 +237,7 @@ def _wrong(parameter: Parameter, view: View, device: int) -> list[Diagnostic]:
     return []
 
 
-def _given_on_gpu(outputs: Sequence[Parameter], out: Any, device: int) -> list[_Result]:
+def _given_on_gpu(outputs: Sequence[Parameter], out: Any, device: int, alignment: int) -> list[_Result]:
     """The arrays of `out=`: one, a sequence, or a mapping by name."""
     if isinstance(out, Mapping):
         values: list[Any] = [out.get(p.name) for p in outputs]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
@@ -242,6 +255,11 @@ def _given_on_gpu(outputs: Sequence[Parameter], out: Any, device: int) -> list[_
             continue
         view = view_of(value)
         wrong = _wrong(parameter, view, device)
+        if view.address % alignment:
+            message = f"`out` for `{parameter.name}` begins at an address that is no multiple of {alignment}"
+            wrong.append(
+                Diagnostic("TAD0505", message, helps=["pass an array of its own, no part of another"])
+            )
         if view.is_read_only:
             wrong.append(Diagnostic("TAD0505", f"`out` for `{parameter.name}` is read-only"))
         for problem in wrong:

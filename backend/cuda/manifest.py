@@ -24,7 +24,25 @@ class GridExtent:
 
     def blocks(self, point: dict[str, int]) -> int:
         """Their number at these sizes."""
-        return -(-prod(max(extent.evaluate(point), 0) for extent in self.extents) // self.each)
+        return -(-_product(self.extents, point) // self.each)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The product of extents, forms over the sizes, is from `least` to `most`; None is no bound."""
+
+    extents: tuple[Affine, ...]
+    least: int = 0
+    most: int | None = None
+
+    def holds(self, point: dict[str, int]) -> bool:
+        """Whether it does at these sizes."""
+        value = _product(self.extents, point)
+        return self.least <= value and (self.most is None or value <= self.most)
+
+
+def _product(extents: Sequence[Affine], point: dict[str, int]) -> int:
+    return prod(max(extent.evaluate(point), 0) for extent in extents)
 
 
 @dataclass(frozen=True)
@@ -41,10 +59,19 @@ class KernelLaunch:
     buffers: tuple[int, ...]
     shared: int = 0
     place: str = ""
+    when: tuple[Condition, ...] = ()
+    """What must hold of the sizes, all of it."""
+    unless: tuple[tuple[Condition, ...], ...] = ()
+    """Where all of one of these hold, another kernel runs."""
+    alignment: int = 16
+    """The address of each buffer is a multiple of so many bytes."""
 
     def grid_at(self, sizes: Sequence[int]) -> tuple[int, int, int]:
         """Blocks in x, y and z; with a 0 there is nothing to launch."""
         point = {f"s{n}": size for n, size in enumerate(sizes)}
+        others = any(all(test.holds(point) for test in tests) for tests in self.unless)
+        if others or not all(test.holds(point) for test in self.when):
+            return 0, 0, 0
         x, y, z = [*(axis.blocks(point) for axis in self.grid), 1, 1, 1][:3]
         return x, y, z
 
@@ -68,6 +95,9 @@ class Manifest:
                 tuple(launch.buffers),
                 getattr(launch, "shared", 0),
                 places.get(launch.kernel, ""),
+                _conditions(getattr(launch, "when", ())),
+                tuple(map(_conditions, getattr(launch, "unless", ()))),
+                getattr(launch, "alignment", 16),
             )
             for launch in launches
         )
@@ -83,6 +113,9 @@ class Manifest:
                 "buffers": launch.buffers,
                 "shared": launch.shared,
                 "place": launch.place,
+                "when": _conditions_json(launch.when),
+                "unless": [_conditions_json(tests) for tests in launch.unless],
+                "alignment": launch.alignment,
             }
             for launch in self.launches
         ]
@@ -108,5 +141,21 @@ def _launch(found: Json) -> KernelLaunch:
     x, y, z = map(int, found["block"])
     buffers = tuple(map(int, found["buffers"]))
     return KernelLaunch(
-        str(found["kernel"]), grid, (x, y, z), buffers, int(found["shared"]), str(found["place"])
+        str(found["kernel"]), grid, (x, y, z), buffers, int(found["shared"]), str(found["place"]),
+        _conditions_of(found["when"]), tuple(map(_conditions_of, found["unless"])), int(found["alignment"]),
+    )  # fmt: skip
+
+
+def _conditions(found: Iterable[Any]) -> tuple[Condition, ...]:
+    return tuple(Condition(tuple(one.extents), one.least, one.most) for one in found)
+
+
+def _conditions_json(conditions: Iterable[Condition]) -> Json:
+    return [[[form_json(e) for e in one.extents], one.least, one.most] for one in conditions]
+
+
+def _conditions_of(found: Json) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(tuple(map(form_of, forms)), int(least), None if most is None else int(most))
+        for forms, least, most in found
     )

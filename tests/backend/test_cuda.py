@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +19,10 @@ from tadc.backend.cuda import driver as drivers
 from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.manifest import Manifest
 from tadc.backend.emulator.library import EmulatedCuda
 from tadc.cli import main
+from tadc.lattice.affine import Affine
 
 SQUARE = "x: f64[N]; f[i] = x[i]**2"
 
@@ -339,3 +344,44 @@ def test_work_of_another_stream_is_waited_for(gpu: Library, monkeypatch: pytest.
     compiled(Strided(x, stream=None), stream=5)
     compiled(Strided(x, stream=5), stream=5)
     assert waits == [(5, 9)]
+
+
+def test_an_array_that_begins_at_an_odd_place_is_copied(gpu: Library) -> None:
+    """Kernels may read vectors from the beginning of an array."""
+    compiled = tadc.compile(tadc.function(SQUARE), target="cuda")
+    x = on_gpu([1, 2, 3, 4])
+    part = Strided(x, shape=(3,), data=(x.address + 8, False))
+    assert np.asarray(compiled(part)).tolist() == [4, 9, 16]
+    with pytest.raises(tadc.ArgumentError, match="no multiple of 16") as error:
+        compiled(on_gpu([1, 2, 3]), out=part)
+    assert error.value.diagnostics[0].code == "TAD0505"
+
+
+@dataclass
+class Bound:
+    """What a launch asks of sizes."""
+
+    extents: tuple[Affine, ...]
+    least: int
+    most: int | None
+
+
+def test_the_kernel_that_suits_the_sizes_runs(gpu: Library) -> None:
+    """Of two kernels for a tensor one is launched, also from a manifest that was written and read."""
+    compiled = tadc.compile(tadc.function(SQUARE), target="cuda")
+    kernel = kernel_of(compiled)
+    (launch,) = kernel.manifest.launches
+    text = kernel.image.decode()
+    second = text[text.index(".visible") :].replace("tad_f_0", "other").replace("BB0", "BB1")
+    size = (Affine.var("s0"),)
+    first = SimpleNamespace(**vars(launch))
+    first.unless = ((Bound(size, 100, None),),)
+    other = SimpleNamespace(**{**vars(launch), "kernel": "other", "when": (Bound(size, 100, 300),)})
+    made = Manifest.of(kernel.manifest.interface, [first, other], 90, {})
+    read = Manifest.from_json(json.loads(json.dumps(made.as_json())))
+    assert read == made
+    both = GpuKernel(read, (text + second).encode(), cuda_device)
+    for count, expected in ((99, ["tad_f_0"]), (100, ["other"]), (300, ["other"]), (301, [])):
+        gpu.launches.clear()
+        both((np.ones(count),))
+        assert gpu.launches == expected

@@ -269,7 +269,16 @@ def test_the_older_llvm_reads_all_that_the_lowering_writes() -> None:
     assert total == sum(expected.values()) == sum(y[at] for at in written)
 
 
-@pytest.mark.parametrize(("text", "target"), [("cpu", CPU), ("cuda", Target(80)), ("cuda:sm_90", Target(90))])
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("cpu", CPU),
+        ("cuda", Target(80, of_device=True)),
+        ("cuda:sm_90", Target(90)),
+        ("emulated", Target(80, is_emulated=True)),
+        ("emulated:sm_120", Target(120, is_emulated=True)),
+    ],
+)
 def test_targets_by_name(text: str, target: Target) -> None:
     assert parse_target(text) == target
     assert parse_target(str(target)) == target
