@@ -81,7 +81,7 @@ CODES: dict[str, str] = {
     "TAD0706": "a target that cannot be run here",
     "TAD0707": "a call of the GPU's driver that failed",
     "TAD0708": "a kernel that does what it may not do",
-    "TAD0709": "PTX that the emulator does not know",
+    "TAD0709": "an instruction of PTX that the emulator does not know",
     "TAD0710": "what is no bundle",
     # Files of the command.
     "TAD0801": "a file that cannot be read or written",
