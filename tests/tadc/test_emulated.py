@@ -12,6 +12,7 @@ import pytest
 import tadc
 from tadc.backend.emulator.device import emulated_device
 from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.runtime.workspace import Temporary
 from tadc.cli import main
 from tadc.gpu_kernels import ProgramKernel
 from tests.conformance import (
@@ -147,14 +148,14 @@ def test_an_access_out_of_bounds_is_shown_in_the_formula() -> None:
     x = np.linspace(0, 1, 300)
     np.testing.assert_allclose(kernel((x,))[0], np.exp(x[:200]) * np.exp(x[3:203]))
     # Too little room for `h`.
-    kernel.temporaries = (Parameter("h", "f64", (290,)),)
+    kernel.temporaries = (Temporary(Parameter("h", "f64", (290,)), 0, 1),)
     with pytest.raises(tadc.CompileError) as error:
         kernel((x,))
     said = str(error.value)
     assert "error[TAD0708]: kernel `tad_f_0`: access out of bounds" in said
     assert "--> f.tad:2:" in said
     assert "2 | let h[i] = exp(x[i])" in said
-    assert "of the nearest buffer, of 2320" in said
+    assert "of the nearest buffer, of 2368" in said
     assert re.search(r"in thread \(\d+, 0, 0\) of block \(\d, 0, 0\), at `st\.global", said)
 
 
