@@ -10,8 +10,8 @@ from functools import cache
 from importlib.util import find_spec
 
 _PACKAGES = (
-    "", "backend", "backend/cuda", "backend/emulator", "backend/runtime", "dialect", "frontend", "lattice",
-    "passes",
+    "", "backend", "backend/cuda", "backend/emulator", "backend/runtime", "dialect", "dual", "frontend",
+    "lattice", "passes", "uncertainty",
 )  # fmt: skip
 
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Term
+from tadc.frontend.terms import Domain, Guard, Term
 from tadc.lattice.affine import Affine, equals_zero
+from tadc.passes.algebra import is_const
 from tadc.passes.liveness import needed
 from tadc.passes.names import Names
 from tadc.passes.reverse import Reverse
@@ -54,6 +55,12 @@ class _OutputJacobian(Reverse):
             for index, extent in zip(self.output.indices, self.output.shape, strict=True):
                 self.elements[self.names.index(index, (*taken, *self.elements))] = extent
         return self.elements
+
+    def narrowed(self, domain: Domain, cotangent: Term) -> tuple[Domain, Term]:
+        """With the delta among the equalities of the sum."""
+        while isinstance(cotangent, Guard) and is_const(cotangent.otherwise, 0):
+            domain, cotangent = (*domain, *cotangent.conditions), cotangent.then
+        return domain, cotangent
 
     def seed(self, definition: Definition) -> Term:
         """1 for the element itself, 0 for others."""

@@ -282,14 +282,16 @@ class Reverse:
         algebra = self.algebra
         target = [Affine.var(i) for i in self.indices[read.tensor]]
         delta = tuple(equals_zero(form - b) for form, b in zip(read.indices, target, strict=True))
-        domain = scope.domain
-        while isinstance(cotangent, Guard) and is_const(cotangent.otherwise, 0):
-            domain, cotangent = (*domain, *cotangent.conditions), cotangent.then
+        domain, cotangent = self.narrowed(scope.domain, cotangent)
         for rows in scope.outside:
             cotangent = algebra.guard(rows, algebra.zero, cotangent)
         # Where the read stands, the certificate looks for its sum.
         term = algebra.sum(scope.indices, delta + domain, cotangent, scope.hints, read.span)
         self.contributions.setdefault(read.tensor, []).append(term)
+
+    def narrowed(self, domain: Domain, cotangent: Term) -> tuple[Domain, Term]:
+        """The domain of a sum of a cotangent over it, and the cotangent there."""
+        return domain, cotangent
 
 
 def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
