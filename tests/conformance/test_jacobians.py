@@ -14,14 +14,12 @@ from tadc.passes.operation_counts import count_program
 from tadc.stages import Compilation, Options
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 
-#: The cases whose Jacobians are compared in every run; the slow run compares all.
-STEP = 4
+#: XLA rounds the elements of these another way in the maximum than beside it, and finds none that is the
+#: maximum: their reference runs operation by operation.
+ROUNDED = ("max of a product of two", "min of a product of two")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] if n % STEP else []) for n, name in enumerate(CASES)],
-)
+@pytest.mark.parametrize("name", CASES)
 def test_of_all_arguments(name: str) -> None:
     """Every partial derivative of every output."""
     case = CASES[name]
@@ -30,7 +28,10 @@ def test_of_all_arguments(name: str) -> None:
     function = tadc.jacobian(plain)
     assert function.inputs == plain.inputs
     found = named(function, dict(inputs))
-    expected = jax.jit(jax.jacrev(case.outputs))({n: jnp.asarray(x) for n, x in inputs.items()})
+    reference = jax.jacrev(case.outputs)
+    if not name.endswith(ROUNDED):
+        reference = jax.jit(reference)
+    expected = reference({n: jnp.asarray(x) for n, x in inputs.items()})
     assert len(found) == len(plain.outputs) * len(plain.inputs)
     for output in plain.outputs:
         for argument in plain.inputs:
