@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tadc.frontend.extents import Extent
 from tadc.frontend.program import Definition, Program
@@ -43,17 +44,21 @@ class _OutputJacobian(Reverse):
     def of(self, output: Definition, names: Names) -> list[Definition]:
         """The Jacobians by all arguments, and what they read besides the program."""
         self.output = output
-        self.elements: dict[str, Extent] = {}
         self.start(names)
         made = self.derived({a: names.free(f"d{output.name}_d{a}") for a in self.wrt})
         return [replace(d, tangent_of=output.name) if d.gradient_of else d for d in made]
 
+    @cached_property
+    def elements(self) -> dict[str, Extent]:
+        """The indices of the output's element, and their extents."""
+        taken = [index for indices in self.indices.values() for index in indices]
+        found: dict[str, Extent] = {}
+        for index, extent in zip(self.output.indices, self.output.shape, strict=True):
+            found[self.names.index(index, (*taken, *found))] = extent
+        return found
+
     def front(self) -> dict[str, Extent]:
         """The indices of the output's element."""
-        taken = {index for indices in self.indices.values() for index in indices}
-        if len(self.elements) < len(self.output.shape):
-            for index, extent in zip(self.output.indices, self.output.shape, strict=True):
-                self.elements[self.names.index(index, (*taken, *self.elements))] = extent
         return self.elements
 
     def narrowed(self, domain: Domain, cotangent: Term) -> tuple[Domain, Term]:
@@ -65,5 +70,5 @@ class _OutputJacobian(Reverse):
     def seed(self, definition: Definition) -> Term:
         """1 for the element itself, 0 for others."""
         here = [Affine.var(i) for i in self.indices[definition.name]]
-        rows = [equals_zero(i - Affine.var(o)) for i, o in zip(here, self.front(), strict=True)]
+        rows = [equals_zero(i - Affine.var(o)) for i, o in zip(here, self.elements, strict=True)]
         return self.algebra.guard(rows, self.algebra.one, self.algebra.zero)

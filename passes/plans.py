@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.divide import dividable
 from tadc.passes.machine import Machine
@@ -14,6 +13,7 @@ from tadc.passes.probes import probed_operations
 from tadc.passes.schedule import schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
 from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_values import region_operations
 from tadc.passes.work import LEAST
 
 TYPICAL = 32
@@ -80,27 +80,11 @@ def plan_of(op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machi
 
 
 def operations_in(op: Any) -> int:
-    """The number of operations in an operation."""
-    count = 0
-
-    def visit(_: Any) -> Any:
-        nonlocal count
-        count += 1
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return count
+    """The number of operations of an operation of one region, itself among them."""
+    return 1 + sum(1 for _ in region_operations(op.regions[0].blocks[0]))
 
 
 def _uses(op: Any, values: Mapping[Any, Any]) -> bool:
-    """Whether an operation in an operation has one of these values as an operand."""
-    found = False
-
-    def visit(inner: Any) -> Any:
-        nonlocal found
-        found = found or any(value in values for value in inner.operands)
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    if values:
-        op.walk(visit)
-    return found
+    """Whether an operation, or one in its region, has one of these values as an operand."""
+    inside = (op, *region_operations(op.regions[0].blocks[0])) if values else ()
+    return any(value in values for each in inside for value in each.operands)

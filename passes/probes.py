@@ -14,7 +14,7 @@ from typing import Any
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.costs import ACCESS, LARGE
-from tadc.passes.work import FREE, weight_of
+from tadc.passes.work import FREE, Sides, sides, weight_of
 
 DESCENTS = 32
 
@@ -115,34 +115,20 @@ def _index(op: Any) -> Count:
     return count
 
 
-#: An index, and (k, form) for each of its lower bounds `k * index + form >= 0` and upper ones
-#: `form - k * index >= 0`.
+#: An index and its bounds below and above.
 _Bounded = tuple[str, list[tuple[int, Affine]], list[tuple[int, Affine]]]
 
 #: For an index without bounds, which cannot be lowered.
-_UNKNOWN = [(1, ZERO)], [(1, Affine.const(LARGE))]
+_UNKNOWN: Sides = [(1, ZERO)], [(1, Affine.const(LARGE))]
 
 
 def _order(names: Sequence[str], forms: Sequence[Affine], known: set[str]) -> list[_Bounded]:
     """Indices in an order in which each has bounds by those before it."""
     known, waiting, result = set(known), list(names), list[_Bounded]()
     while waiting:
-        bounded = [(name, *_bounds(name, forms, known)) for name in waiting]
+        bounded = [(name, *sides(name, forms, known)) for name in waiting]
         found = next((b for b in bounded if b[1] and b[2]), (waiting[0], *_UNKNOWN))
         result.append(found)
         known.add(found[0])
         waiting.remove(found[0])
     return result
-
-
-def _bounds(
-    name: str, forms: Sequence[Affine], known: set[str]
-) -> tuple[list[tuple[int, Affine]], list[tuple[int, Affine]]]:
-    lower: list[tuple[int, Affine]] = []
-    upper: list[tuple[int, Affine]] = []
-    for form in forms:
-        k = form.coefficient(name)
-        rest = form - Affine.var(name) * k
-        if k and rest.variables <= known:
-            (lower if k > 0 else upper).append((abs(k), rest))
-    return lower, upper

@@ -6,7 +6,7 @@ once for each of its elements, where the indices around it are in the middle of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from tadc.dialect.index_maps import parse_map, parse_set
@@ -91,8 +91,10 @@ class _Work:
         # An index may be bounded by one that comes later.
         for _ in names:
             for name in [name for name in names if name not in known]:
-                lower, upper = _bounds(name, forms, known)
-                if lower and upper:
+                below, above = sides(name, forms, known)
+                if below and above:
+                    lower = [-rest.substitute(known).floordiv(k) for k, rest in below]
+                    upper = [rest.substitute(known).floordiv(k) for k, rest in above]
                     low, high = self.extreme("affine.max", lower), self.extreme("affine.min", upper)
                     known[name] = self.middle(low, high)
                     counts.append(self.number(high - low + 1))
@@ -142,20 +144,17 @@ class _Work:
         return result
 
 
-def _bounds(
-    name: str, forms: Sequence[Affine], known: Mapping[str, Affine]
-) -> tuple[list[Affine], list[Affine]]:
-    """What an index is at least, and at most, by the forms at least 0 that have no unknown index besides."""
-    lower: list[Affine] = []
-    upper: list[Affine] = []
+#: Multiples k of an index and forms: `k * index + form >= 0`, or `form - k * index >= 0`.
+Sides = tuple[list[tuple[int, Affine]], list[tuple[int, Affine]]]
+
+
+def sides(name: str, forms: Sequence[Affine], known: Collection[str]) -> Sides:
+    """What bounds an index below, and above, by the forms at least 0 that have no unknown index besides."""
+    lower: list[tuple[int, Affine]] = []
+    upper: list[tuple[int, Affine]] = []
     for form in forms:
         k = form.coefficient(name)
         rest = form - Affine.var(name) * k
-        if not k or not rest.variables <= known.keys():
-            continue
-        rest = rest.substitute(known)
-        if k > 0:
-            lower.append(-rest.floordiv(k))
-        else:
-            upper.append(rest.floordiv(-k))
+        if k and all(variable in known for variable in rest.variables):
+            (lower if k > 0 else upper).append((abs(k), rest))
     return lower, upper
