@@ -56,8 +56,8 @@ class RegionReader:
         if name == "arith.cmpf" or (name == "arith.constant" and not _is_float(operation)):
             return  # read where they are used: by a select, by an integer power
         result = operation.results[0]
-        if name == "tad.map":
-            raise UnsupportedIR("'tad.map' cannot stand inside another op", operation.location)
+        if name in ("tad.map", "tad.scan"):
+            raise UnsupportedIR(f"'{name}' cannot stand inside another op", operation.location)
         if name.startswith("tad."):
             self.values[result] = self.indexed(operation, place)
         elif name in ("arith.extf", "arith.truncf"):
@@ -86,7 +86,7 @@ class RegionReader:
         if operation.name == "arith.truncf":
             for use in operation.results[0].uses:
                 user = use.owner.operation
-                if user.name != "tad.yield" or user.parent.name != "tad.map":
+                if user.name != "tad.yield" or user.parent.name not in ("tad.map", "tad.scan"):
                     raise UnsupportedIR(
                         "a value is rounded to f32 only where it is stored", operation.location
                     )

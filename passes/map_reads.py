@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tadc.dialect.ops import indices_of
 from tadc.lattice.affine import Affine
 from tadc.passes.operand_forms import subscripts
 from tadc.passes.tile_values import is_reduction
@@ -29,8 +30,9 @@ class MapReads:
         block = self.op.regions[0].blocks[0]
         self._forms: dict[Any, Affine] = dict(self.sizes)
         self._bound = 0
-        self._own = tuple(Affine.var(f"d{n}") for n in range(len(block.arguments)))
-        self._forms |= zip(block.arguments, self._own, strict=True)
+        indices = indices_of(self.op)
+        self._own = tuple(Affine.var(f"d{n}") for n in range(len(indices)))
+        self._forms |= zip(indices, self._own, strict=True)
         self._block(block, False)
 
     def _block(self, block: Any, inside: bool) -> None:

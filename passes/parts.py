@@ -115,7 +115,8 @@ class _Cut:
 
     def run(self) -> list[Definition]:
         """The parts, and the definition that reads them."""
-        if math.prod(size for size in self.definition.shape if isinstance(size, int)) >= FEW:
+        few = math.prod(size for size in self.definition.shape if isinstance(size, int)) < FEW
+        if not few or self.definition.order is not None:
             return [self.definition]
         body = self.term(self.definition.body)
         if not self.new:

@@ -19,6 +19,7 @@ from tadc.passes.machine import Machine
 from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.splits import Split, copies
+from tadc.passes.steps import Steps
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import lanes_index
 
@@ -59,24 +60,31 @@ VECTORS = (1, 2, 4)
 
 
 def schedule_of(
-    op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
+    op: Any,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    outer: Mapping[Any, Affine],
+    machine: Machine,
+    steps: Steps | None = None,
 ) -> Schedule | None:
     """The cheapest schedule with vectors, or None where there is none worth having.
 
-    `found` are the splits of the indices; `outer` has the forms of values from above.
+    `found` are the splits of the indices; `outer` has the forms of values from above; `steps` are those of
+    a recurrence, of whose ordered indices each value has its turn.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine)
+    tiled = frozenset(range(len(sizes))) if steps is None else steps.tiled(len(sizes))
+    best = _best(accesses, sizes, found, machine, tiled)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
     blocks = {index[name]: count for name, count in best.blocks.items() if count > 1}
-    order = tuple(range(len(sizes)))
+    order = tuple(range(len(sizes))) if steps is None else steps.loops(len(sizes))
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
-    packed = packing(accesses, best, found)
+    packed = packing(accesses, best, found) if steps is None else None
     if packed is None:
         return Schedule(best.width, order, index[best.lane], blocks)
     whole = price(accesses, best, found) * best.elements
@@ -96,7 +104,7 @@ def least_price(
     Where it chooses none, that is one without vectors.
     """
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine)
+    best = _best(accesses, sizes, found, machine, frozenset(range(len(sizes))))
     if best is None:
         return price(accesses, Way(1, accesses.names[-1] if accesses.names else "", None, {}), found), 0
     packed = packing(accesses, best, found) if best.over is None else None
@@ -104,27 +112,37 @@ def least_price(
 
 
 def _best(
-    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], machine: Machine
+    accesses: Accesses,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    machine: Machine,
+    tiled: frozenset[int],
 ) -> Way | None:
-    """The way with the least price."""
+    """The way with the least price, tiles along some indices alone."""
     budget = MOST_WORK // copies(found)
     if any(loop.bounds for loop in accesses.body.below()):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
         budget //= MASKED
     if accesses.body.size > budget:
         return None
-    ways = _ways(accesses, sizes, found, budget, machine)
+    ways = _ways(accesses, sizes, found, budget, machine, tiled)
     return min(ways, key=lambda way: price(accesses, way, found), default=None)
 
 
 def _ways(
-    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], budget: int, machine: Machine
+    accesses: Accesses,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    budget: int,
+    machine: Machine,
+    tiled: frozenset[int],
 ) -> Iterator[Way]:
     """All ways that fit sizes and registers."""
     width = machine.vector_bytes // accesses.widest
     extents = {
         name: size.constant // split.factor if size.is_constant else None
-        for name, size, split in zip(accesses.names, sizes, found, strict=True)
+        for n, (name, size, split) in enumerate(zip(accesses.names, sizes, found, strict=True))
+        if n in tiled
     }
     most = budget // max(accesses.body.size, 1)
     if PARTS in accesses.body.op.attributes:
