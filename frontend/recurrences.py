@@ -90,6 +90,15 @@ def _not_earlier(read: OwnRead, distance: Affine, point: Mapping[str, int]) -> D
     recurrence = read.recurrence
     spoken = {index.key: Affine.var(index.name) for index in read.scope.indices.values()}
     order = form_text(recurrence.order)
+    if not recurrence.order.terms:
+        return error(
+            "TAD0316",
+            f"`{recurrence.name}` is read at an element that is not computed earlier",
+            read.span,
+            "no element is",
+            secondary=[(recurrence.span, "this order is the same for all elements")],
+            helps=["a recurrence needs an index that it goes along: `scan{t} h[t] = …`"],
+        )
     back = distance + 1
     there = form_text((recurrence.order - back).substitute(spoken))
     shown = point_text(distance, read.context, read.scope, dict(point))

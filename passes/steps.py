@@ -65,6 +65,11 @@ def steps_of(op: Any) -> Steps:
     rank = len(indices_of(op))
     reads = list(_own_reads(op))
     batch = frozenset(n for n in range(rank) if all(r.forms[n] == Affine.var(f"d{n}") for r in reads))
+    order = parse_map(str(op.attributes["order"])).forms[0]
+    if len(order.terms) == 1:
+        # Proven by the checker, also where that takes what is known of sizes.
+        (n,) = (n for n in range(rank) if order.coefficient(f"d{n}"))
+        return Steps((n,), frozenset([n] if order.coefficient(f"d{n}") < 0 else []), batch)
     others = [n for n in range(rank) if n not in batch]
     if len(others) <= MOST_INDICES:
         for count in range(len(others) + 1):
@@ -73,7 +78,6 @@ def steps_of(op: Any) -> Steps:
                     if _is_legal(reads, chosen, signs):
                         down = frozenset(n for n, sign in zip(chosen, signs, strict=True) if sign < 0)
                         return Steps(chosen, down, batch)
-    order = parse_map(str(op.attributes["order"])).forms[0]
     return Steps((), order=order, batch=batch)
 
 
@@ -120,7 +124,7 @@ def _own_reads(op: Any) -> Iterator[_OwnRead]:
 
 def _is_size(value: Any) -> bool:
     """Whether an index is an argument of the function."""
-    return isinstance(value.owner, ir.Block) and value.owner.owner.name == "func.func"
+    return isinstance(value.owner, ir.Block) and value.owner.owner.operation.name == "func.func"
 
 
 def _walk(terms: Terms, root: Term, own: str, facts: Domain) -> Iterator[_OwnRead]:
