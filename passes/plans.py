@@ -64,7 +64,11 @@ def is_worth(code: int, work: int | None) -> bool:
 
 
 def plan_of(
-    op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine, steps: Steps | None = None
+    op: Any,
+    shape: Sequence[Affine],
+    forms: Mapping[Any, Affine],
+    machine: Machine,
+    steps: Steps | None = None,
 ) -> Plan:
     """The plan of a map of this shape, or of a recurrence with steps.
 
