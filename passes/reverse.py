@@ -312,7 +312,7 @@ class Reverse:
 
     def negated(self, rows: Domain, domain: Domain) -> Domain:
         """Where the conditions do not hold, as one row; nothing if that takes more."""
-        if len(rows) > 1:
+        if len(rows) != 1:
             return ()
         form = rows[0].form
         if not rows[0].equality:
