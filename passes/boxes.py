@@ -196,7 +196,8 @@ def _bounds(sets: Sequence[_Set], k: int, *, below: bool) -> list[Bound]:
 
 def _stepped(side: Side, sets: Sequence[_Set], k: int) -> Side:
     """The same side without values that no set has for a residue that all share."""
-    shared = set.intersection(*(set(one.residues(k)) for one in sets))
+    first, *others = (set(one.residues(k)) for one in sets)
+    shared = first.intersection(*others)
     if not shared:
         return side
     step, target = max(shared, key=lambda found: (found[0], str(found[1])))

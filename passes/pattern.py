@@ -27,9 +27,8 @@ from tadc.passes.liveness import needed
 from tadc.passes.occupied import occupied
 
 #: Functions that are 0 at 0.
-ODD_OR_EVEN = frozenset(
-    ("neg", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "sqrt", "cbrt", "erf")
-    + ("expm1", "log1p", "abs", "sign", "relu", "floor", "ceil")
+ZERO_AT_ZERO = frozenset(
+    "neg sin tan asin atan sinh tanh asinh atanh sqrt cbrt erf expm1 log1p abs sign relu floor ceil".split()
 )
 
 
@@ -72,7 +71,7 @@ class _Counter:
             case Apply():
                 return self.apply(term, below)
             case Guard():
-                return algebra.guard(term.conditions, *below)
+                return algebra.guard(term.conditions, below[0], below[1])
             case Select():
                 return self.select(term, below)
             case Reduce():
@@ -91,7 +90,7 @@ class _Counter:
                 return below[0]
             case "pow" if (integer_exponent(term) or 0) > 0:
                 return below[0]
-            case name if name in ODD_OR_EVEN:
+            case name if name in ZERO_AT_ZERO:
                 return below[0]
             case _:
                 return self.algebra.one

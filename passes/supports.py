@@ -16,6 +16,7 @@ from tadc.lattice.polyhedron import is_empty
 from tadc.lattice.residues import Residue, residue_of
 from tadc.lattice.solve import solve
 from tadc.passes.algebra import is_const
+from tadc.passes.occupied import occupied
 
 #: A tensor with more sets is taken to be full.
 MOST = 48
@@ -56,11 +57,10 @@ class Supports:
     def _of(self, definition: Definition) -> list[Piece]:
         facts = self.program.facts(definition)
         try:
-            pieces = [
-                _solved(self.program.terms, piece, facts) for piece in self.term(definition.body, facts)
-            ]
+            found = self.term(definition.body, facts)
         except _TooMany:
             return [Piece()]
+        pieces = [_solved(self.program.terms, piece, facts) for piece in found]
         return list(dict.fromkeys(piece for piece in pieces if piece is not None))
 
     def term(self, term: Term, facts: Domain) -> list[Piece]:
@@ -99,14 +99,20 @@ class Supports:
 
 
 def _solved(terms: Terms, piece: Piece, facts: Domain) -> Piece | None:
-    """The same set with the indices of sums that equalities determine solved for; None if it is empty."""
+    """The same set, without indices of sums that equalities or bounds settle; None if it is empty."""
     if not piece.binders:
         return piece
     try:
         solution = solve(piece.binders, piece.rows, facts, terms.fresh)
     except EliminationLimit:
         return piece
-    return solution and Piece(solution.kernel, (*solution.guards, *solution.domain))
+    if solution is None:
+        return None
+    kernel, domain = solution.kernel, solution.domain
+    rows = occupied(kernel, domain, (*facts, *solution.guards)) if kernel else domain
+    if rows is not None:
+        kernel, domain = (), rows
+    return Piece(kernel, (*solution.guards, *domain))
 
 
 def elsewhere(conditions: Domain) -> Iterator[Domain]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.lattice.affine import Affine
     from tadc.passes.compress import Kept, Layout
-    from tadc.structure import Structure
 
 
 class Jacobian(Function):

@@ -191,11 +191,14 @@ class _Reader:
             single = all(w.is_single for w in windows.values()) and all(b.low == b.high for b in bands)
             return "selection" if single and tied == len(self.columns) else "windowed"
         if len({band.row for band in bands}) < len(bands):
-            return "selection" if all(b.low == b.high for b in bands) and not block else "sparse"
+            exact = tied == len(self.columns) and all(b.low == b.high for b in bands)
+            return "selection" if exact else "sparse"
         if all(band.is_diagonal for band in bands):
             return f"{block}diagonal"
         if all(band.low is not None and band.high is not None for band in bands):
             return f"{block}banded"
+        if filled is False:
+            return "sparse"
         if all(band.high is not None and implied(-as_form(band.high), self.sizes.facts) for band in bands):
             return f"{block}lower triangular"
         if all(band.low is not None and implied(as_form(band.low), self.sizes.facts) for band in bands):
@@ -301,7 +304,10 @@ class _Reader:
             described += [] if band.low is None else [Constraint(difference - as_form(band.low))]
             described += [] if band.high is None else [Constraint(as_form(band.high) - difference)]
         for name, window in windows.items():
-            described += [Constraint(Affine.var(name) - window.low), Constraint(window.high - Affine.var(name))]
+            described += [
+                Constraint(Affine.var(name) - window.low),
+                Constraint(window.high - Affine.var(name)),
+            ]
         left: list[Domain] = [tuple(described)]
         for piece in self.pieces:
             left = [(*rest, *rows) for rest in left for rows in elsewhere(piece.rows)]
