@@ -10,13 +10,14 @@ Side conditions: the sums stand in one region, and none needs the result of anot
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.passes.moves import DEAR
 from tadc.passes.share_values import Key, key_of, share_values
 from tadc.passes.tile_values import all_yielded, is_reduction, owner, region_operations
-from tadc.passes.work import weight_of
+from tadc.passes.work import FREE, weight_of
 
 SUMS = ("tad.sum", "tad.sums")
 
@@ -47,7 +48,12 @@ def sums_of(block: Any) -> list[Any]:
 
 def holds_dear_values(op: Any) -> bool:
     """Whether something dear is in the body of a reduction."""
-    return bool(_dear_values(op, {}))
+    return any(is_dear(inner.operation) for inner in op.regions[0].blocks[0].operations)
+
+
+def is_dear(op: Any) -> bool:
+    """Whether an operation is a reduction or worth sharing."""
+    return is_reduction(op) or (not op.regions and op.name not in FREE and weight_of(op) >= DEAR)
 
 
 def _belong(first: Any, other: Any) -> bool:
@@ -80,7 +86,7 @@ def _dear_values(op: Any, numbers: dict[Key, int]) -> set[int]:
         key = key_of(inner, {value: known[value] for value in used})
         number = numbers.setdefault(key, first - len(numbers))
         known |= dict.fromkeys(inner.results, number)
-        if is_reduction(inner) or (not inner.regions and weight_of(inner) >= DEAR):
+        if is_dear(inner):
             found.add(number)
     return found
 
@@ -106,8 +112,10 @@ def _needed(op: Any) -> list[Any]:
 
 def _merged(first: Any, other: Any) -> Any:
     """One operation for both sums, in the place of the first."""
+    before = {operation.operation for operation in takewhile(lambda op: op.operation != first, first.block)}
     for needed in _needed(other):
-        needed.move_before(first)
+        if needed not in before:
+            needed.move_before(first)
     results = [*first.results, *other.results]
     made = ir.Operation.create(
         "tad.sums", results=[value.type for value in results], operands=list(first.operands),

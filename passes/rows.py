@@ -26,16 +26,19 @@ from tadc.lattice.affine import ZERO, Affine, equals_zero
 from tadc.passes.algebra import Algebra
 from tadc.passes.costs import Costs, points
 from tadc.passes.index_ranges import Range, ranges_within
+from tadc.passes.merge_sums import holds_dear_values, sums_of
 from tadc.passes.moves import is_candidate
 from tadc.passes.names import Names
 from tadc.passes.simplify import Simplifier
-from tadc.passes.tile_values import is_reduction
 
 MOST = 7
 """The longest row: with more sums at once results do not fit in registers."""
 
 WORTH = 256
-"""So many operations at least are saved for each row."""
+"""So many operations at least are saved for each row,"""
+
+WORTH_IN_ALL = 1 << 17
+"""and so many in all, where sizes are known: more maps take longer to compile."""
 
 
 def split_rows(program: Program) -> Program:
@@ -77,7 +80,9 @@ def _row_index(program: Program, definition: Definition) -> str | None:
             if index in body.free:
                 saved += points(own) * sum(costs.term(t, {**ranges, **own}) for t in shared)
         saved *= max(ranges[index].extent.constant - 1, 0)
-        if saved >= WORTH and (best is None or saved > best[0]):
+        in_all = saved * points({name: found for name, found in ranges.items() if name != index})
+        enough = saved >= WORTH and (bool(program.sizes) or in_all >= WORTH_IN_ALL)
+        if enough and (best is None or saved > best[0]):
             best = saved, index
     return None if best is None else best[1]
 
@@ -140,9 +145,9 @@ def _split(program: Program, names: Names, definition: Definition, index: str) -
 
 
 def may_have_rows(op: Any) -> bool:
-    """Whether a `tad.map` has a short row and a reduction that is evaluated for each element."""
+    """Whether a `tad.map` has a short row and a sum with something dear."""
     type = op.results[0].type
     short = [n for n in range(type.rank) if not type.is_dynamic_dim(n) and 1 < type.get_dim_size(n) <= MOST]
     if type.rank < 2 or not short:
         return False
-    return any(is_reduction(inner.operation) for inner in op.regions[0].blocks[0].operations)
+    return any(holds_dear_values(found) for found in sums_of(op.regions[0].blocks[0]))
