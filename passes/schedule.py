@@ -191,6 +191,7 @@ def _fits(body: Loop, way: Way, machine: Machine) -> bool:
         if not loop.binders or loop.inner:
             continue
         carried = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
+        carried *= loop.results
         read = max((way.copies(r.names) for r in loop.reads if way.lane in r.names), default=0)
         if carried > 1 and carried + read + 1 > machine.registers:
             return False
@@ -242,13 +243,13 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
     if not loop.binders:
         return once
     results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
-    once += (0 if loop.fused else results) + 2
+    once += loop.additions * results + 2
     trips = math.prod(loop.trips)
     ending = 0.0
     if loop is way.over:
         steps = math.ceil(loop.trips[-1] / (way.width * way.parts))
         trips = math.prod(loop.trips[:-1]) * steps
-        ending = 3.0 * math.log2(way.width) * results
+        ending = 3.0 * math.log2(way.width) * results * loop.results
     if way.lane in loop.bounds and way.over is None:
         trips = trips + way.width / 2
     return trips * max(once, LATENCY) + ending + 4

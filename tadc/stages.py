@@ -217,7 +217,8 @@ def _machine() -> str:
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
     # What is never materialised is in no parts either.
-    cut = "" if state.options.materialize == "never" or state.options.memory_limit == 0 else "tad-cut,"
+    kept = state.options.materialize == "never" or state.options.memory_limit == 0
+    cut = "" if kept else "tad-rows,tad-cut,"
     run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
     _note_buffers(state)
 
