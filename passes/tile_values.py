@@ -187,6 +187,16 @@ def all_yielded(block: Any) -> list[Any]:
     return list(list(block.operations)[-1].operation.operands)
 
 
+def factors(made: Any) -> tuple[Any, ...]:
+    """Of a product its operands; of a square its base, twice; nothing of another operation."""
+    if made is None or made.name == "arith.mulf":
+        return () if made is None else tuple(made.operands)
+    power = owner(made.operands[1]) if made.name == "math.fpowi" else None
+    if power is None or power.name != "arith.constant":
+        return ()
+    return (made.operands[0],) * 2 if ir.IntegerAttr(power.attributes["value"]).value == 2 else ()
+
+
 def owner(value: Any) -> Any:
     """The operation that makes a value, or None for a block's argument."""
     made = value.owner
