@@ -92,6 +92,10 @@ class Values:
         if key not in found:
             found[key] = made()
 
+    def forget(self, value: Any) -> None:
+        """Keep nothing: the code that follows does not see what was made."""
+        self.found.pop(value, None)
+
     def put(self, value: Any, names: tuple[str, ...], made: Iterable[Any]) -> None:
         """Keep what was made for each of `tile.points(names)`, in that order."""
         self.kept[value] = names
