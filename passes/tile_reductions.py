@@ -286,15 +286,18 @@ class TileReduction(ReductionNest):
         return (*bounds, *self.nest.outside, *self.nest.inside)
 
     def take(self, carried: list[Any], context: Context) -> list[Any]:
-        """The results with one more element, in all copies."""
-        self.body.region(self.block, context)
+        """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
-        copies = self.body.tile.points(self.carried)
-        each = [(element, copy) for element, copy in product(self.elements, copies)]
-        return [
-            self.combine(self, s, element, value, copy)
-            for value, (element, copy) in zip(carried, each, strict=True)
-        ]
+        copies = list(self.body.tile.points(self.carried))
+        results = list(carried)
+
+        def then(copy: Copy) -> None:
+            for number, element in enumerate(self.elements):
+                at = number * len(copies) + copies.index(copy)
+                results[at] = self.combine(self, s, element, carried[at], copy)
+
+        self.body.in_turns(self.block, context, self.carried, then)
+        return results
 
     def under(self, rows: Domain, carried: list[Any], context: Context) -> list[Any]:
         """The same at points where rows hold; the results stay as they are at others."""
