@@ -15,10 +15,11 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.loop_order import loop_order
 from tadc.passes.machine import Machine
 from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
-from tadc.passes.splits import Split, copies
+from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import lanes_index
 
@@ -86,18 +87,16 @@ def schedule_of(
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
     blocks = {index[name]: count for name, count in best.blocks.items() if count > 1}
-    order = tuple(range(len(sizes)))
+    packed = packing(accesses, best, found) if best.over is None else None
+    split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
+    order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
-    packed = packing(accesses, best, found)
     if packed is None:
         return Schedule(best.width, order, index[best.lane], blocks)
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
-    first = sorted(index[name] for name in packed.around)
-    first += sorted(index[name] for name in packed.names - packed.around)
-    order = (*first, *(n for n in order if n not in first))
     return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
 
 
