@@ -52,11 +52,11 @@ class Cutting:
     short: int
     """An index of a known number of values, fewer than this, is not cut if there is a better one."""
     rows: int
-    """So many steps at least a part has where their number is unknown, and as many where their length is too."""
+    """The least steps of a part where their number is unknown; where their length is too, all parts' steps."""
     steps: int
     """Parts of the innermost loop hold a multiple of so many steps: whole vectors, several at a time."""
     is_padded: bool = False
-    """Of the last index, ranges for threads of a CPU begin at multiples of many elements: parts have one more."""
+    """Ranges for threads of a CPU begin at multiples of many elements of the last index: parts have one more."""
     tile: int = 0
     """So many elements share what they read in a contraction; 0 where contractions are not cut for it."""
     blocks: int = 0
@@ -232,13 +232,14 @@ class _Cut:
     def of_contraction(
         self, term: Reduce, names: Sequence[str], own: Mapping[str, Range | None]
     ) -> _Choice | None:
-        """The index to cut so that every block of threads has a tile; None where they have, or nothing is shared.
+        """The index to cut so that there are tiles for all blocks; None where there are, or nothing is shared.
 
         The outermost one with enough values for all parts, or the one with most.
         """
         cutting = self.cutting
         parts = cutting.blocks // -(-self.elements // cutting.tile) if cutting.tile else 1
-        counts = {name: found.extent.constant for name, found in own.items() if _is_box(found)}
+        boxes = {name: found for name, found in own.items() if found is not None and _is_box(found)}
+        counts = {name: found.extent.constant for name, found in boxes.items()}
         work = self.elements * self.costs.reduction(term, self.ranges)
         if parts < 2 or len(counts) < len(names) or work < cutting.work or not self.shares(term):
             return None
@@ -248,8 +249,7 @@ class _Cut:
         least = max(-(-count // parts), -(-cutting.depth * count // max(points, 1)))
         # A last part that is smaller has code of its own.
         steps = next((n for n in range(least, 2 * least) if count % n == 0), least)
-        found = own[name]
-        assert found
+        found = boxes[name]
         return _Choice(name, found.low, found.extent, steps) if 2 * steps <= count else None
 
     def shares(self, term: Reduce) -> bool:
@@ -261,6 +261,6 @@ class _Cut:
         return len(wide) > 1 and len(reads) > 1 and all(wide - names for names in used)
 
 
-def _is_box(found: Range | None) -> bool:
+def _is_box(found: Range) -> bool:
     """Whether the ends of a range are numbers."""
-    return found is not None and found.low.is_constant and found.extent.is_constant
+    return found.low.is_constant and found.extent.is_constant

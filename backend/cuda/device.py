@@ -23,7 +23,7 @@ class Device:
         self.driver = driver
         self.number = number
         self.architecture = driver.architecture(number)
-        self.pooled = bool(driver.attribute(number, api.MEMORY_POOLS))
+        self.pooled = driver.supports(number, api.MEMORY_POOLS)
         self._context = driver.context(number)
         if self.pooled:
             driver.keep_freed(number, KEPT)

@@ -27,6 +27,10 @@ from tadc.lattice.affine import Affine
 SQUARE = "x: f64[N]; f[i] = x[i]**2"
 
 
+#: Handles that the tests give.
+STREAMS = (5, 9, 77)
+
+
 class Library(EmulatedCuda):
     """The emulated libcuda, with a record of some calls."""
 
@@ -34,7 +38,7 @@ class Library(EmulatedCuda):
         self.copies: list[int] = []
         self.loads = 0
         self.streams: list[int | None] = []
-        super().__init__(**settings)
+        super().__init__(streams=STREAMS, **settings)
 
     def _cuMemcpyHtoDAsync(self, to: int, source: int, count: int, stream: int) -> int:
         self.copies.append(count)
