@@ -52,11 +52,11 @@ class Cutting:
     short: int
     """An index of a known number of values, fewer than this, is not cut if there is a better one."""
     rows: int
-    """The least steps of a part where their number is unknown; where their length is too, all parts' steps."""
+    """The least steps of a part where their number is unknown; all of them where their length is too."""
     steps: int
     """Parts of the innermost loop hold a multiple of so many steps: whole vectors, several at a time."""
     is_padded: bool = False
-    """Ranges for threads of a CPU begin at multiples of many elements of the last index: parts have one more."""
+    """Ranges for threads of a CPU begin at multiples of many elements of the last index: add one."""
     tile: int = 0
     """So many elements share what they read in a contraction; 0 where contractions are not cut for it."""
     blocks: int = 0
@@ -232,7 +232,7 @@ class _Cut:
     def of_contraction(
         self, term: Reduce, names: Sequence[str], own: Mapping[str, Range | None]
     ) -> _Choice | None:
-        """The index to cut so that there are tiles for all blocks; None where there are, or nothing is shared.
+        """The index to cut so that all blocks have tiles; None where they have, or nothing is shared.
 
         The outermost one with enough values for all parts, or the one with most.
         """

@@ -137,6 +137,17 @@ class Driver:
         """The context before is current again."""
         self._handle("cuCtxPopCurrent_v2")
 
+    def load_first(self, images: Sequence[bytes]) -> int:
+        """The first module that this driver takes; what it says of the last one, where it takes none."""
+        for image in images[:-1]:
+            try:
+                return self.load(image)
+            except DriverError as error:
+                # Machine code of a newer assembler than the driver's.
+                if error.result == api.OUT_OF_MEMORY:
+                    raise
+        return self.load(images[-1])
+
     def load(self, image: bytes) -> int:
         """A module from PTX text or a cubin. The error has the log of the driver's compiler."""
         log = ctypes.create_string_buffer(_LOG_BYTES)

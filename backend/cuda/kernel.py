@@ -91,11 +91,13 @@ class GpuKernel:
         image: bytes,
         device: Callable[[int], Device],
         recheck: Recheck | None = None,
+        code: bytes = b"",
     ) -> None:
-        """`image` is PTX text or a cubin; `device` gives a GPU by its number."""
+        """`image` is PTX, `code` a cubin of it if there is one; `device` gives a GPU by its number."""
         interface = manifest.interface
         self.manifest = manifest
         self.image = image
+        self.code = code
         self.inputs = interface.inputs
         self.outputs = interface.outputs
         self.temporaries = interface.temporaries
@@ -242,7 +244,8 @@ class GpuKernel:
         for launch in self.manifest.launches:
             grid = launch.grid_at(sizes)
             if 0 not in grid:
-                function = device.function(self.image, launch.kernel, launch.shared)
+                code = self.code if self.manifest.sm == device.architecture else b""
+                function = device.function(self.image, launch.kernel, launch.shared, code)
                 steps.append(_Step(launch, function, grid, (*launch.buffers, *last)))
         return steps
 

@@ -129,9 +129,10 @@ def test_a_module_is_loaded_once(gpu: Library) -> None:
     compiled = tadc.compile(tadc.function(SQUARE), target="cuda")
     for n in (3, 4, 5):
         compiled(np.ones(n))
-    assert gpu.loads == 1
+    # The emulator takes no machine code; then PTX is loaded.
+    assert gpu.loads == 2
     tadc.compile(tadc.function(SQUARE), target="cuda")(np.ones(3))
-    assert gpu.loads == 1
+    assert gpu.loads == 2
 
 
 def test_out_on_the_gpu(gpu: Library) -> None:
