@@ -51,6 +51,13 @@ def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, 
     return (known.index(most),) if most > 1 else ()
 
 
+def dividable_batch(shape: Sequence[Affine], batch: frozenset[int]) -> tuple[int, ...]:
+    """The index to divide of those along which a recurrence does not go: no thread waits for another."""
+    many = (n for n in sorted(batch) if not shape[n].is_constant or shape[n].constant >= FEW)
+    found = next(many, max(batch, key=lambda n: shape[n].constant, default=None))
+    return () if found is None or (shape[found].is_constant and shape[found].constant < 2) else (found,)
+
+
 def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule) -> float:
     """What two threads lose that divide an index: what all ranges read or pack again, the time one waits."""
     extent = shape[axis].constant if shape[axis].is_constant else MANY

@@ -22,6 +22,7 @@ from tadc.passes.packing import Panels
 from tadc.passes.packing_plan import Packed
 from tadc.passes.panel_loops import PanelLoops
 from tadc.passes.splits import PLAIN, Split, copies
+from tadc.passes.steps import reversed_forms
 from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
 
@@ -117,8 +118,13 @@ class TileLoops:
         schedule: Schedule,
         found: Sequence[Split],
         ends: Ends | None = None,
+        down: frozenset[int] = frozenset(),
     ) -> None:
-        """`found` has the split of each index; one without `ends` takes all of its values."""
+        """`found` has the split of each index; one without `ends` takes all of its values.
+
+        The indices in `down` count from the last value on: an element is stored there.
+        """
+        self.down = down
         self.op, self.sizes, self.low = op, sizes, lowering
         self.schedule: Schedule = schedule
         self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
@@ -383,6 +389,7 @@ class TileLoops:
     def store(self, forms: Sequence[Affine], point: Any, elements: Elements) -> None:
         """Store the values of copies, those of one tensor after the other."""
         lanes = Lanes(self.low, self.schedule.width)
+        forms = reversed_forms(forms, self.sizes, self.down)
         for number, tensor in enumerate(self.op.results):
             for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
                 for copy, values in elements:
