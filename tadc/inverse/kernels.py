@@ -14,6 +14,7 @@ import numpy as np
 
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
+from tadc.backend.runtime.arrays import Parameter
 from tadc.functions import function
 from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Triangular, positions
 from tadc.inverse.factors import (
@@ -27,6 +28,7 @@ from tadc.inverse.factors import (
     TriangularFactors,
 )
 from tadc.inverse.forms import Form
+from tadc.inverse.pool import LARGE, Pool
 from tadc.inverse.programs import Programs
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -34,13 +36,24 @@ Arrays: TypeAlias = Mapping[str, Array]
 _LOCK = threading.RLock()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Kernel:
     """A compiled program: `inputs` and `outputs` by name, in the order of `run`."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    run: Callable[[Sequence[Any]], list[Array]]
+    call: Callable[..., list[Array]]
+    parameters: tuple[Parameter, ...]
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return any(p.bytes >= LARGE for p in self.parameters)
+
+    def run(self, arrays: Sequence[Array], pool: Pool | None = None) -> list[Array]:
+        """The outputs in order, of arrays in order."""
+        if pool is None or not self._is_large:
+            return self.call(arrays)
+        return self.call(arrays, None, pool.out(self.parameters))
 
     def __call__(self, values: Arrays) -> dict[str, Array]:
         """The outputs by name, of arrays by name."""
@@ -50,9 +63,10 @@ class Kernel:
 def compiled(program: Program) -> Kernel:
     """The kernel of a program, from disk if it was compiled before."""
     if not program.outputs:
-        return Kernel((), (), lambda _: [])
+        return Kernel((), (), lambda _: [], ())
     f = function(print_program(program), "<inverse>")
-    return Kernel(f.inputs, f.outputs, f.compiled().kernel)
+    kernel = f.compiled().kernel
+    return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
 
 
 class Kernels:
