@@ -15,10 +15,11 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.loop_order import loop_order
 from tadc.passes.machine import Machine
 from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
-from tadc.passes.splits import Split, copies
+from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import lanes_index
 
@@ -37,10 +38,17 @@ MOST_WORK = 600
 MASKED = 4
 """So many times the operations count where bounds move with a tile."""
 
+EACH = 3
+"""So many operations of code does an operation of a tile make, for its indices and bounds."""
+
+FOLD = 8
+"""So many operations more has a tile where lanes are those of a reduction, to join them."""
+
 PRICES: Mapping[str, float] = {
     **dict.fromkeys(("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.select"), 1),
     **dict.fromkeys(("arith.cmpf", "math.absf", "math.fma", "math.floor", "math.ceil"), 1),
-    **dict.fromkeys(("arith.maximumf", "arith.minimumf", "relu", "sign", "tad.guard", "math.fpowi"), 3),
+    **dict.fromkeys(("arith.maximumf", "arith.minimumf", "relu", "sign", "tad.guard"), 3),
+    "math.fpowi": 2,
     **dict.fromkeys(("arith.divf", "math.sqrt", "mod"), 16),
     "tad.value_of": 3,
 }
@@ -59,32 +67,36 @@ VECTORS = (1, 2, 4)
 
 
 def schedule_of(
-    op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
+    op: Any,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    outer: Mapping[Any, Affine],
+    machine: Machine,
+    code: int | None = None,
 ) -> Schedule | None:
     """The cheapest schedule with vectors, or None where there is none worth having.
 
-    `found` are the splits of the indices; `outer` has the forms of values from above.
+    `found` are the splits of the indices; `outer` has the forms of values from above. Tiles are so small that
+    they make about `code` operations at most.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine)
+    best = _best(accesses, sizes, found, machine, code)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
     blocks = {index[name]: count for name, count in best.blocks.items() if count > 1}
-    order = tuple(range(len(sizes)))
+    packed = packing(accesses, best, found) if best.over is None else None
+    split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
+    order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
-    packed = packing(accesses, best, found)
     if packed is None:
         return Schedule(best.width, order, index[best.lane], blocks)
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
-    first = sorted(index[name] for name in packed.around)
-    first += sorted(index[name] for name in packed.names - packed.around)
-    order = (*first, *(n for n in order if n not in first))
     return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
 
 
@@ -104,10 +116,14 @@ def least_price(
 
 
 def _best(
-    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], machine: Machine
+    accesses: Accesses,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    machine: Machine,
+    code: int | None = None,
 ) -> Way | None:
-    """The way with the least price."""
-    budget = MOST_WORK // copies(found)
+    """The way with the least price; where there is none of so little code, that with the least code."""
+    budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
     if any(loop.bounds for loop in accesses.body.below()):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
         budget //= MASKED
@@ -126,7 +142,8 @@ def _ways(
         name: size.constant // split.factor if size.is_constant else None
         for name, size, split in zip(accesses.names, sizes, found, strict=True)
     }
-    most = budget // max(accesses.body.size, 1)
+    size = max(accesses.body.size, 1)
+    most = budget // size
     if PARTS in accesses.body.op.attributes:
         extents = {}
     for lane, extent in extents.items():
@@ -145,7 +162,7 @@ def _ways(
             for parts in VECTORS:
                 if fitting >= 4 and fitting * parts <= trips:
                     way = Way(fitting, innermost, loop, {}, parts)
-                    yield from _blocked(accesses, way, extents, most, machine)
+                    yield from _blocked(accesses, way, extents, budget // (size + FOLD), machine)
 
 
 def _in_turns(body: Loop) -> bool:
@@ -191,6 +208,7 @@ def _fits(body: Loop, way: Way, machine: Machine) -> bool:
         if not loop.binders or loop.inner:
             continue
         carried = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
+        carried *= loop.results
         read = max((way.copies(r.names) for r in loop.reads if way.lane in r.names), default=0)
         if carried > 1 and carried + read + 1 > machine.registers:
             return False
@@ -242,13 +260,13 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
     if not loop.binders:
         return once
     results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
-    once += (0 if loop.fused else results) + 2
+    once += loop.additions * results + 2
     trips = math.prod(loop.trips)
     ending = 0.0
     if loop is way.over:
         steps = math.ceil(loop.trips[-1] / (way.width * way.parts))
         trips = math.prod(loop.trips[:-1]) * steps
-        ending = 3.0 * math.log2(way.width) * results
+        ending = 3.0 * math.log2(way.width) * results * loop.results
     if way.lane in loop.bounds and way.over is None:
         trips = trips + way.width / 2
     return trips * max(once, LATENCY) + ending + 4
