@@ -83,7 +83,7 @@ class Inverse:
         fixed, arguments = self._at_arguments(args)
         return fixed.jinv(arguments, v, check)
 
-    def jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:  # noqa: N802
+    def jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:
         """J^-T w, the cotangents of the outputs whose pullback is w; keeps no tape.
 
         With `check` a pair, the result and its relative residual.
@@ -137,10 +137,7 @@ class _Fixed:
         self.inputs = [known[name] for name in wrt]
         self.outputs = [Parameter(d.name, d.type, shape_at(d.shape, {})) for d in program.outputs]
         self.values = dict(zip(self.plan.outputs, graph.outputs, strict=True))
-        self._tuples = [
-            namedtuple("Result", [p.name for p in side], rename=True)  # pyright: ignore[reportUntypedNamedTuple]
-            for side in (self.inputs, self.outputs)
-        ]
+        self._tuples = [_named(self.inputs), _named(self.outputs)]
 
     def jinv(self, arguments: dict[str, Array], v: Any, check: bool) -> Any:
         """As `Inverse.jinv`."""
@@ -153,7 +150,7 @@ class _Fixed:
         again = self.modes.jvp(arguments, {p.name: found[p.name] for p in self.inputs})
         return Checked(result, _residual([(again[name], array) for name, array in state.items()]))
 
-    def jinvT(self, arguments: dict[str, Array], w: Any, check: bool) -> Any:  # noqa: N802
+    def jinvT(self, arguments: dict[str, Array], w: Any, check: bool) -> Any:
         """As `Inverse.jinvT`."""
         given = self._vectors(w, self.inputs)
         found = self.modes.transposed(arguments, given)
@@ -182,6 +179,12 @@ def inverse(
     TAD0910 and TAD0911 where there is no inverse.
     """
     return Inverse(f, wrt, sizes)
+
+
+def _named(parameters: Sequence[Parameter]) -> Any:
+    """The named tuple of results."""
+    names = [p.name for p in parameters]
+    return namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
 
 
 def _parameters(program: Program) -> list[Parameter]:

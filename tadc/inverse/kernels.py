@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
-from tadc.backend.runtime.arrays import Parameter
 from tadc.functions import function
 from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Triangular, positions
 from tadc.inverse.factors import (
@@ -60,10 +59,14 @@ class Kernel:
         return dict(zip(self.outputs, self.run([values[name] for name in self.inputs]), strict=True))
 
 
+def _nothing(_: Sequence[Array]) -> list[Array]:
+    return []
+
+
 def compiled(program: Program) -> Kernel:
     """The kernel of a program, from disk if it was compiled before."""
     if not program.outputs:
-        return Kernel((), (), lambda _: [], ())
+        return Kernel((), (), _nothing, ())
     f = function(print_program(program), "<inverse>")
     kernel = f.compiled().kernel
     return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
@@ -177,7 +180,8 @@ class Kernels:
             for place in range(prod(form.shapes[name])):
                 units = {f"w_{n}": np.zeros(form.shapes[n], _dtype(form, n)) for n in kind.through}
                 units[f"w_{name}"].reshape(-1)[place] = 1
-                found = self.inner(ChainMap(units, values))
+                given = {n: units[n] if n in units else values[n] for n in self.inner.inputs}
+                found = self.inner(given)
                 rows.append(joined(form, kind.base, form.dying, {n: found[f"g_{n}"] for n in form.dying}))
         return np.stack(rows)
 
@@ -240,7 +244,9 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         columns = _stacked(form, kind, found)
         if kind.size == 1:
             return DiagonalFactors(columns[0])
-        return BlockFactors(np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0)))
+        return BlockFactors(
+            np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
+        )
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
     if isinstance(kind, Permutation):

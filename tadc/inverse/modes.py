@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from tadc.backend.runtime.memory import available_memory
 from tadc.frontend.diagnostics import CompileWarning
-from tadc.frontend.program import Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
-from tadc.inverse.classes import Blocks, LowRank, Permutation
+from tadc.inverse.classes import Blocks, Class, Dense, LowRank, Permutation, Triangular
 from tadc.inverse.factors import Array, Factored
 from tadc.inverse.kernels import Kernel, Kernels, compiled, joined, parted
-from tadc.inverse.pool import Pool, Store
 from tadc.inverse.plan import Plan, Planned
-from tadc.inverse.problems import near_singular, singular_step
+from tadc.inverse.pool import Pool, Store
+from tadc.inverse.problems import near_singular, singular_step, too_large
 from tadc.passes.liveness import needed
 
 Arrays = dict[str, Array]
@@ -76,7 +77,7 @@ class Modes:
         values, total, pool = self.start(arguments), 0.0, Pool(self.store)
         for lump in self.lumps:
             lump.compute(values, pool)
-            total += lump.kernels.factored(lump.inside(values)).logabsdet
+            total += lump.logabsdet(values)
         return total
 
     def jvp(self, arguments: Arrays, tangents: Arrays) -> Arrays:
@@ -175,17 +176,14 @@ class _Lump:
 
     def read(self, kernels: Iterable[Kernel]) -> list[str]:
         """The values that kernels read, by their names in the program."""
-        return [
-            self.own(name) for kernel in kernels for name in kernel.inputs if name[1:2] != "_"
-        ]
+        return [self.own(name) for kernel in kernels for name in kernel.inputs if name[1:2] != "_"]
 
     def run(self, kernel: Kernel, values: Arrays, state: Arrays, pool: Pool) -> Arrays:
         """Run a kernel on values, and on tangents or cotangents; the outputs by their names there."""
         bound = self._bound.get(id(kernel))
         if bound is None:
             bound = self._bound[id(kernel)] = tuple(
-                (name[1:2] == "_", self.own(name[2:] if name[1:2] == "_" else name))
-                for name in kernel.inputs
+                (name[1:2] == "_", self.own(name[2:] if name[1:2] == "_" else name)) for name in kernel.inputs
             )
         arrays = [state[name] if of_state else values[name] for of_state, name in bound]
         return dict(zip(kernel.outputs, kernel.run(arrays, pool), strict=True))
@@ -248,6 +246,11 @@ class _Lump:
         self.replace(state, (), {name[2:]: array for name, array in left.items()}, pool)
         drop(values, [self.own(name) for name in kernels.taped], pool)
 
+    def logabsdet(self, values: Arrays) -> float:
+        """log |det A|."""
+        self._check_memory()
+        return self.kernels.factored(self.inside(values)).logabsdet
+
     # -- pivots ------------------------------------------------------------------------------------
 
     def _check_extremes(self, found: Arrays, values: Arrays) -> None:
@@ -264,6 +267,7 @@ class _Lump:
 
     def _factors(self, values: Arrays) -> Factored:
         """The factored matrix; raises for a pivot that is 0 or no number, warns of one near 0."""
+        self._check_memory()
         factors = self.kernels.factored(self.inside(values))
         pivots = np.abs(factors.pivots)
         least = pivots.min(initial=np.inf)
@@ -271,15 +275,34 @@ class _Lump:
             self._report(factors.pivots, pivots)
         return factors
 
+    def _check_memory(self) -> None:
+        """Refuse a matrix that does not fit. Raises ArgumentError (TAD0914)."""
+        if not isinstance(self.kind, Dense | Triangular):
+            return
+        item = 4 if all(self.form.types[name] == "f32" for name in self.form.dying) else 8
+        needed, free = 2 * item * self.kind.size**2, available_memory()
+        if free is not None and needed > free:
+            raise too_large(
+                self.plan.graph.program.source,
+                self._statements(),
+                self.kind.name,
+                self.kind.size,
+                needed,
+                free,
+            )
+
+    def _statements(self) -> list[Definition]:
+        """The definitions of what is new."""
+        names = set(self.planned.lump.new)
+        return [s for s in self.plan.graph.statements if s.name in names]
+
     def _near(self, most: float, dtype: Any) -> float:
         return _NEAR * float(np.finfo(dtype).eps) * max(1.0, most)
 
     def _report(self, pivots: Array, sizes: Array) -> None:
         bad = ~(sizes > 0)
         place = int(np.argmax(bad)) if bad.any() else int(np.argmin(sizes))
-        graph = self.plan.graph
-        names = set(self.planned.lump.new)
-        statements = [s for s in graph.statements if s.name in names]
+        graph, statements = self.plan.graph, self._statements()
         what, element = self._where(place)
         value = float(pivots.reshape(-1)[place])
         source = graph.program.source
@@ -327,7 +350,8 @@ class _Inside(Mapping[str, Array]):
         return len(self.lump.planned.names)
 
 
-def _base(kind: Any) -> Any:
+def _base(kind: Class) -> Class:
+    """The class in whose order vectors are."""
     return kind.base if isinstance(kind, LowRank) else kind
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.arrays import Array, Parameter
+from tadc.backend.runtime.workspace import ALIGNMENT
+from tadc.frontend.extents import shape_at
 
 #: Smaller arrays are made anew.
 LARGE = 1 << 16
@@ -31,7 +34,10 @@ class Store:
             if free:
                 self._bytes -= free[-1].nbytes
                 return free.pop()
-        return np.empty(parameter.shape, parameter.dtype)  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType]
+        memory = np.empty(parameter.bytes + ALIGNMENT, np.uint8)
+        (begin,) = addresses((memory,))
+        shape = shape_at(parameter.shape, {})
+        return np.ndarray(shape, parameter.dtype, memory.data, -(begin or 0) % ALIGNMENT)
 
     def give(self, array: Array) -> None:
         """Take an array back that nothing refers to."""
