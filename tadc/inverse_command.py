@@ -76,7 +76,8 @@ def _program(found: argparse.Namespace) -> Function:
         return function(found.expression, "<expression>", sizes)
     if found.file == "-":
         return function(read_stdin(), "<stdin>", sizes)
-    return function(read_text(found.file), found.file, sizes)
+    name: str = found.file
+    return function(read_text(name), name, sizes)
 
 
 def _sizes(texts: list[str]) -> dict[str, int]:
