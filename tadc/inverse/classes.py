@@ -41,6 +41,8 @@ class Blocks:
     @property
     def name(self) -> str:
         """The class, as people call it."""
+        if self.count == 1 < self.size:
+            return "dense"
         return "diagonal" if self.size == 1 else f"block-diagonal, {self.count} of {self.size}x{self.size}"
 
     @property
@@ -196,9 +198,7 @@ def _direct(form: Form, through: tuple[str, ...]) -> Class:
     try:
         found = {
             d.name: [
-                r
-                for r in relations(form, d, through)
-                if r.source in form.dying and not is_empty(facts(d, r))
+                r for r in relations(form, d, through) if r.source in form.dying and not is_empty(facts(d, r))
             ]
             for d in form.program.definitions
             if d.name in form.new
@@ -325,7 +325,9 @@ def _cyclic(
 
     def within(reach: int) -> bool:
         return all(
-            _no_point((*known, Constraint(sign * offset - reach - 1), Constraint(size - reach - 1 - sign * offset)))
+            _no_point(
+                (*known, Constraint(sign * offset - reach - 1), Constraint(size - reach - 1 - sign * offset))
+            )
             for offset, known in offsets
             for sign in (1, -1)
         )

@@ -205,4 +205,3 @@ class _Values:
                     heapq.heappush(ready, (members.get(other, [-1])[0], other))
         assert sum(map(len, found)) == len(self.graph.statements)
         return found
-

@@ -57,7 +57,13 @@ class Pieces:
         return self.terms.read(name, [Affine.var(f"i{n}") for n in range(rank)], self.form.types[like])
 
     def define(
-        self, name: str, like: str, body: Term, *, is_output: bool = False, front: Sequence[tuple[str, int]] = ()
+        self,
+        name: str,
+        like: str,
+        body: Term,
+        *,
+        is_output: bool = False,
+        front: Sequence[tuple[str, int]] = (),
     ) -> Definition:
         """A definition of the shape of a tensor of the form, with more indices in front."""
         shape = (*(size for _, size in front), *self.form.shapes[like])
@@ -123,7 +129,9 @@ class Pieces:
         form = self.form
         arguments = [*form.program.arguments]
         arguments += [Argument(name, form.types[name], form.shapes[name]) for name in fixed]
-        kept = [replace(d, is_output=d.name in wanted) for d in form.program.definitions if d.name not in fixed]
+        kept = [
+            replace(d, is_output=d.name in wanted) for d in form.program.definitions if d.name not in fixed
+        ]
         return replace(form.program, arguments=tuple(arguments), definitions=needed(kept))
 
     def gradients(
@@ -154,7 +162,13 @@ class Pieces:
             name = names[definition.name]
             between.append(
                 replace(
-                    definition, name=name, indices=indices, body=body, is_output=False, gradient_of="", span=None
+                    definition,
+                    name=name,
+                    indices=indices,
+                    body=body,
+                    is_output=False,
+                    gradient_of="",
+                    span=None,
                 )
             )
         return between, {name: found.get(name, self.algebra.zero) for name in wrt}

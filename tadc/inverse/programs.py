@@ -155,9 +155,7 @@ class Programs:
         made = [pieces.define(f"z_{n}", n, body, is_output=True) for n, body in solved.items()]
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {n: f"z_{n}" for n in form.new})
-        return pieces.program(
-            [*values, *more, *made, *left, *_extremes(pieces, pivots)], taped=False
-        )
+        return pieces.program([*values, *more, *made, *left, *_extremes(pieces, pivots)], taped=False)
 
     def _twice(self, pieces: Pieces, body: Term, factor: Term) -> Term:
         """Divided twice: of J = D P the inverse is J^T D^-2."""
@@ -258,7 +256,7 @@ def _extremes(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Defini
 
 
 def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:
-    """How many colours the columns of a class need, and the seed of each dying value, 1 in its colour's lane."""
+    """How many colours the columns need, and the seed of each dying value, 1 in its colour's lane."""
     form = pieces.form
     if isinstance(kind, Permutation):
         return 1, {name: pieces.one for name in form.dying}
