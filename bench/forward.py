@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.table import Table
 
 import tadc
 from bench.interleave import interleaved
+from bench.timing import seconds
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 
@@ -67,12 +67,6 @@ def _jax_call(jax: Any, form: Callable[..., Any], primals: Any, tangents: Any) -
     return lambda: jax.block_until_ready(compiled(primals, tangents))
 
 
-def _first(call: Callable[[], Any]) -> float:
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin
-
-
 def main(words: list[str]) -> None:
     """Print the table, of the workloads that are named or of all."""
     table = Table(title="value and tangent, ms; medians in turns")
@@ -83,11 +77,13 @@ def main(words: list[str]) -> None:
             continue
         for dtype in ("f32", "f64"):
             made = calls(workload, dtype)
-            times = interleaved(made, BUDGET, {name: _first(call) for name, call in made.items()}, "tadc")
+            times = interleaved(made, BUDGET, {name: seconds(call) for name, call in made.items()}, "tadc")
             median = {name: 1e3 * statistics.median(found) for name, found in times.items()}
             cells = [f"{median['tadc']:.2f}"]
             for name in ("JAX", "JAX, tuned"):
                 known = name in median
-                cells += [f"{median[name]:.2f}", f"{median[name] / median['tadc']:.1f}"] if known else ["", ""]
+                cells += (
+                    [f"{median[name]:.2f}", f"{median[name] / median['tadc']:.1f}"] if known else ["", ""]
+                )
             table.add_row(workload.title, dtype, *cells)
     Console().print(table)

@@ -1,9 +1,8 @@
-"""`python -m bench uncertainty`: 10,000 measurements of three quantities, against arrays of `uncertainties`."""
+"""`python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`."""
 
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -14,6 +13,7 @@ from rich.table import Table
 
 import tadc
 from bench.interleave import interleaved
+from bench.timing import seconds
 
 #: So many measurements.
 COUNT = 10_000
@@ -21,22 +21,22 @@ BUDGET = 20.0
 
 #: Impedance (GUM H.2), a ratio, and a formula with transcendental functions of all its inputs.
 PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
-    "V / I * cos(phi)": ("f = V / I * cos(phi)", lambda np, V, I, phi: V / I * np.cos(phi)),
-    "V * I / phi": ("f = V * I / phi", lambda np, V, I, phi: V * I / phi),
-    "sin(V) * exp(-I**2) + log(phi)": (
-        "f = sin(V) * exp(-I**2) + log(phi)",
-        lambda np, V, I, phi: np.sin(V) * np.exp(-(I**2)) + np.log(phi),
+    "U / J * cos(phi)": ("f = U / J * cos(phi)", lambda np, u, j, phi: u / j * np.cos(phi)),
+    "U * J / phi": ("f = U * J / phi", lambda np, u, j, phi: u * j / phi),
+    "sin(U) * exp(-J**2) + log(phi)": (
+        "f = sin(U) * exp(-J**2) + log(phi)",
+        lambda np, u, j, phi: np.sin(u) * np.exp(-(j**2)) + np.log(phi),
     ),
 }
 
-INPUTS = ("V", "I", "phi")
+INPUTS = ("U", "J", "phi")
 
 
 def calls(name: str, count: int = COUNT) -> dict[str, Callable[[], Any]]:
     """The values with their uncertainties, by tadc and by `uncertainties`; they agree."""
     package: Any = import_module("uncertainties.unumpy")
     text, form = PROGRAMS[name]
-    function = tadc.function("V: f64; I: f64; phi: f64; " + text)
+    function = tadc.function("U: f64; J: f64; phi: f64; " + text)
     random = np.random.default_rng(0)
     values = {n: random.uniform(0.5, 1.5, count) for n in INPUTS}
     u = {n: random.uniform(0.01, 0.02, count) for n in INPUTS}
@@ -62,10 +62,8 @@ def main() -> None:
         table.add_column(column, justify="left" if column == "formula" else "right")
     for name in PROGRAMS:
         made = calls(name)
-        begin = time.perf_counter()
-        made["uncertainties"]()
-        first = time.perf_counter() - begin
-        times = interleaved(made, BUDGET, dict.fromkeys(made, first))
+        first = seconds(made["uncertainties"])
+        times = interleaved(made, BUDGET, dict.fromkeys(made, first), "uncertainties")
         ours, theirs = (1e3 * statistics.median(times[who]) for who in made)
         table.add_row(name, f"{ours:.3f}", f"{theirs:.1f}", f"{theirs / ours:.0f}")
     Console().print(table)
