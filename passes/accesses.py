@@ -61,6 +61,8 @@ class Loop:
     """Those by which the bounds of the loops differ, where the map's index runs in its full part."""
     is_box: bool = True
     """Whether no bound of an index depends on another of them."""
+    moved: Affine = ZERO
+    """How far the indices of the map move the innermost binder: its values are counted from there."""
     fused: bool = False
     """Whether what is added is a product."""
     direct: bool = True
@@ -192,6 +194,7 @@ class Accesses:
         fused = op.name == "tad.sum" and bool(factors(owner(yielded(block))))
         inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
         inner.direct = not self.guards
+        inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)

@@ -72,7 +72,10 @@ def _grain(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> int
     """What ranges of an index begin at multiples of."""
     if schedule is not None and schedule.packed is not None:
         return schedule.extent(axis)
-    return MULTIPLE if axis == len(shape) - 1 else 1
+    least = MULTIPLE if axis == len(shape) - 1 else 1
+    # A tile that does not fit into a range is computed as a whole by two threads.
+    tile = 1 if schedule is None else schedule.extent(axis)
+    return tile if tile > least and (not shape[axis].is_constant or tile < shape[axis].constant) else least
 
 
 def _divided(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> Affine:

@@ -55,6 +55,7 @@ class Schedule:
     lanes_of: Any = None
     parts: int = 1
     packed: Packed | None = None
+    skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
 
     @property
     def tile(self) -> Tile:
@@ -63,7 +64,7 @@ class Schedule:
         copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
         if self.parts > 1:
             copies[PARTS] = self.parts
-        return Tile(self.width, copies)
+        return Tile(self.width, copies, self.skews)
 
     def extent(self, index: int) -> int:
         """The elements of a tile along an index."""
@@ -351,11 +352,10 @@ class TileLoops:
     ) -> None:
         """Hand over the values in the copies of a tile where the indices have these forms."""
         low, tile = self.low, self.schedule.tile
-        names = [form.variables & tile.ranges.keys() for form in forms]
-        arguments = dict(zip(self.block.arguments, names, strict=True))
-        depends = Dependence(self.block, arguments, self.schedule.lanes_of)
+        arguments = dict(zip(self.block.arguments, forms, strict=True))
+        depends = Dependence(self.block, arguments, tile, self.schedule.lanes_of)
         body = TileBody(low, tile, depends, self.panels, self.stored(forms))
-        low.forms.update(zip(self.block.arguments, forms, strict=True))
+        low.forms.update(arguments)
         facts = (*known, *box_rows(forms, self.sizes), *low.known)
         along = None if self.schedule.lanes is None else variable(self.schedule.lanes)
         own = [name for name in tile.copies if name not in ACROSS]
