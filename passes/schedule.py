@@ -195,7 +195,9 @@ def _skewed(
         if chosen:
             made = replace(way, skews=chosen)
             several = extents if vectors in VECTORS else {}
-            yield from _blocked(accesses, made, several, most if _moves(accesses) else most // MASKED, machine)
+            yield from _blocked(
+                accesses, made, several, most if _moves(accesses) else most // MASKED, machine
+            )
 
 
 def _moves(accesses: Accesses) -> bool:
@@ -309,9 +311,7 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
         trips += 2 * way.width * math.prod(loop.trips[:-1])
     elif way.lane in loop.bounds and way.over is None:
         trips = trips + way.width / 2
-    # A skewed loop makes several sums where there are few.
-    least = 0 if loop.binders[-1] in way.skews else LATENCY
-    return trips * max(once, least) + ending + 4
+    return trips * max(once, LATENCY) + ending + 4
 
 
 def _read(read: Read, way: Way, packed: Packed | None) -> float:

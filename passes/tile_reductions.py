@@ -87,7 +87,7 @@ class TileReduction(ReductionNest):
         """What is left of `start` after every element, for each copy along `kept`."""
         low, point = self.body.low, context.point
         low.location = self.location
-        self.combine, self.join, self.neutral = combine, join, start
+        self.combine = combine
         copies = list(self.body.tile.points(self.carried))
         first = self.first(copies, start, point)
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
@@ -140,7 +140,7 @@ class TileReduction(ReductionNest):
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
         if self.skew is not None and len(levels) == 1:
-            return skewed_loop(self, level, bound, carried, masked, context, self.join)
+            return skewed_loop(self, level, bound, carried, masked, context)
         shift = shift_of(level, bound, self.moving)
         if shift is not None:
             return self.shifted(shift, levels, bound, carried, masked, context)

@@ -16,8 +16,6 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
-from tadc.passes.reduction_nests import Join
-from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.tile_shifts import closest_bounds
 
 if TYPE_CHECKING:
@@ -28,12 +26,6 @@ if TYPE_CHECKING:
 Sides = tuple[list[Affine], list[Affine]]
 """What is not above an index, and what is above it."""
 
-CHAINS = 10
-"""So many sums at once hide how long one addition takes."""
-
-MOST_CHAINS = 4
-"""So many steps at most stand side by side."""
-
 
 def skewed_loop(
     of: TileReduction,
@@ -42,7 +34,6 @@ def skewed_loop(
     carried: list[Any],
     masked: bool,
     context: Context,
-    join: Join,
 ) -> list[Any]:
     """The innermost loop of a reduction, whose bounds move with the lane; what it carries at the end."""
     low, point, ranges = of.body.low, context.point, of.body.tile.ranges
@@ -64,7 +55,7 @@ def skewed_loop(
     def parts(sides: Sides, tests: Domain | None, at: Any) -> list[Any]:
         span = of.ordered(*ends(sides, -1, at), *ends(sides, 1, at), at)
         values = made.run(span.start, span.inner_start, carried, tests, at)
-        values = made.several(span.inner_start, span.inner_stop, values, join, at)
+        values = made.run(span.inner_start, span.inner_stop, values, (), at)
         return made.run(span.inner_stop, span.stop, values, tests, at)
 
     if masked or context.in_part:
@@ -102,7 +93,9 @@ class _Steps:
     def step(self, index: Affine, values: list[Any], tests: Domain | None, at: Any) -> list[Any]:
         """One step; under masks by tests, or all for None, if there are any."""
         there = replace(self.context, point=at, in_part=True)
-        return self.of.innermost({**self.bound, self.name: index + self.by}, values, tests != (), there, tests)
+        return self.of.innermost(
+            {**self.bound, self.name: index + self.by}, values, tests != (), there, tests
+        )
 
     def run(self, start: Any, stop: Any, values: list[Any], tests: Domain | None, at: Any) -> list[Any]:
         """The steps from a start below a stop."""
@@ -111,26 +104,3 @@ class _Steps:
             return self.step(index, values, tests, at)
 
         return self.of.one_loop(self.name, (start, stop, 1), values, inside, at)
-
-    def several(self, start: Any, stop: Any, values: list[Any], join: Join, at: Any) -> list[Any]:
-        """Steps without masks, some at a time where there are few results: each adds to one of its own."""
-        low, number = self.of.body.low, len(values)
-        together = min(CHAINS // number, MOST_CHAINS)
-        if together < 2:
-            return self.run(start, stop, values, (), at)
-        none = [low.constant(self.of.type, self.of.neutral, at)] * number
-        first, steps = low.variable(start), low.variable(stop) - low.variable(start)
-        middle = low.affine([first + steps.floordiv(together) * together], at)
-
-        def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
-            sets = [values[n * number : (n + 1) * number] for n in range(together)]
-            return [value for n, found in enumerate(sets) for value in self.step(index + n, found, (), at)]
-
-        found = self.of.one_loop(
-            self.name, (start, middle, together), [*values, *none * (together - 1)], inside, at
-        )
-        s = Scalars(low, at, self.of.type)
-        sums = found[:number]
-        for n in range(number, len(found), number):
-            sums = [join(s, x, y) for x, y in zip(sums, found[n : n + number], strict=True)]
-        return self.run(middle, stop, sums, (), at)

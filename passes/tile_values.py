@@ -113,12 +113,12 @@ class Dependence:
     `lanes_of` is the index of a reduction whose values are the lanes, if there is one.
     """
 
-    def __init__(
-        self, block: Any, arguments: Mapping[Any, Affine], tile: Tile, lanes_of: Any = None
-    ) -> None:
+    def __init__(self, block: Any, arguments: Mapping[Any, Affine], tile: Tile, lanes_of: Any = None) -> None:
         """`arguments` has the forms of the block's own indices."""
         names = tile.ranges.keys()
-        self.known: dict[Any, frozenset[str]] = {v: frozenset(f.variables & names) for v, f in arguments.items()}
+        self.known: dict[Any, frozenset[str]] = {
+            v: frozenset(f.variables & names) for v, f in arguments.items()
+        }
         self.lanes_of, self.skews = lanes_of, tile.skews
         self.steps: dict[Any, int | None] = {v: _step(form) for v, form in arguments.items()}
         """What a lane adds to an index; None where that differs, or is not known."""
