@@ -272,11 +272,21 @@ class Lanes:
         operands = [buffer, *base, offsets, self._all(point), value]
         self.low.create("vector.scatter", [], operands, point)
 
-    def store_run(self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
-        """Store a vector to consecutive elements, the first at the subscripts of the first lane."""
+    def store_run(
+        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
+    ) -> None:
+        """Store a vector to consecutive elements, the first at the subscripts of the first lane.
+
+        Where a line of the cache starts there, of `line` bytes, it goes past the caches.
+        """
         first = {LANE: Affine.const(0)}
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]
-        self.low.create("vector.store", [], [vector, buffer, *indices], point)
+        made = self.low.create("vector.store", [], [vector, buffer, *indices], point)
+        if line is not None:
+            made.attributes["nontemporal"] = ir.BoolAttr.get(True, self.low.context)
+            made.attributes["alignment"] = ir.IntegerAttr.get(
+                ir.IntegerType.get_signless(64, self.low.context), line
+            )
 
     def woven(self, vectors: Sequence[Any], point: Any) -> Any:
         """The elements of vectors in turn: the first of each, then the second of each."""

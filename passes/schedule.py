@@ -21,6 +21,7 @@ from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.skews import lane_step, skew_steps, skewed
 from tadc.passes.splits import Split, copies
 from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
@@ -31,6 +32,9 @@ LINE = 64
 
 MISS = 8
 """The price of a line from the second-level cache, where it is not clear beforehand that it is wanted."""
+
+STREAMED = 8
+"""An element of a higher price takes longer to compute than the line that it is in to be read."""
 
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
@@ -99,7 +103,10 @@ def schedule_of(
     packed = packing(accesses, best, found)
     if packed is None:
         skews = {loop.op: lane_step(best, loop) for loop in skewed(best, accesses.body)}
-        return Schedule(best.width, order, index[best.lane], blocks, skews=skews)
+        lanes = index[best.lane]
+        is_whole = lanes == order[-1] and found[lanes].factor == 1
+        streams = is_whole and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
+        return Schedule(best.width, order, lanes, blocks, skews=skews, streams=streams)
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)

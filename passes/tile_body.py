@@ -29,8 +29,8 @@ class Context:
     """Where code stands: what holds there at points that are active, and which are.
 
     `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
-    `some` is set, one is for each of these. In a part of a loop (`in_part`) no loop is taken apart again: code
-    would grow with every level.
+    `some` is set, one is for each of these. In a part of a loop (`in_part`) no loop is taken apart again:
+    code would grow with every level.
     """
 
     point: Any

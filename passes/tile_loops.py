@@ -23,6 +23,7 @@ from tadc.passes.packing_plan import Packed
 from tadc.passes.panel_loops import PanelLoops
 from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_body import Context, TileBody
+from tadc.passes.tile_stores import Elements, TileStores
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
 
 FEW_COPIES = 4
@@ -33,9 +34,6 @@ FEW_TILES = 4
 
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
-
-#: The values that a body yields in copies of a tile.
-Elements = Sequence[tuple[Copy, list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -56,6 +54,7 @@ class Schedule:
     parts: int = 1
     packed: Packed | None = None
     skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    streams: bool = False
 
     @property
     def tile(self) -> Tile:
@@ -326,6 +325,7 @@ class TileLoops:
         bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
         woven = split.factor > 1 and lanes == len(self.sizes) - 1
+        stores = TileStores(self.low, self.op, self.schedule.width, self.schedule.streams)
         groups: list[list[tuple[Copy, list[Any]]]] = []
         all_forms: list[list[Affine]] = []
         for residue in range(split.factor):
@@ -342,10 +342,10 @@ class TileLoops:
                 forms.append(form)
             all_forms.append(forms)
             groups.append([])
-            then = groups[-1].extend if woven else partial(self.store, forms, point)
+            then = groups[-1].extend if woven else partial(stores.store, forms, point)
             self.values(forms, (*around.known, *more), point, then)
         if woven:
-            self.weave(groups, all_forms[0], point)
+            stores.weave(groups, all_forms[0], point)
 
     def values(
         self, forms: Sequence[Affine], known: Domain, point: Any, then: Callable[[Elements], None]
@@ -379,21 +379,3 @@ class TileLoops:
             return lanes.load(buffer, [at(form, whole) for form in forms], None, point)
 
         return load
-
-    def store(self, forms: Sequence[Affine], point: Any, elements: Elements) -> None:
-        """Store the values of copies, those of one tensor after the other."""
-        lanes = Lanes(self.low, self.schedule.width)
-        for number, tensor in enumerate(self.op.results):
-            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                for copy, values in elements:
-                    lanes.store(values[number], buffer, [at(form, copy) for form in forms], point)
-
-    def weave(self, groups: Sequence[Elements], forms: Sequence[Affine], point: Any) -> None:
-        """Store the values of all residues of the lanes, which stand side by side."""
-        lanes = Lanes(self.low, self.schedule.width)
-        for number, tensor in enumerate(self.op.results):
-            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                for same in zip(*groups, strict=True):
-                    at_first = [at(form, same[0][0]) for form in forms]
-                    woven = lanes.woven([values[number] for _, values in same], point)
-                    lanes.store_run(woven, buffer, at_first, point)
