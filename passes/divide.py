@@ -89,11 +89,14 @@ def _packed_again(axis: int, extent: int, ranges: int, packed: Packed) -> float:
 
 
 def _grain(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> int:
-    """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
+    """What ranges of an index begin at multiples of: a tile that does not fit is computed by two threads."""
     tile = 1 if schedule is None else schedule.extent(axis)
-    if axis < len(shape) - 1 or (schedule is not None and schedule.packed is not None):
+    if schedule is not None and schedule.packed is not None:
         return tile
-    return -(-MULTIPLE // tile) * tile
+    least = MULTIPLE if axis == len(shape) - 1 else 1
+    if shape[axis].is_constant and tile >= shape[axis].constant:
+        return least
+    return -(-least // tile) * tile
 
 
 def _divided(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> Affine:
