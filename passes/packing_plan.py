@@ -26,7 +26,7 @@ GATHER = 1.2
 COPY = 1.0
 """That of one lane of a vector that is, but far from the one before."""
 
-PANEL_BYTES = 128 << 10
+PANEL_BYTES = 256 << 10
 """The most bytes of all panels: they stay in the second-level cache, and on the stack."""
 
 FEWEST_ROWS = 64
