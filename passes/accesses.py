@@ -13,7 +13,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.costs import LARGE, extent
 from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.operand_forms import over, subscripts
-from tadc.passes.tile_values import is_reduction, owner, yielded
+from tadc.passes.tile_values import factors, is_reduction, owner, yielded
 
 IRREGULAR = None
 """The stride of an index that moves an address by no fixed distance."""
@@ -189,8 +189,7 @@ class Accesses:
         trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
         bounds = frozenset(v for name in binders for v in self.unshared(name, rows)) - set(binders)
         domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
-        made = owner(yielded(block))
-        fused = op.name == "tad.sum" and made is not None and made.name == "arith.mulf"
+        fused = op.name == "tad.sum" and bool(factors(owner(yielded(block))))
         inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
         inner.direct = not self.guards
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)

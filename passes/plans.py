@@ -10,7 +10,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.divide import dividable
 from tadc.passes.machine import Machine
 from tadc.passes.probes import probed_operations
-from tadc.passes.schedule import schedule_of
+from tadc.passes.schedule import EACH, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_values import region_operations
@@ -25,9 +25,6 @@ SMALL = 8
 LEAST_CODE = 256
 MOST_CODE = 1 << 12
 """Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
-
-EACH = 3
-"""About as many operations of code does an operation of a body make, for its indices and bounds."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,12 @@ class Plan:
 
 def is_worth(code: int, work: int | None) -> bool:
     """Whether so many operations are worth compiling for this work, None where it is not known."""
-    return work is None or code <= max(LEAST_CODE, work // MOST_CODE)
+    return work is None or code <= _worthwhile(work)
+
+
+def _worthwhile(work: int) -> int:
+    """So many operations of code are worth compiling for this work."""
+    return max(LEAST_CODE, work // MOST_CODE)
 
 
 def plan_of(op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine) -> Plan:
@@ -74,7 +76,8 @@ def plan_of(op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machi
     if machine.least_work and not is_worth(EACH * copies(parts) * body, work):
         parts = (PLAIN,) * len(shape)
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
-        schedule = schedule_of(op, shape, parts, forms, machine)
+        code = None if work is None or not machine.least_work else _worthwhile(work)
+        schedule = schedule_of(op, shape, parts, forms, machine, code)
     divided = work is None or work >= LEAST
     return Plan(work, parts, schedule, dividable(shape, schedule) if divided else ())
 

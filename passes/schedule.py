@@ -38,10 +38,17 @@ MOST_WORK = 600
 MASKED = 4
 """So many times the operations count where bounds move with a tile."""
 
+EACH = 3
+"""So many operations of code does an operation of a tile make, for its indices and bounds."""
+
+FOLD = 8
+"""So many operations more has a tile where lanes are those of a reduction, to join them."""
+
 PRICES: Mapping[str, float] = {
     **dict.fromkeys(("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.select"), 1),
     **dict.fromkeys(("arith.cmpf", "math.absf", "math.fma", "math.floor", "math.ceil"), 1),
-    **dict.fromkeys(("arith.maximumf", "arith.minimumf", "relu", "sign", "tad.guard", "math.fpowi"), 3),
+    **dict.fromkeys(("arith.maximumf", "arith.minimumf", "relu", "sign", "tad.guard"), 3),
+    "math.fpowi": 2,
     **dict.fromkeys(("arith.divf", "math.sqrt", "mod"), 16),
     "tad.value_of": 3,
 }
@@ -60,16 +67,22 @@ VECTORS = (1, 2, 4)
 
 
 def schedule_of(
-    op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
+    op: Any,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    outer: Mapping[Any, Affine],
+    machine: Machine,
+    code: int | None = None,
 ) -> Schedule | None:
     """The cheapest schedule with vectors, or None where there is none worth having.
 
-    `found` are the splits of the indices; `outer` has the forms of values from above.
+    `found` are the splits of the indices; `outer` has the forms of values from above. Tiles are so small that
+    they make about `code` operations at most.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine)
+    best = _best(accesses, sizes, found, machine, code)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
@@ -103,10 +116,14 @@ def least_price(
 
 
 def _best(
-    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], machine: Machine
+    accesses: Accesses,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    machine: Machine,
+    code: int | None = None,
 ) -> Way | None:
-    """The way with the least price."""
-    budget = MOST_WORK // copies(found)
+    """The way with the least price; where there is none of so little code, that with the least code."""
+    budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
     if any(loop.bounds for loop in accesses.body.below()):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
         budget //= MASKED
@@ -125,7 +142,8 @@ def _ways(
         name: size.constant // split.factor if size.is_constant else None
         for name, size, split in zip(accesses.names, sizes, found, strict=True)
     }
-    most = budget // max(accesses.body.size, 1)
+    size = max(accesses.body.size, 1)
+    most = budget // size
     if PARTS in accesses.body.op.attributes:
         extents = {}
     for lane, extent in extents.items():
@@ -144,7 +162,7 @@ def _ways(
             for parts in VECTORS:
                 if fitting >= 4 and fitting * parts <= trips:
                     way = Way(fitting, innermost, loop, {}, parts)
-                    yield from _blocked(accesses, way, extents, most, machine)
+                    yield from _blocked(accesses, way, extents, budget // (size + FOLD), machine)
 
 
 def _in_turns(body: Loop) -> bool:

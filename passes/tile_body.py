@@ -109,6 +109,7 @@ class TileBody:
             if op.name == "tad.index":
                 self.operation(op, context)
             else:
+                self.values.forget(op.results[0])
                 makers.append((op, self.maker(op, context)))
         for turn in self.tile.points(names):
             for op, make in makers:

@@ -284,11 +284,15 @@ class TileReduction(ReductionNest):
         return (*bounds, *self.nest.outside, *self.nest.inside)
 
     def take(self, carried: list[Any], context: Context) -> list[Any]:
-        """The results with one more element, in all copies."""
-        self.body.region(self.block, context)
+        """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
-        copies = self.body.tile.points(self.carried)
-        return [self.combine(self, s, value, copy) for value, copy in zip(carried, copies, strict=True)]
+        results: list[Any] = []
+
+        def then(copy: Copy) -> None:
+            results.append(self.combine(self, s, carried[len(results)], copy))
+
+        self.body.in_turns(self.block, context, self.carried, then)
+        return results
 
     def under(self, rows: Domain, carried: list[Any], context: Context) -> list[Any]:
         """The same at points where rows hold; the results stay as they are at others."""

@@ -92,6 +92,10 @@ class Values:
         if key not in found:
             found[key] = made()
 
+    def forget(self, value: Any) -> None:
+        """Keep nothing: the code that follows does not see what was made."""
+        self.found.pop(value, None)
+
     def put(self, value: Any, names: tuple[str, ...], made: Iterable[Any]) -> None:
         """Keep what was made for each of `tile.points(names)`, in that order."""
         self.kept[value] = names
@@ -185,6 +189,16 @@ def yielded(block: Any) -> Any:
 def all_yielded(block: Any) -> list[Any]:
     """All that a region yields."""
     return list(list(block.operations)[-1].operation.operands)
+
+
+def factors(made: Any) -> tuple[Any, ...]:
+    """Of a product its operands; of a square its base, twice; nothing of another operation."""
+    if made is None or made.name == "arith.mulf":
+        return () if made is None else tuple(made.operands)
+    power = owner(made.operands[1]) if made.name == "math.fpowi" else None
+    if power is None or power.name != "arith.constant":
+        return ()
+    return (made.operands[0],) * 2 if ir.IntegerAttr(power.attributes["value"]).value == 2 else ()
 
 
 def owner(value: Any) -> Any:
