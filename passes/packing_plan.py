@@ -132,8 +132,8 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
     if not reads and not rows:
         return None
     lanes = way.width * way.blocks.get(way.lane, 1)
-    # With rows, the panels of lanes are packed again for each chunk.
-    cut = _cut(accesses, loop, reads or rows, lanes if reads else FEWEST_ROWS, 1 + bool(rows))
+    # With rows, the panels of lanes are packed again for each chunk, and both are to stay near.
+    cut = _cut(accesses, loop, reads or rows, lanes if reads else FEWEST_ROWS, 1 + 3 * bool(rows))
     if cut is None:
         return None
     outer, block = cut
