@@ -25,6 +25,7 @@ from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.splits import MOST_TERMS
 from tadc.passes.tile_shifts import Shift, shift_of
+from tadc.passes.prefetch import Prefetch
 from tadc.passes.tile_skews import skewed_loop
 from tadc.passes.tile_values import PARTS, Copy, all_yielded, lanes_index
 
@@ -155,6 +156,8 @@ class TileReduction(ReductionNest):
                 there = replace(context, point=at, in_part=in_part)
                 return self.loop(levels[1:], inner, values, masked, there)
 
+            if len(levels) == 1 and not masked:
+                return Prefetch(self, level, bound).loop((start, stop), values, inside, point)
             return self.one_loop(level.name, (start, stop, 1), values, inside, point)
 
         if span.inner_start is None:
