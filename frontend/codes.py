@@ -101,6 +101,12 @@ CODES: dict[str, str] = {
     "TAD0907": "a branch that an interval does not decide",
     "TAD0908": "a function without bounds over an interval",
     "TAD0909": "what a method cannot take into account",
+    # Inverses.
+    "TAD0910": "a Jacobian that is not square",
+    "TAD0911": "a Jacobian that is singular whatever the values are",
+    "TAD0912": "a step that cannot be inverted",
+    "TAD0913": "a step that can hardly be inverted",
+    "TAD0914": "a system that is too large",
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.

@@ -10,7 +10,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.divide import dividable, dividable_batch
 from tadc.passes.machine import Machine
 from tadc.passes.probes import probed_operations
-from tadc.passes.schedule import schedule_of
+from tadc.passes.schedule import EACH, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
 from tadc.passes.steps import Steps
 from tadc.passes.tile_loops import Schedule
@@ -26,9 +26,6 @@ SMALL = 8
 LEAST_CODE = 256
 MOST_CODE = 1 << 12
 """Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
-
-EACH = 3
-"""About as many operations of code does an operation of a body make, for its indices and bounds."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,12 @@ class Plan:
 
 def is_worth(code: int, work: int | None) -> bool:
     """Whether so many operations are worth compiling for this work, None where it is not known."""
-    return work is None or code <= max(LEAST_CODE, work // MOST_CODE)
+    return work is None or code <= _worthwhile(work)
+
+
+def _worthwhile(work: int) -> int:
+    """So many operations of code are worth compiling for this work."""
+    return max(LEAST_CODE, work // MOST_CODE)
 
 
 def plan_of(
@@ -87,7 +89,8 @@ def plan_of(
     if machine.least_work and not is_worth(EACH * copies(parts) * body, work):
         parts = (PLAIN,) * len(shape)
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
-        schedule = schedule_of(op, shape, parts, forms, machine, steps)
+        code = None if work is None or not machine.least_work else _worthwhile(work)
+        schedule = schedule_of(op, shape, parts, forms, machine, code, steps)
     axes: tuple[int, ...] = ()
     if work is None or work >= LEAST:
         axes = dividable(shape, schedule) if steps is None else dividable_batch(shape, steps.batch)

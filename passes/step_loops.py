@@ -9,7 +9,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import Split
 from tadc.passes.steps import Steps
-from tadc.passes.tile_loops import Elements, Ends, Schedule, TileLoops
+from tadc.passes.tile_loops import Ends, Schedule, TileLoops
 
 
 class StepLoops(TileLoops):
@@ -28,15 +28,7 @@ class StepLoops(TileLoops):
         super().__init__(op, sizes, lowering, schedule, found, ends)
         self.down = steps.down
 
-    def store(self, forms: Sequence[Affine], point: Any, elements: Elements) -> None:
-        """Store the values of copies."""
-        super().store(self.turned(forms), point, elements)
-
-    def weave(self, groups: Sequence[Elements], forms: Sequence[Affine], point: Any) -> None:
-        """Store the values of all residues of the lanes."""
-        super().weave(groups, self.turned(forms), point)
-
-    def turned(self, forms: Sequence[Affine]) -> list[Affine]:
-        """Where an element is, from the forms of its loops."""
+    def places(self, forms: list[Affine]) -> list[Affine]:
+        """Where an element is stored whose loops have these forms."""
         pairs = enumerate(zip(forms, self.sizes, strict=True))
         return [size - 1 - form if n in self.down else form for n, (form, size) in pairs]
