@@ -14,6 +14,7 @@ from tadc.uncertainty.inputs import Given
 from tadc.uncertainty.intervals import Interval
 from tadc.uncertainty.layout import Array, plain_number
 from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, repeated_function
+from tadc.uncertainty.problems import raise_all, undefined
 from tadc.uncertainty.result import Result
 from tadc.uncertainty.stacking import stacked
 from tadc.uncertainty.subdivision import subdivided
@@ -23,7 +24,11 @@ Bounded = Mapping[str, tuple[Array, Array]]
 
 
 def interval(model: Model, given: Given, k: float, pieces: int) -> Result:
-    """Bounds of all outputs, from at most so many pieces of the box of inputs."""
+    """Bounds of all outputs, from at most so many pieces of the box of inputs.
+
+    Raises ArgumentError (TAD0902) for a value that is not a number: nothing bounds what follows.
+    """
+    raise_all([undefined(name) for name, x in given.values.items() if np.any(np.isnan(np.asarray(x, float)))])
     if isinstance(model, PythonModel):
         return _of_python(model, given, k, pieces)
     assert isinstance(model, ProgramModel)
