@@ -231,13 +231,21 @@ class Function:
         if self._compiled is None:
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = self._found_or_compiled()
+                    self._compiled = self._found_or_compiled(Options())
         return self._compiled
 
-    def _found_or_compiled(self) -> Compiled:
-        options = Options()
+    def compiled_for(self, target: str, fast_math: bool = False) -> Compiled:
+        """The kernel for a target, from disk or compiled. Raises CompileError as `compile`."""
+        from tadc.backend.target import parse_target
+
+        if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
+        return self._found_or_compiled(Options(target=parse_target(target), fast_math=fast_math))
+
+    def _found_or_compiled(self, options: Options) -> Compiled:
         if self.origin:
-            options = Options(materialize=self.origin.materialize, memory_limit=self.origin.memory_limit)
+            how = {"materialize": self.origin.materialize, "memory_limit": self.origin.memory_limit}
+            options = replace(options, **how)
         found = find_kernel(self.recipe, options)
         if found is None:
             from tadc.execute import compile_recipe
@@ -281,7 +289,7 @@ def compile(
     """
     if target == "cpu" and not fast_math:
         return f.at({} if sizes is None else sizes).compiled()
-    return f.lower(target, sizes, fast_math).compile()
+    return f.at({} if sizes is None else sizes).compiled_for(target, fast_math)
 
 
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
