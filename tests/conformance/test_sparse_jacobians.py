@@ -152,6 +152,25 @@ def test_a_row_and_a_column() -> None:
     np.testing.assert_array_equal(sparse.toarray(), jacobian(x))
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("scan{i} f[i: N] = if {i >= 1} then (sin(f[i - 1])) else (0) + x[i]", "lower triangular"),
+        ("scan{-i} f[i: N] = if {i <= N - 3} then (f[i + 1] * f[i + 2]) else (2) * x[i]", "upper triangular"),
+        ("let scan{i} h[i: N] = if {i >= 1} then (h[i - 1] * x[i]) else (1)\nf[i] = h[i] * x[i]", "sparse"),
+    ],
+)
+def test_recurrences(text: str, kind: str) -> None:
+    """What an element depends on, through any number of steps; the first reads no x[0] in the last case."""
+    jacobian = tadc.jacobian(tadc.function(f"x: f64[N]\n{text}"))
+    for n in (1, 3, 6):
+        x = np.linspace(0.5, 0.9, n)
+        dense, sparse = jacobian(x), jacobian.toscipy(x)
+        np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-13)
+        assert sparse.nnz <= n * (n + 1) // 2
+    assert jacobian.structure.kind == kind
+
+
 def test_hessian() -> None:
     """Of a sum over neighbours three diagonals; of all pairs it is dense."""
     chain = tadc.hessian(tadc.function("x: f64[N]\nf = sum{i: N - 1} ((x[i + 1] - x[i]**2)**2 + sin(x[i]))"))
