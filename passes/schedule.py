@@ -312,7 +312,7 @@ def _store(accesses: Accesses, way: Way) -> float:
     """The price of storing a tile."""
     body = accesses.body
     tensors = len(body.op.results)
-    if way.over is not None:
+    if way.over is not None or not way.lane:
         return way.elements * tensors
     last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
     vectors = way.elements // way.width * tensors
