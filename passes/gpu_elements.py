@@ -24,7 +24,8 @@ from tadc.passes.tile_values import Tile
 def grid_of(plan: Plan, shape: Sequence[Affine]) -> tuple[GridAxis, ...]:
     """The grid for a map of this shape."""
     if isinstance(plan, GroupPlan):
-        return (GridAxis(tuple(shape), plan.elements),)
+        own = tuple(size for n, size in enumerate(shape) if n not in plan.copies)
+        return (GridAxis(own, plan.elements),)
     if isinstance(plan, TilePlan):
         return (GridAxis(tuple(_ceil(size, plan.along(n).extent) for n, size in enumerate(shape)), 1),)
     return (GridAxis(tuple(tiles(plan, shape)), plan.block),)
@@ -84,7 +85,8 @@ def _emit_tile(kernel: Kernel, plan: ThreadPlan, positions: Mapping[int, Affine]
 def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
     """An element by the group of threads that has its position in the order of the plan."""
     low = kernel.low
-    order = tuple(range(len(kernel.sizes))) if plan.order is None else plan.order
+    own = tuple(n for n in range(len(kernel.sizes)) if n not in plan.copies)
+    order = own if plan.order is None else plan.order
     shape = [kernel.sizes[index] for index in order]
     thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
     flat, number, column, rows = block, thread, None, ()
@@ -102,8 +104,10 @@ def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
 
     def element(inside: Any) -> None:
         positions = dict(zip(order, _unravel(kernel, flat, shape, inside), strict=True))
-        forms = [positions[index] for index in range(len(order))]
-        body = kernel.body(forms, Tile())
+        copies = {variable(index): count for index, count in plan.copies.items()}
+        positions |= {index: Affine.var(variable(index)) for index in plan.copies}
+        forms = [positions[index] for index in range(len(positions))]
+        body = kernel.body(forms, Tile(1, copies))
         body.group = Group(kernel, plan.size, number, plan.lanes, column)
         made = kernel.values(body, forms, (), inside)
         stored = (*(rows if column is not None else ()), Constraint(number, equality=True))

@@ -40,12 +40,14 @@ class GroupPlan:
 
     They are consecutive, unless consecutive threads are to run along the last index of `order`: then a
     block has an element for each thread of a warp, and each of its warps takes a part of all of them.
+    Of the indices in `copies`, which `order` does not have, they compute all so many elements together.
     """
 
     size: int
     lanes: Mapping[Any, tuple[int, ...]]
     block: int = BLOCK_SIZE
     order: tuple[int, ...] | None = None
+    copies: Mapping[int, int] = field(default_factory=dict[int, int])
 
     @property
     def elements(self) -> int:

@@ -29,6 +29,9 @@ VECTORS = (1, 2, 4)
 MOST_COPIES = 16
 """The most elements of a thread: more do not fit in its registers."""
 
+MOST_SHARED = 24 << 10
+"""The most bytes of shared memory in which the threads of a block join their results."""
+
 MOST_CODE = 400
 """The most operations that the code of a thread has."""
 
@@ -96,7 +99,8 @@ def _with_block(plan: Plan, sizes: Sequence[Affine]) -> Plan:
         threads = math.prod(-(-size.constant // plan.extent(n)) for n, size in enumerate(sizes))
         return replace(plan, block=block_of(threads, plan.block))
     if isinstance(plan, GroupPlan) and plan.order is None and plan.elements > 1:
-        threads = math.prod(size.constant for size in sizes) * plan.size
+        groups = math.prod(size.constant for n, size in enumerate(sizes) if n not in plan.copies)
+        threads = groups * plan.size
         return replace(plan, block=max(plan.size, block_of(threads, plan.block)))
     return plan
 
@@ -134,8 +138,8 @@ def _thread_plans(accesses: Accesses) -> Iterator[ThreadPlan]:
             if width > 1 and not _can_be_vector(accesses, order, width):
                 continue
             for index in free:
-                for count in COPIES[1:]:
-                    if count * width <= most and _divides(accesses, index, count):
+                for count in sorted({*COPIES[1:], _small(accesses, index)}):
+                    if 1 < count and count * width <= most and _divides(accesses, index, count):
                         yield ThreadPlan(order, {index: count}, width)
 
 
@@ -229,21 +233,42 @@ def _thread_price(accesses: Accesses, plan: ThreadPlan) -> float:
 
 
 def _group_plans(accesses: Accesses) -> Iterator[GroupPlan]:
-    """The ways to give an element a warp or a block."""
-    needed = registers(accesses, 1, 4)
+    """The ways to give an element a warp or a block, or all elements along an index of few values."""
+    moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
+    most = max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
+    few = [n for n, name in enumerate(accesses.names) if name not in moving]
+    wanted = [{n: count} for n in few if 1 < (count := _small(accesses, n)) <= most]
+    for copies in ({}, *wanted):
+        yield from _group_plans_of(accesses, copies)
+
+
+def _small(accesses: Accesses, index: int) -> int:
+    """The values of an index that has no more than a thread can compute; 0 of any other."""
+    found = accesses.ranges[accesses.names[index]]
+    is_known = found is not None and found.extent.is_constant
+    extent = accesses.extent(accesses.names[index])
+    return extent if is_known and extent <= COPIES[-1] else 0
+
+
+def _group_plans_of(accesses: Accesses, copies: Mapping[int, int]) -> Iterator[GroupPlan]:
+    count = math.prod(copies.values())
+    needed = registers(accesses, count, 4)
     for size in (WARP, BLOCK_SIZE, 1024):
         lanes = dict(_shared(accesses, accesses.body, size))
         block = max(size, BLOCK_SIZE)
         if lanes and resident(block, needed, 0):
-            yield GroupPlan(size, lanes, block)
-    if not accesses.names:
+            yield GroupPlan(size, lanes, block, None, copies)
+    if len(accesses.names) == len(copies):
         return
     for size in (8, 16, 32):
+        if count * size * WARP * accesses.widest > MOST_SHARED:
+            continue
         # Threads of different elements meet, so no branch or loop may stand around.
         lanes = {loop.op: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
         if lanes and resident(size * WARP, needed, 0):
-            for order in _orders(accesses):
-                yield GroupPlan(size, lanes, size * WARP, order)
+            own = (tuple(n for n in order if n not in copies) for order in _orders(accesses))
+            for order in dict.fromkeys(own):
+                yield GroupPlan(size, lanes, size * WARP, order, copies)
 
 
 def _shared(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
@@ -268,8 +293,8 @@ def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tup
 
 def _group_price(accesses: Accesses, plan: GroupPlan) -> float:
     """The price of a map whose elements have several threads each."""
-    elements = math.prod(accesses.extent(name) for name in accesses.names)
-    return _one_of_group(accesses, plan) * max(elements * plan.size, THREADS)
+    groups = math.prod(accesses.extent(name) for n, name in enumerate(accesses.names) if n not in plan.copies)
+    return _one_of_group(accesses, plan) * max(groups * plan.size, THREADS)
 
 
 def _open_groups(
@@ -278,26 +303,33 @@ def _open_groups(
     """Plans with groups where sizes are not known, each with the sizes that it is for."""
     found: list[Variant] = []
     blocks = [plan for plan in groups if plan.order is None and plan.size == BLOCK_SIZE]
-    for plan in blocks:
+    if blocks:
+        plan = min(blocks, key=lambda plan: _of_element(accesses, plan))
         long = Condition(_trips(accesses, plan), least=VERY_LONG)
         found.append(Variant(plan, (Condition(tuple(sizes), most=FEWER), long)))
     others = [plan for plan in groups if plan.size <= WARP]
     if not others:
         return found
-    best = min(others, key=lambda plan: _one_of_group(accesses, plan) * plan.size)
+    best = min(others, key=lambda plan: _of_element(accesses, plan))
     when = [Condition(_trips(accesses, best), least=LONG)]
-    if _one_of_group(accesses, best) * best.size > _thread_price(accesses, single):
+    if _of_element(accesses, best) > _thread_price(accesses, single):
         when.append(Condition(tuple(sizes), most=FEW))
     return [*found, Variant(best, tuple(when))]
 
 
+def _of_element(accesses: Accesses, plan: GroupPlan) -> float:
+    """The price of an element, by all of its threads."""
+    return _one_of_group(accesses, plan) * plan.size / math.prod(plan.copies.values())
+
+
 def _one_of_group(accesses: Accesses, plan: GroupPlan) -> float:
     """The price of one thread of a group."""
+    copies = {accesses.names[index]: count for index, count in plan.copies.items()}
     if plan.order is None:
-        return Prices(accesses, [dict.fromkeys(accesses.names, 0)] * WARP, {}, None, plan.lanes).thread()
+        return Prices(accesses, [dict.fromkeys(accesses.names, 0)] * WARP, copies, None, plan.lanes).thread()
     extents = {name: accesses.extent(name) for name in accesses.names}
     warp = warp_over([accesses.names[index] for index in plan.order], extents, {})
-    return Prices(accesses, warp, {}, None, plan.lanes, is_column=True).thread()
+    return Prices(accesses, warp, copies, None, plan.lanes, is_column=True).thread()
 
 
 def _trips(accesses: Accesses, plan: GroupPlan) -> tuple[Affine, ...]:

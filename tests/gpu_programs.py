@@ -55,6 +55,16 @@ GROUPS = {
     "a thread at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 700, "M": 5}),
     "a block at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 3, "M": 5000}),
     "columns at launch": GpuProgram("x: f32[N, M]; f[k] = sum{i} (x[i, k]**2)", {"N": 400, "M": 70}),
+    "few values together": GpuProgram(
+        "x: f32[300, 3]; y: f32[280, 3];"
+        "f[d, i] = sum{j} (exp(-(sum{e} ((x[i, e] - y[j, e])**2))) * (x[i, d] - y[j, d]))"
+    ),
+    "few rows of a block together": GpuProgram(
+        "x: f64[2, 3000]; w: f64[3000]; f[i] = sum{k} (x[i, k] * w[k])"
+    ),
+    "few values at launch": GpuProgram(
+        "x: f64[N, 2]; y: f64[M]; f[i, d] = sum{j} (exp(-(y[j] - x[i, d])**2))", {"N": 70, "M": 190}
+    ),
     "autocorrelation": GpuProgram("x: f32[700]; f[l: 64] = sum{i: 636} (x[i] * x[i + l])"),
 }
 
