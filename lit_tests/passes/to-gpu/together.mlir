@@ -17,13 +17,12 @@ func.func @f(%x: tensor<4096xf32> {tad.name = "x"}, %w: tensor<4096x2xf32> {tad.
   return %f : tensor<2x4096xf32>
 }
 
-// CHECK:       workgroup(%[[SHARED:.*]] : memref<2x{{[0-9]+}}x32xf32, #gpu.address_space<workgroup>>
+// CHECK:       gpu.func @tad_f_0
 // CHECK:       scf.for
 // CHECK:         math.exp
 // CHECK-NOT:     math.exp
 // CHECK:         scf.yield %{{.*}}, %{{.*}} : f32, f32
-// CHECK:       gpu.barrier
-// CHECK:       gpu.barrier
-// CHECK-NOT:   gpu.barrier
+// CHECK:       gpu.shuffle idx
+// CHECK:       gpu.shuffle idx
 // CHECK:       memref.store %{{.*}}, %f[%c0,
 // CHECK:       memref.store %{{.*}}, %f[%c1,
