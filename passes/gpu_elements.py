@@ -28,6 +28,8 @@ def grid_of(plan: Plan, shape: Sequence[Affine]) -> tuple[GridAxis, ...]:
         return (GridAxis(own, plan.elements),)
     if isinstance(plan, TilePlan):
         return (GridAxis(tuple(_ceil(size, plan.along(n).extent) for n, size in enumerate(shape)), 1),)
+    if plan.flat:
+        return (GridAxis(tuple(shape), plan.block * plan.width),)
     return (GridAxis(tuple(tiles(plan, shape)), plan.block),)
 
 
@@ -40,8 +42,44 @@ def _ceil(size: Affine, step: int) -> Affine:
     return (size + (step - 1)).floordiv(step) if step > 1 else size
 
 
+def emit_flat(kernel: Kernel, plan: ThreadPlan, point: Any) -> None:
+    """A vector by the thread that has its position in memory; after the last whole one each element.
+
+    Subscripts are 0 but for the last one, which is the position: what is read and stored is row-major.
+    """
+    low, sizes, width = kernel.low, kernel.sizes, plan.width
+    thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
+    first = kernel.named(low.affine([(block * plan.block + thread) * width], point), width)
+    total = low.variable(product(low, sizes, point))
+    if all(size.is_constant for size in sizes):
+        total = Affine.const(math.prod(size.constant for size in sizes))
+
+    def elements(start: Affine, count: int, inside: Any) -> None:
+        last = start + Affine.var(LANE) if count > 1 else start
+        forms = [*(Affine.const(0) for _ in sizes[1:]), last]
+        made = kernel.values(kernel.body(forms, Tile(count)), forms, (), inside, is_within=False)
+        kernel.store(made, forms, (), count, inside)
+
+    def whole(inside: Any) -> list[Any]:
+        elements(first, width, inside)
+        return []
+
+    def rest(inside: Any) -> list[Any]:
+        for number in range(width - 1):
+            rows = (Constraint(total - 1 - number - first),)
+            kernel.where(rows, lambda at, number=number: elements(first + number, 1, at), inside)
+        return []
+
+    is_whole = (Constraint(total - width - first),)
+    divides = total.is_constant and total.constant % width == 0
+    low.choose(low.holds(is_whole, point), [], whole, None if divides else rest, point)
+
+
 def emit_threads(kernel: Kernel, plan: ThreadPlan, point: Any) -> None:
     """A tile by the thread that has its position, in the order of the plan."""
+    if plan.flat:
+        emit_flat(kernel, plan, point)
+        return
     low, sizes = kernel.low, kernel.sizes
     thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
     flat = kernel.named(low.affine([block * plan.block + thread], point))

@@ -102,10 +102,11 @@ class Kernel:
         return ThreadBody(self, tile, depends, panels or Panels())
 
     def values(
-        self, body: ThreadBody, forms: Sequence[Affine], known: Domain, point: Any
+        self, body: ThreadBody, forms: Sequence[Affine], known: Domain, point: Any, is_within: bool = True
     ) -> list[tuple[Copy, Any]]:
-        """The map's value in each copy."""
-        facts = (*known, *box_rows(forms, self.sizes), *self.low.known)
+        """The map's value in each copy; `is_within` says that the forms are within its extents."""
+        box = box_rows(forms, self.sizes) if is_within else ()
+        facts = (*known, *box, *self.low.known)
         value = body.region(self.block, Context(point, facts))
         return [(copy, body.value(value, copy)) for copy in body.tile.points(body.tile.copies)]
 

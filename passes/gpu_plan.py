@@ -20,13 +20,15 @@ VECTOR_BYTES = 16
 class ThreadPlan:
     """A thread computes a tile of elements: `copies` along indices, a vector of `width` along the fastest.
 
-    `order` has the indices of the map; along the last one consecutive threads run.
+    `order` has the indices of the map; along the last one consecutive threads run. Where all that is read
+    lies as the elements do, they may be `flat`: vectors in the order of memory, whatever rows they are of.
     """
 
     order: tuple[int, ...]
     copies: Mapping[int, int] = field(default_factory=dict[int, int])
     width: int = 1
     block: int = BLOCK_SIZE
+    flat: bool = False
 
     def extent(self, index: int) -> int:
         """The elements of a tile along an index."""

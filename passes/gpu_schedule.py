@@ -12,16 +12,18 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop
 from tadc.passes.costs import LARGE
 from tadc.passes.gpu_groups import WARP, lanes_along
 from tadc.passes.gpu_launch import Condition
 from tadc.passes.gpu_occupancy import MULTIPROCESSORS, block_of, registers, resident
-from tadc.passes.gpu_plan import BLOCK_SIZE, GroupPlan, Plan, ThreadPlan, Variant
+from tadc.passes.gpu_plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, Plan, ThreadPlan, Variant
 from tadc.passes.gpu_prices import THREADS, Prices, warp_over
 from tadc.passes.gpu_tile_choice import OPEN, tile_plans
 from tadc.passes.operand_forms import subscripts
+from tadc.passes.tile_values import region_operations
 
 COPIES = (1, 2, 4, 8)
 VECTORS = (1, 2, 4)
@@ -48,14 +50,23 @@ VERY_LONG = 2048
 """A reduction of fewer elements is not worth a block, where sizes are not known."""
 
 
-def variants_of(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -> list[Variant]:
+def variants_of(
+    op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine], shapes: Mapping[Any, Sequence[Affine]]
+) -> list[Variant]:
     """The plans of a map, each with the sizes it is for; the last is for all others.
 
-    `sizes` are its extents, and `outer` has the forms of values from above, over the sizes of the function.
+    `sizes` are its extents, and `outer` has the forms of values from above, over the sizes of the function,
+    as `shapes` does of tensors.
     """
     accesses = Accesses(op, sizes, [1] * len(sizes), outer)
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)
-    threads = sorted(_thread_plans(accesses), key=lambda plan: _thread_price(accesses, plan))
+    candidates = [*_thread_plans(accesses)]
+    if sizes and _is_flat(accesses, sizes, shapes):
+        flat = ThreadPlan(tuple(range(len(sizes))), {}, VECTOR_BYTES // accesses.widest, flat=True)
+        if not known:
+            return [Variant(flat)]
+        candidates.append(flat)
+    threads = sorted(candidates, key=lambda plan: _thread_price(accesses, plan))
     single = threads[0]
     groups = list(_group_plans(accesses))
     if known:
@@ -97,6 +108,8 @@ def _with_block(plan: Plan, sizes: Sequence[Affine]) -> Plan:
     """The plan with blocks that are small enough for all multiprocessors to have some."""
     if isinstance(plan, ThreadPlan):
         threads = math.prod(-(-size.constant // plan.extent(n)) for n, size in enumerate(sizes))
+        if plan.flat:
+            threads = math.prod(size.constant for size in sizes) // plan.width
         return replace(plan, block=block_of(threads, plan.block))
     if isinstance(plan, GroupPlan) and plan.order is None and plan.elements > 1:
         groups = math.prod(size.constant for n, size in enumerate(sizes) if n not in plan.copies)
@@ -141,6 +154,20 @@ def _thread_plans(accesses: Accesses) -> Iterator[ThreadPlan]:
                 for count in sorted({*COPIES[1:], _small(accesses, index)}):
                     if 1 < count and count * width <= most and _divides(accesses, index, count):
                         yield ThreadPlan(order, {index: count}, width)
+
+
+def _is_flat(accesses: Accesses, shape: Sequence[Affine], shapes: Mapping[Any, Sequence[Affine]]) -> bool:
+    """Whether an element depends on those at its own place, in tensors of the same shape, and on no index."""
+    place = [Affine.var(name) for name in accesses.names]
+    for op in region_operations(accesses.body.op.regions[0].blocks[0]):
+        if op.name != "tad.read":
+            if op.regions or any(isinstance(v.type, ir.IndexType) for v in op.operands):
+                return False
+            continue
+        forms = subscripts(op, list(op.operands)[1:], accesses.known_forms)
+        if forms and (forms != place or list(shapes[op.operands[0]]) != list(shape)):
+            return False
+    return True
 
 
 def _orders(accesses: Accesses) -> Iterator[tuple[int, ...]]:
@@ -207,6 +234,8 @@ def _has_guard(loop: Loop) -> bool:
 def _fits(plan: ThreadPlan, sizes: Sequence[Affine]) -> tuple[Condition, ...]:
     """What must hold of sizes that are not known, so that tiles fit."""
     found: list[Condition] = []
+    if plan.flat:
+        return ()
     for index, size in enumerate(sizes):
         extent = plan.extent(index)
         if extent > 1 and not size.is_constant:
