@@ -93,6 +93,9 @@ CONTRACTIONS = {
         "a: f32[256, 64]; b: f32[64, 256]; f[i, j] = sum{k} (a[i, k] * b[k, j])"
     ),
     "product f64": GpuProgram("a: f64[128, 64]; b: f64[64, 128]; f[i, j] = sum{k} (a[i, k] * b[k, j])"),
+    "product at launch": GpuProgram(
+        "a: f32[N, K]; b: f32[K, M]; f[i, j] = sum{k} (a[i, k] * b[k, j])", {"N": 790, "M": 701, "K": 33}
+    ),
     "greatest sum": GpuProgram("a: f32[200, 70]; b: f32[70, 150]; f[i, j] = max{k} (a[i, k] + b[k, j])"),
     "logsumexp": GpuProgram("a: f32[100, 70]; b: f32[70, 150]; f[i, j] = logsumexp{k} (a[i, k] * b[k, j])"),
     "triangle": GpuProgram("a: f32[128, 128]; b: f32[128, 150]; f[i, j] = sum{k}_0^(i) (a[i, k] * b[k, j])"),
