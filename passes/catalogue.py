@@ -35,6 +35,7 @@ from tadc.passes.registry import (
     word_option,
 )
 from tadc.passes.reverse import active_tensors, reverse_program
+from tadc.passes.rows import may_have_rows, split_rows
 from tadc.passes.simplify import simplify_program
 
 
@@ -225,6 +226,17 @@ class Cut(Pass):
             mark_maps(function, marks)
 
 
+@register("tad-rows", "short rows are tensors of their own where their sums share something dear")
+@dataclass
+class Rows(Pass):
+    """Rows that share sums."""
+
+    def run(self, module: Any) -> None:
+        """Split in every function."""
+        if any(may_have_rows(op) for function in tad_functions(module) for op in maps_of(function)):
+            rewrite_functions(module, split_rows)
+
+
 @register("tad-fuse", "maps over the same elements are one where that has no higher price")
 @dataclass
 class Fuse(Pass):
@@ -279,6 +291,7 @@ __all__ = [
     "Jacobian",
     "Materialize",
     "ReverseDiff",
+    "Rows",
     "Simplify",
     "Specialise",
     "ToGpu",
