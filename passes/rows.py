@@ -9,8 +9,8 @@ becomes
     let f_2[i] = sum{j} (exp(d[i, j]) * x[j, 2])
     f[i, m] = if {m = 0} then (f_0[i]) else (if {m = 1} then (f_1[i]) else (f_2[i]))
 
-and `tad-fuse` evaluates the exponential once for the three sums. Short sums in them are written out. A tensor of all of them, which
-`tad-materialize` would make, may be too large.
+and `tad-fuse` evaluates the exponential once for the three sums. Short sums in them are written out. A
+tensor of all exponentials, which `tad-materialize` would make, may be too large.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     sum{i} (exp(-sum{m}_0^2 ((q[j, m] - x[i, m])**2)) * (q[j, 0] - x[i, 0]))
 
-has `(q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2 + …` in the place of the inner sum: what it shares with the
-rest of the body is computed once, and there is no loop in the innermost one. Terms are added in the same order.
+has `(q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2 + …` in the place of the inner sum: what it shares with
+the rest of the body is computed once, and the innermost loop holds no other. Terms are added in the same
+order.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class _Short:
         for level in nest.levels:
             low = max(-(-bound.form.constant // bound.divisor) for bound in level.lower)
             high = min(bound.form.constant // bound.divisor for bound in level.upper)
-            points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][: MOST + 1]
+            points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][
+                : MOST + 1
+            ]
         if not 0 < len(points) <= MOST:
             return None
         added = [

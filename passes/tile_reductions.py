@@ -311,9 +311,7 @@ class TileReduction(ReductionNest):
         def then(at: Any) -> list[Any]:
             found = self.take(carried, inner.moved(at))
             # Not by the whole mask, which may differ between lanes where the results do not.
-            return [
-                body.lanes.select(c, x, y, at) for c, x, y in zip(each, found, carried, strict=True)
-            ]
+            return [body.lanes.select(c, x, y, at) for c, x, y in zip(each, found, carried, strict=True)]
 
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda at: carried, point)
