@@ -54,7 +54,9 @@ def test_counts_of_conformance_programs(name: str) -> None:
 
 DENSITY = "f[j: 4] = sum{i} (exp(-sum{m} ((q[j, m] - x[i, m])**2)))"
 SUMS = {
-    "two sums of a map": "f[j: 4] = sum{i: 5} (exp(x[i, 0] * q[j, 0])) / sum{i: 5} (exp(x[i, 0] * q[j, 0]) * x[i, 1])",
+    "two sums of a map": (
+        "f[j: 4] = sum{i: 5} (exp(x[i, 0] * q[j, 0])) / sum{i: 5} (exp(x[i, 0] * q[j, 0]) * x[i, 1])"
+    ),
     "sums of two maps, of other heights": (
         "f[j: 4] = sum{i: 5} (exp(x[i, 0] * q[j, 0]))\n"
         "g[j: 4] = sum{i: 5} (exp(x[i, 0] * q[j, 0]) * sum{k}_0^(i) (x[k, 1]))"
