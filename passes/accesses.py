@@ -13,7 +13,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.costs import LARGE, extent
 from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.operand_forms import over, subscripts
-from tadc.passes.tile_values import all_yielded, is_reduction, owner
+from tadc.passes.tile_values import all_yielded, factors, is_reduction, owner
 
 IRREGULAR = None
 """The stride of an index that moves an address by no fixed distance."""
@@ -65,6 +65,8 @@ class Loop:
     """How many values it gives."""
     additions: int = 1
     """How many of those add up, or compare, what is no product, which would be added in one step."""
+    moved: Affine = ZERO
+    """How far the indices of the map move the innermost binder: its values are counted from there."""
     direct: bool = True
     """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
@@ -197,8 +199,9 @@ class Accesses:
         domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
         inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds)
         inner.results = len(op.results)
-        inner.additions = sum(op.name == "tad.reduce" or not _is_product(v) for v in all_yielded(block))
+        inner.additions = sum(op.name == "tad.reduce" or not factors(owner(v)) for v in all_yielded(block))
         inner.direct = not self.guards
+        inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)
@@ -238,12 +241,6 @@ def _distance(name: str, rows: Sequence[Constraint]) -> int:
         return LARGE**3
     j, k = pair[0].coefficient(name), -pair[1].coefficient(name)
     return max(0, (pair[0] * k + pair[1] * j).constant // (j * k) + 1)
-
-
-def _is_product(value: Any) -> bool:
-    """Whether a value is a product."""
-    made = owner(value)
-    return made is not None and made.name == "arith.mulf"
 
 
 def _name(op: Any) -> str:

@@ -24,7 +24,7 @@ from tadc.passes.jacobian import jacobian_program
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
 from tadc.passes.materialise import MODES, materialise_program
-from tadc.passes.parts import cut_reductions, mark_maps, may_be_cut
+from tadc.passes.parts import BLOCKS, THREADS, cut_reductions, mark_maps, may_be_cut
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -213,12 +213,15 @@ class Simplify(Pass):
 class Cut(Pass):
     """Parts of reductions."""
 
+    gpu: bool = flag_option("for the threads of a GPU, contractions of few elements too")
+
     def run(self, module: Any) -> None:
         """Cut in every function."""
-        if not any(may_be_cut(op) for function in tad_functions(module) for op in maps_of(function)):
+        cutting = BLOCKS if self.gpu else THREADS
+        if not any(may_be_cut(op, cutting) for function in tad_functions(module) for op in maps_of(function)):
             return
         marks: dict[str, str] = {}
-        rewrite_functions(module, lambda program: cut_reductions(program, marks))
+        rewrite_functions(module, lambda program: cut_reductions(program, marks, cutting))
         for function in tad_functions(module):
             mark_maps(function, marks)
 

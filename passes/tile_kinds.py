@@ -10,7 +10,7 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.passes.reduction_nests import JOIN
 from tadc.passes.scalar_lowering import LESS, Scalars
 from tadc.passes.tile_reductions import Combine, TileReduction
-from tadc.passes.tile_values import Copy, owner
+from tadc.passes.tile_values import Copy, factors, owner
 
 if TYPE_CHECKING:
     from tadc.passes.tile_body import Context, TileBody
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def _sum(of: TileReduction, s: Scalars, element: Any, result: Any, copy: Copy) -> Any:
     """A product is added in one rounding."""
     made = owner(element)
-    if made is not None and made.name == "arith.mulf" and of.is_own(made):
-        x, y = (of.body.lanes.spread_to(of.body.value(v, copy), s.type, s.point) for v in made.operands)
+    product = factors(made)
+    if product and of.is_own(made):
+        x, y = (of.body.lanes.spread_to(of.body.value(v, copy), s.type, s.point) for v in product)
         return s.op("math.fma", x, y, result)
     return JOIN["sum"](s, result, of.value(s, element, copy))
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.runtime.blocks import KEPT
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
 
@@ -47,6 +48,9 @@ def check_memory(outputs: Sequence[Parameter], temporaries: Sequence[Parameter],
         ArgumentError: TAD0506, with the sizes.
     """
     free = available_memory()
+    if free is not None and needed > free:
+        KEPT.forget()
+        free = available_memory()
     if free is None or needed <= free:
         return
     helps = ["compute fewer outputs at a time, or a part of each"]

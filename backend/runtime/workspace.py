@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from numpy import empty, ndarray, uint8
+from numpy import empty, ndarray
 
 from tadc.backend.runtime.addresses import addresses
 from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.runtime.blocks import KEPT
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.arrays import Array
@@ -29,7 +30,7 @@ _SMALL = 1 << 14
 
 def new_memory(size: int) -> tuple[Array, int]:
     """So many bytes, and the address where they start; they live as long as the array does."""
-    made = empty(size + ALIGNMENT, uint8)
+    made = KEPT.take(size + ALIGNMENT)
     (begin,) = addresses((made,))
     return made, -(-(begin or 0) // ALIGNMENT) * ALIGNMENT
 
@@ -38,7 +39,7 @@ def new_array(shape: tuple[int, ...], dtype: Any, size: int) -> Array:
     """An array of `size` bytes, of any content."""
     if size < _SMALL:
         return empty(shape, dtype)
-    made = empty(size + ALIGNMENT, uint8)
+    made = KEPT.take(size + ALIGNMENT)
     (begin,) = addresses((made,))
     return ndarray(shape, dtype, made, -(begin or 0) % ALIGNMENT)
 

@@ -101,8 +101,12 @@ class Run:
         types = {"f32": np.float32, "f64": np.float64}
         made = [np.zeros(shape_at(d.shape, {}), types[d.type]) for d in group]
         bodies = [d.body for d in group]
-        for point in np.ndindex(*made[0].shape):
-            indices = dict(zip(group[0].indices, point, strict=True))
+        if group[0].order is not None:
+            self.arrays[group[0].name] = made[0]
+        places = [dict(zip(group[0].indices, point, strict=True)) for point in np.ndindex(*made[0].shape)]
+        order = group[0].order or Affine.const(0)
+        for indices in sorted(places, key=lambda place: order.evaluate(place)):
+            point = tuple(indices.values())
             scope = Scope(None, indices, self.always(*bodies, *values))
             for value in values:
                 self.value(value, scope)
