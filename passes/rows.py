@@ -64,12 +64,7 @@ def _row_index(program: Program, definition: Definition) -> str | None:
         for index, size in zip(definition.indices, definition.shape, strict=True)
         if isinstance(size, int) and 1 < size <= MOST
     ]
-    if (
-        not short
-        or definition.order is not None
-        or len(definition.shape) < 2
-        or not holds_reduction(definition.body, {})
-    ):
+    if not short or definition.order is not None or len(definition.shape) < 2:
         return None
     ranges = {
         index: Range(ZERO, as_form(size) - 1)
