@@ -317,7 +317,7 @@ def _store(accesses: Accesses, way: Way) -> float:
     last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
     vectors = way.elements // way.width * tensors
     consecutive = way.lane == f"b{last}"
-    if consecutive:
+    if consecutive or not accesses.names:
         return vectors + (SWITCH * tensors if _in_turns(body) else 0)
     # Lanes so far apart that each has a line of its own.
     inner = accesses.names[accesses.names.index(way.lane) + 1 :]

@@ -332,10 +332,8 @@ class TileReduction(ReductionNest):
         def then(at: Any) -> list[Any]:
             found = self.take(carried, inner.moved(at))
             # Not by the whole mask, which may differ between lanes where the results do not.
-            return [
-                body.lanes.select(c, x, y, at)
-                for c, x, y in zip(conditions * len(self.elements), found, carried, strict=True)
-            ]
+            tests = conditions * len(self.elements)
+            return [body.lanes.select(c, x, y, at) for c, x, y in zip(tests, found, carried, strict=True)]
 
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda at: carried, point)
