@@ -29,10 +29,11 @@ from tadc.inverse.factors import (
 from tadc.inverse.forms import Form
 from tadc.inverse.pool import LARGE, Pool
 from tadc.inverse.programs import Programs
+from tadc.inverse.wraps import unwrapped
 
 Arrays: TypeAlias = Mapping[str, Array]
 
-_LOCK = threading.RLock()
+LOCK = threading.RLock()
 
 
 @dataclass(eq=False)
@@ -67,7 +68,7 @@ def compiled(program: Program) -> Kernel:
     """The kernel of a program, from disk if it was compiled before."""
     if not program.outputs:
         return Kernel((), (), _nothing, ())
-    f = function(print_program(program), "<inverse>")
+    f = function(print_program(unwrapped(program)), "<inverse>")
     kernel = f.compiled().kernel
     return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
 
@@ -96,21 +97,24 @@ class Kernels:
 
     @cached_property
     def way_back(self) -> tuple[Kernel, ...]:
-        """What reads values when the lump is undone."""
-        if self.is_closed:
-            return (self.inverse, self.columns) if "least" in self.inverse.outputs else (self.inverse,)
+        """What reads values when the lump is undone, as a system."""
         found = (self.right_side, self.columns)
         return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
 
     @cached_property
     def value(self) -> Kernel:
         """New values and those to tape."""
-        return self._compiled(self.programs.value(self.taped))
+        return self._compiled(self.value_program)
 
     @cached_property
-    def inverse(self) -> Kernel:
+    def value_program(self) -> Program:
+        """The same as a program."""
+        return self.programs.value(self.taped)
+
+    @property
+    def inverse_program(self) -> Program:
         """The whole solution, of a form that is closed."""
-        return self._compiled(self._taping[0])
+        return self._taping[0]
 
     @cached_property
     def transposed(self) -> Kernel:
@@ -153,7 +157,7 @@ class Kernels:
         return self._compiled(self.programs.vjp())
 
     def _compiled(self, program: Program) -> Kernel:
-        with _LOCK:
+        with LOCK:
             return compiled(program)
 
     # -- matrices ----------------------------------------------------------------------------------
