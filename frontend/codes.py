@@ -47,6 +47,8 @@ CODES: dict[str, str] = {
     "TAD0312": "a read with too many cases to prove",
     "TAD0314": "an `if` with too many conditions",
     "TAD0315": "an index set with too many bounds",
+    "TAD0316": "a recurrence that reads what is not computed earlier",
+    "TAD0317": "an order of a recurrence that is not affine",
     # Differentiation.
     "TAD0401": "a name that one cannot differentiate by",
     "TAD0402": "a gradient that is zero almost everywhere",
@@ -83,6 +85,7 @@ CODES: dict[str, str] = {
     "TAD0708": "a kernel that does what it may not do",
     "TAD0709": "an instruction of PTX that the emulator does not know",
     "TAD0710": "what is no bundle",
+    "TAD0711": "a recurrence on a GPU",
     # Files of the command.
     "TAD0801": "a file that cannot be read or written",
     # Pictures.

@@ -65,6 +65,8 @@ class Loop:
     """How many values it gives."""
     additions: int = 1
     """How many of those add up, or compare, what is no product, which would be added in one step."""
+    moved: Affine = ZERO
+    """How far the indices of the map move the innermost binder: its values are counted from there."""
     direct: bool = True
     """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
@@ -199,6 +201,7 @@ class Accesses:
         inner.results = len(op.results)
         inner.additions = sum(op.name == "tad.reduce" or not factors(owner(v)) for v in all_yielded(block))
         inner.direct = not self.guards
+        inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)

@@ -8,6 +8,7 @@ from typing import Any
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import Split
+from tadc.passes.steps import Steps
 from tadc.passes.tile_loops import Ends, Schedule, TileLoops
 
 
@@ -19,16 +20,19 @@ def element_loops(
     found: Sequence[Split],
     ends: Ends | None = None,
     schedule: Schedule | None = None,
+    steps: Steps | None = None,
 ) -> None:
     """Lower a map of these sizes to loops over tiles; over single elements where a tile does not fit.
 
-    `found` says how the loop of each index is split. An index without `ends` takes all of its values.
+    `found` says how the loop of each index is split. An index without `ends` takes all of its values. The
+    loops of a recurrence with `steps` run in its order.
     """
-    single = Schedule(1, tuple(range(len(sizes))))
+    single = Schedule(1, tuple(range(len(sizes))) if steps is None else steps.loops(len(sizes)))
+    down = frozenset[int]() if steps is None else steps.down
 
     def loops(schedule: Schedule) -> Callable[[Any], list[Any]]:
         def emit(inside: Any) -> list[Any]:
-            TileLoops(op, sizes, lowering, schedule, found, ends).emit(inside)
+            TileLoops(op, sizes, lowering, schedule, found, ends, down).emit(inside)
             return []
 
         return emit

@@ -96,8 +96,7 @@ class Kernel:
 
     def body(self, forms: Sequence[Affine], tile: Tile, panels: Panels | None = None) -> ThreadBody:
         """The body where the indices of the map have these forms, over the variables of a tile."""
-        names = [form.variables & tile.ranges.keys() for form in forms]
-        depends = Dependence(self.block, dict(zip(self.block.arguments, names, strict=True)))
+        depends = Dependence(self.block, dict(zip(self.block.arguments, forms, strict=True)), tile)
         self.low.forms.update(zip(self.block.arguments, forms, strict=True))
         return ThreadBody(self, tile, depends, panels or Panels())
 

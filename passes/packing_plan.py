@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tadc.passes.accesses import IRREGULAR, Accesses, Loop, Read
 from tadc.passes.splits import PLAIN, Split
@@ -26,7 +26,7 @@ GATHER = 1.2
 COPY = 1.0
 """That of one lane of a vector that is, but far from the one before."""
 
-PANEL_BYTES = 128 << 10
+PANEL_BYTES = 256 << 10
 """The most bytes of all panels: they stay in the second-level cache, and on the stack."""
 
 FEWEST_ROWS = 64
@@ -57,6 +57,16 @@ class Way:
     over: Loop | None
     blocks: Mapping[str, int]
     parts: int = 1
+    skews: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By how much the innermost binders of some loops move with the lane."""
+
+    def stride(self, read: Read) -> int | None:
+        """What a lane adds to the address of a read."""
+        total = read.strides.get(self.lane, 0)
+        for name, by in self.skews.items():
+            step = read.strides.get(name, 0)
+            total = None if total is None or step is None else total + by * step
+        return total
 
     @property
     def elements(self) -> int:
@@ -121,7 +131,7 @@ class Packed:
 
 def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | None:
     """What is worth packing; None if nothing is, or the map has no reduction with bounds of its own."""
-    if len(accesses.body.inner) != 1 or not accesses.names:
+    if len(accesses.body.inner) != 1 or not accesses.names or way.skews:
         return None
     loop = accesses.body.inner[0]
     lane = accesses.names.index(way.lane)
@@ -132,8 +142,8 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
     if not reads and not rows:
         return None
     lanes = way.width * way.blocks.get(way.lane, 1)
-    # With rows, the panels of lanes are packed again for each chunk.
-    cut = _cut(accesses, loop, reads or rows, lanes if reads else FEWEST_ROWS, 1 + bool(rows))
+    # With rows, the panels of lanes are packed again for each chunk, and both are to stay near.
+    cut = _cut(accesses, loop, reads or rows, lanes if reads else FEWEST_ROWS, 1 + 3 * bool(rows))
     if cut is None:
         return None
     outer, block = cut

@@ -19,8 +19,11 @@ from tadc.passes.loop_order import loop_order
 from tadc.passes.machine import Machine
 from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
+from tadc.passes.skews import lane_step, skew_steps, skewed
 from tadc.passes.splits import PLAIN, Split, copies
+from tadc.passes.steps import Steps
 from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
@@ -31,6 +34,15 @@ LINE = 64
 
 MISS = 8
 """The price of a line from the second-level cache, where it is not clear beforehand that it is wanted."""
+
+STREAMED = 8
+"""An element of a higher price takes longer to compute than the line that it is in to be read."""
+
+SCATTER = 1.5
+"""The price of storing one lane of a vector that is not consecutive in memory."""
+
+SCATTER_FAR = 2.5
+"""That where each lane has a line of its own."""
 
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
@@ -62,6 +74,12 @@ line of the cache are written together only one after the other."""
 FEW_OPERATIONS = 24
 """The most that a body costs to which writing by turns makes a difference: less than a function."""
 
+UNALIGNED = 0.75
+"""What a vector costs more that may be in two lines of the cache: those are two loads."""
+
+SKEWED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 24)
+"""Vectors of a tile of which all lanes read the same of some tensor."""
+
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
@@ -73,27 +91,38 @@ def schedule_of(
     outer: Mapping[Any, Affine],
     machine: Machine,
     code: int | None = None,
+    steps: Steps | None = None,
 ) -> Schedule | None:
     """The cheapest schedule with vectors, or None where there is none worth having.
 
     `found` are the splits of the indices; `outer` has the forms of values from above. Tiles are so small that
-    they make about `code` operations at most.
+    they make about `code` operations at most. `steps` are those of a recurrence, of whose ordered indices each
+    value has its turn.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine, code)
+    tiled = frozenset(range(len(sizes))) if steps is None else steps.tiled(len(sizes))
+    best = _best(accesses, sizes, found, machine, tiled, code)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
     blocks = {index[name]: count for name, count in best.blocks.items() if count > 1}
-    packed = packing(accesses, best, found) if best.over is None else None
-    split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
-    order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
+    packed = packing(accesses, best, found) if best.over is None and steps is None else None
+    if steps is None:
+        split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
+        order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
+    else:
+        order = steps.loops(len(sizes))
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
     if packed is None:
-        return Schedule(best.width, order, index[best.lane], blocks)
+        skews = {loop.op: lane_step(best, loop) for loop in skewed(best, accesses.body)}
+        lanes = index[best.lane]
+        is_whole = lanes == order[-1] and found[lanes].factor == 1
+        is_whole &= steps is None
+        streams = is_whole and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
+        return Schedule(best.width, order, lanes, blocks, skews=skews, streams=streams)
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
@@ -108,7 +137,7 @@ def least_price(
     Where it chooses none, that is one without vectors.
     """
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine)
+    best = _best(accesses, sizes, found, machine, frozenset(range(len(sizes))))
     if best is None:
         return price(accesses, Way(1, accesses.names[-1] if accesses.names else "", None, {}), found), 0
     packed = packing(accesses, best, found) if best.over is None else None
@@ -120,27 +149,37 @@ def _best(
     sizes: Sequence[Affine],
     found: Sequence[Split],
     machine: Machine,
+    tiled: frozenset[int],
     code: int | None = None,
 ) -> Way | None:
-    """The way with the least price; where there is none of so little code, that with the least code."""
+    """The way with the least price, tiles along some indices alone.
+
+    Where there is none of so little code, that with the least code.
+    """
     budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
-    if any(loop.bounds for loop in accesses.body.below()):
+    if _moves(accesses):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
         budget //= MASKED
     if accesses.body.size > budget:
         return None
-    ways = _ways(accesses, sizes, found, budget, machine)
+    ways = _ways(accesses, sizes, found, budget, machine, tiled)
     return min(ways, key=lambda way: price(accesses, way, found), default=None)
 
 
 def _ways(
-    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], budget: int, machine: Machine
+    accesses: Accesses,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    budget: int,
+    machine: Machine,
+    tiled: frozenset[int],
 ) -> Iterator[Way]:
     """All ways that fit sizes and registers."""
     width = machine.vector_bytes // accesses.widest
     extents = {
         name: size.constant // split.factor if size.is_constant else None
-        for name, size, split in zip(accesses.names, sizes, found, strict=True)
+        for n, (name, size, split) in enumerate(zip(accesses.names, sizes, found, strict=True))
+        if n in tiled
     }
     size = max(accesses.body.size, 1)
     most = budget // size
@@ -155,6 +194,7 @@ def _ways(
                     yield from _blocked(
                         accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine
                     )
+            yield from _skewed(accesses, Way(fitting, lane, None, {lane: 1}), extents, most, machine)
     for loop in accesses.body.below():
         if loop.binders and not (loop.bounds and len(loop.binders) > 1):
             innermost, trips = loop.binders[-1], loop.trips[-1]
@@ -163,6 +203,36 @@ def _ways(
                 if fitting >= 4 and fitting * parts <= trips:
                     way = Way(fitting, innermost, loop, {}, parts)
                     yield from _blocked(accesses, way, extents, budget // (size + FOLD), machine)
+
+
+def _skewed(
+    accesses: Accesses, plain: Way, extents: Mapping[str, int | None], most: int, machine: Machine
+) -> Iterator[Way]:
+    """Ways like this one in which a lane reads the same of some tensor as others."""
+    loops = [loop for loop in accesses.body.below() if loop.binders and not loop.inner]
+    skews = [(loop, steps) for loop in loops if (steps := skew_steps(loop, plain.lane))]
+    if not skews:
+        return
+    extent = extents[plain.lane]
+    for vectors in SKEWED:
+        if extent is not None and extent < vectors * plain.width:
+            break
+        way = replace(plain, blocks={plain.lane: vectors})
+        chosen: dict[str, int] = {}
+        for loop, steps in skews:
+            ways = [replace(way, skews={loop.binders[-1]: step} if step else {}) for step in (0, *steps)]
+            chosen |= min(ways, key=lambda way: _loop(accesses, loop, way, None)).skews
+        if chosen:
+            made = replace(way, skews=chosen)
+            several = extents if vectors in VECTORS else {}
+            yield from _blocked(
+                accesses, made, several, most if _moves(accesses) else most // MASKED, machine
+            )
+
+
+def _moves(accesses: Accesses) -> bool:
+    """Whether bounds of a loop move with a tile."""
+    return any(loop.bounds for loop in accesses.body.below())
 
 
 def _in_turns(body: Loop) -> bool:
@@ -209,7 +279,7 @@ def _fits(body: Loop, way: Way, machine: Machine) -> bool:
             continue
         carried = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
         carried *= loop.results
-        read = max((way.copies(r.names) for r in loop.reads if way.lane in r.names), default=0)
+        read = max((way.copies(r.names) for r in loop.reads if way.stride(r) != 0), default=0)
         if carried > 1 and carried + read + 1 > machine.registers:
             return False
     return True
@@ -219,9 +289,9 @@ def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     """The price of one element."""
     body = accesses.body
     packed = packing(accesses, way, found) if way.over is None else None
-    cost = _loop(accesses, body, way, packed) + _store(body, way)
+    cost = _loop(accesses, body, way, packed) + _store(accesses, way)
     if packed is not None:
-        cost += packed.price + (packed.times - 1) * 2 * _store(body, way)
+        cost += packed.price + (packed.times - 1) * 2 * _store(accesses, way)
         cost += packed.rows.price if packed.rows else 0
     return cost / way.elements * _waste(accesses, way)
 
@@ -238,8 +308,9 @@ def _waste(accesses: Accesses, way: Way) -> float:
     return total
 
 
-def _store(body: Loop, way: Way) -> float:
+def _store(accesses: Accesses, way: Way) -> float:
     """The price of storing a tile."""
+    body = accesses.body
     tensors = len(body.op.results)
     if way.over is not None:
         return way.elements * tensors
@@ -248,7 +319,10 @@ def _store(body: Loop, way: Way) -> float:
     consecutive = way.lane == f"b{last}"
     if consecutive:
         return vectors + (SWITCH * tensors if _in_turns(body) else 0)
-    return vectors * way.width * 1.5
+    # Lanes so far apart that each has a line of its own.
+    inner = accesses.names[accesses.names.index(way.lane) + 1 :]
+    distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
+    return vectors * way.width * (SCATTER if distance < LINE else SCATTER_FAR)
 
 
 def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> float:
@@ -267,7 +341,10 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
         steps = math.ceil(loop.trips[-1] / (way.width * way.parts))
         trips = math.prod(loop.trips[:-1]) * steps
         ending = 3.0 * math.log2(way.width) * results * loop.results
-    if way.lane in loop.bounds and way.over is None:
+    if loop.binders[-1] in way.skews:
+        # A step under masks takes twice the time.
+        trips += 2 * way.width * math.prod(loop.trips[:-1])
+    elif way.lane in loop.bounds and way.over is None:
         trips = trips + way.width / 2
     return trips * max(once, LATENCY) + ending + 4
 
@@ -275,12 +352,19 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
 def _read(read: Read, way: Way, packed: Packed | None) -> float:
     """The price of what a tile reads at one read."""
     copies = way.copies(read.names)
-    stride = read.strides.get(way.lane, 0)
+    stride = way.stride(read)
     if stride == 0:
         return copies * 0.75
-    if stride == 1 or (packed is not None and read in packed.reads):
+    if packed is not None and read in packed.reads:
         return copies * 1.0
+    if stride == 1:
+        return copies * (1.0 + (UNALIGNED if _is_unaligned(read, way) else 0))
     return copies * (1.5 if stride == -1 else GATHER * way.width)
+
+
+def _is_unaligned(read: Read, way: Way) -> bool:
+    """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""
+    return any((step or 0) % way.width for name, step in read.strides.items() if name != way.lane)
 
 
 def _misses(accesses: Accesses, loop: Loop, read: Read, way: Way, packed: Packed | None) -> float:

@@ -22,7 +22,9 @@ from tadc.passes.packing import Panels
 from tadc.passes.packing_plan import Packed
 from tadc.passes.panel_loops import PanelLoops
 from tadc.passes.splits import PLAIN, Split, copies
+from tadc.passes.steps import reversed_forms
 from tadc.passes.tile_body import Context, TileBody
+from tadc.passes.tile_stores import Elements, TileStores
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
 
 FEW_COPIES = 4
@@ -33,9 +35,6 @@ FEW_TILES = 4
 
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
-
-#: The values that a body yields in copies of a tile.
-Elements = Sequence[tuple[Copy, list[Any]]]
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,8 @@ class Schedule:
     lanes_of: Any = None
     parts: int = 1
     packed: Packed | None = None
+    skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    streams: bool = False
 
     @property
     def tile(self) -> Tile:
@@ -63,7 +64,7 @@ class Schedule:
         copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
         if self.parts > 1:
             copies[PARTS] = self.parts
-        return Tile(self.width, copies)
+        return Tile(self.width, copies, self.skews)
 
     def extent(self, index: int) -> int:
         """The elements of a tile along an index."""
@@ -117,8 +118,13 @@ class TileLoops:
         schedule: Schedule,
         found: Sequence[Split],
         ends: Ends | None = None,
+        down: frozenset[int] = frozenset(),
     ) -> None:
-        """`found` has the split of each index; one without `ends` takes all of its values."""
+        """`found` has the split of each index; one without `ends` takes all of its values.
+
+        The indices in `down` count from the last value on: an element is stored there.
+        """
+        self.down = down
         self.op, self.sizes, self.low = op, sizes, lowering
         self.schedule: Schedule = schedule
         self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
@@ -247,6 +253,26 @@ class TileLoops:
         self, part: Part, index: int, inner: Sequence[int], found: Sequence[Split], around: Around, point: Any
     ) -> None:
         """The loops over the tiles of a part."""
+        whole = self.schedule
+        self.schedule = self.narrowed(part, index)
+        self.tiles(part, index, inner, found, around, point)
+        self.schedule = whole
+
+    def narrowed(self, part: Part, index: int) -> Schedule:
+        """The schedule with no more vectors than a part has elements for: those before and after a full part
+        have few."""
+        schedule, span = self.schedule, part.stop - part.start
+        if index != schedule.lanes or schedule.packed is not None or not span.is_constant:
+            return schedule
+        vectors = max(1, -(-span.constant // schedule.width))
+        if vectors >= schedule.blocks.get(index, 1):
+            return schedule
+        return replace(schedule, blocks={**schedule.blocks, index: vectors})
+
+    def tiles(
+        self, part: Part, index: int, inner: Sequence[int], found: Sequence[Split], around: Around, point: Any
+    ) -> None:
+        """The loops over tiles of one size, and over the one that is left."""
         tile = self.schedule.extent(index)
         below = (index, inner, found, around, point)
         stop = self.low.affine([part.stop], point)
@@ -325,6 +351,7 @@ class TileLoops:
         bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
         woven = split.factor > 1 and lanes == len(self.sizes) - 1
+        stores = TileStores(self.low, self.op, self.schedule.width, self.schedule.streams)
         groups: list[list[tuple[Copy, list[Any]]]] = []
         all_forms: list[list[Affine]] = []
         for residue in range(split.factor):
@@ -341,21 +368,21 @@ class TileLoops:
                 forms.append(form)
             all_forms.append(forms)
             groups.append([])
-            then = groups[-1].extend if woven else partial(self.store, forms, point)
+            places = reversed_forms(forms, self.sizes, self.down)
+            then = groups[-1].extend if woven else partial(stores.store, places, point)
             self.values(forms, (*around.known, *more), point, then)
         if woven:
-            self.weave(groups, all_forms[0], point)
+            stores.weave(groups, all_forms[0], point)
 
     def values(
         self, forms: Sequence[Affine], known: Domain, point: Any, then: Callable[[Elements], None]
     ) -> None:
         """Hand over the values in the copies of a tile where the indices have these forms."""
         low, tile = self.low, self.schedule.tile
-        names = [form.variables & tile.ranges.keys() for form in forms]
-        arguments = dict(zip(self.block.arguments, names, strict=True))
-        depends = Dependence(self.block, arguments, self.schedule.lanes_of)
+        arguments = dict(zip(self.block.arguments, forms, strict=True))
+        depends = Dependence(self.block, arguments, tile, self.schedule.lanes_of)
         body = TileBody(low, tile, depends, self.panels, self.stored(forms))
-        low.forms.update(zip(self.block.arguments, forms, strict=True))
+        low.forms.update(arguments)
         facts = (*known, *box_rows(forms, self.sizes), *low.known)
         along = None if self.schedule.lanes is None else variable(self.schedule.lanes)
         own = [name for name in tile.copies if name not in ACROSS]
@@ -379,21 +406,3 @@ class TileLoops:
             return lanes.load(buffer, [at(form, whole) for form in forms], None, point)
 
         return load
-
-    def store(self, forms: Sequence[Affine], point: Any, elements: Elements) -> None:
-        """Store the values of copies, those of one tensor after the other."""
-        lanes = Lanes(self.low, self.schedule.width)
-        for number, tensor in enumerate(self.op.results):
-            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                for copy, values in elements:
-                    lanes.store(values[number], buffer, [at(form, copy) for form in forms], point)
-
-    def weave(self, groups: Sequence[Elements], forms: Sequence[Affine], point: Any) -> None:
-        """Store the values of all residues of the lanes, which stand side by side."""
-        lanes = Lanes(self.low, self.schedule.width)
-        for number, tensor in enumerate(self.op.results):
-            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                for same in zip(*groups, strict=True):
-                    at_first = [at(form, same[0][0]) for form in forms]
-                    woven = lanes.woven([values[number] for _, values in same], point)
-                    lanes.store_run(woven, buffer, at_first, point)

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
 from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.splits import MOST_TERMS
 from tadc.passes.tile_shifts import Shift, shift_of
+from tadc.passes.prefetch import Prefetch
+from tadc.passes.tile_skews import skewed_loop
 from tadc.passes.tile_values import PARTS, Copy, all_yielded, lanes_index
 
 if TYPE_CHECKING:
@@ -51,7 +53,9 @@ class TileReduction(ReductionNest):
     """The loops over the domain of a reduction, to be made any number of times."""
 
     def __init__(self, body: TileBody, op: Any, context: Context) -> None:
-        super().__init__(op, body.low.forms, (*context.facts, *body.tile.facts))
+        self.skew: int | None = body.tile.skews.get(op)
+        self.moved = Affine.var(LANE) * (self.skew or 0)
+        super().__init__(op, body.low.forms, (*context.facts, *body.tile.facts), self.moved)
         self.body = body
         self.elements = all_yielded(self.block)
         """What is reduced; all results depend on the same."""
@@ -138,6 +142,8 @@ class TileReduction(ReductionNest):
             return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
+        if self.skew is not None and len(levels) == 1:
+            return skewed_loop(self, level, bound, carried, masked, context)
         shift = shift_of(level, bound, self.moving)
         if shift is not None:
             return self.shifted(shift, levels, bound, carried, masked, context)
@@ -150,6 +156,8 @@ class TileReduction(ReductionNest):
                 there = replace(context, point=at, in_part=in_part)
                 return self.loop(levels[1:], inner, values, masked, there)
 
+            if len(levels) == 1 and not masked:
+                return Prefetch(self, level, bound).loop((start, stop), values, inside, point)
             return self.one_loop(level.name, (start, stop, 1), values, inside, point)
 
         if span.inner_start is None:
@@ -221,7 +229,10 @@ class TileReduction(ReductionNest):
         )  # fmt: skip
         if not moving or whole:
             return Span(start, stop)
-        inner_start, inner_stop = ends(1)
+        return self.ordered(start, stop, *ends(1), point)
+
+    def ordered(self, start: Any, stop: Any, inner_start: Any, inner_stop: Any, point: Any) -> Span:
+        """The ends in this order, so that the three parts have every element once."""
         stop = self.choose_index("arith.maxsi", start, stop, point)
         inner_start = self.choose_index("arith.minsi", inner_start, stop, point)
         inner_start = self.choose_index("arith.maxsi", inner_start, start, point)
@@ -258,18 +269,23 @@ class TileReduction(ReductionNest):
     # -- the elements ----------------------------------------------------------------------------
 
     def innermost(
-        self, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+        self,
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+        tests: Domain | None = None,
     ) -> list[Any]:
-        """Take in one element at each point, under masks where not all points have it."""
+        """Take in one element at each point, under masks where not all points have it: by `tests`, or all."""
         forms = self.body.low.forms
         for argument, name in zip(self.block.arguments, self.names, strict=True):
-            forms[argument] = bound[name]
+            forms[argument] = bound[name] + (self.moved if name == self.names[-1] else ZERO)
         rows = tuple(c.substitute(bound) for c in self.rows)
         inside = context.moved(context.point, *rows)
         guards = tuple(c.substitute(bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
         if masked:
-            tested = (c.substitute(bound) for c in self.conditions())
+            tested = (c.substitute(bound) for c in (self.conditions() if tests is None else tests))
             moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
             return self.where(
                 still, lambda at: self.under(moving, carried, inside.moved(at)), carried, context.point
@@ -305,9 +321,11 @@ class TileReduction(ReductionNest):
 
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
-        conditions = [body.lanes.holds(at_copy(rows, copy), point) for copy in copies]
-        each = conditions * len(self.elements)
-        inner = body.masked(conditions, self.carried, copies, context)
+        each = [at_copy(rows, copy) for copy in copies]
+        made = {found: body.lanes.holds(found, point) for found in dict.fromkeys(each)}
+        conditions = [made[found] for found in each]
+        some = len(made) == 1 and context.masks is None
+        inner = replace(body.masked(conditions, self.carried, copies, context), some=some)
         assert inner.masks is not None
         masks = [inner.mask(copy) for copy in copies]
 
@@ -315,7 +333,8 @@ class TileReduction(ReductionNest):
             found = self.take(carried, inner.moved(at))
             # Not by the whole mask, which may differ between lanes where the results do not.
             return [
-                body.lanes.select(c, x, y, at) for c, x, y in zip(each, found, carried, strict=True)
+                body.lanes.select(c, x, y, at)
+                for c, x, y in zip(conditions * len(self.elements), found, carried, strict=True)
             ]
 
         active = body.lanes.any(masks, point)
