@@ -11,7 +11,7 @@ import numpy as np
 from tadc.backend.runtime.memory import available_memory
 from tadc.frontend.diagnostics import CompileWarning
 from tadc.frontend.program import Definition
-from tadc.inverse.classes import Blocks, Class, Dense, LowRank, Permutation, Triangular
+from tadc.inverse.classes import Blocks, Class, Dense, LowRank, Permutation, Recurrent, Triangular
 from tadc.inverse.factors import Array, Factored
 from tadc.inverse.kernels import Kernel, Kernels, joined, parted
 from tadc.inverse.plan import Plan, Planned
@@ -176,7 +176,7 @@ class BoundLump:
             names = ", ".join(f"`{self.own(name)}`" for name in form.dying)
             what = f"the derivative by {names}" if kind.size == 1 else f"the determinant by {names}"
             return what, _element(np.unravel_index(place, shape) if shape else ())
-        names, title = (form.new, "derivative") if isinstance(kind, Permutation) else (form.dying, "pivot")
+        names, title = (form.new, "derivative") if isinstance(kind, Permutation | Recurrent) else (form.dying, "pivot")
         for name in names:
             count = form.elements([name])
             if place < count:

@@ -15,7 +15,7 @@ from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.functions import function
-from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Triangular, positions
+from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangular, positions
 from tadc.inverse.factors import (
     Array,
     BandFactors,
@@ -253,7 +253,7 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         )
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
-    if isinstance(kind, Permutation):
+    if isinstance(kind, Permutation | Recurrent):
         return DiagonalFactors(_stacked(form, kind, found)[0])
     if isinstance(kind, Triangular):
         return TriangularFactors(_matrix(form, kind, found), kind.lower)

@@ -11,14 +11,15 @@ B = dN/dS of new values N by dying ones D and kept ones S (Pearlmutter and Siski
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, tensors_read
-from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, positions
+from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, positions
 from tadc.inverse.forms import Form
+from tadc.inverse.graph import differentiable_reads
 from tadc.inverse.pieces import Pieces, Seed, is_number
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 
@@ -36,7 +37,7 @@ class Programs:
     def is_closed(self) -> bool:
         """Whether the language says the whole solution, as formulas."""
         form, kind = self.form, self.kind
-        if isinstance(kind, Permutation):
+        if isinstance(kind, Permutation | Recurrent):
             return True
         if not isinstance(kind, Blocks) or kind.size > SMALL:
             return False
@@ -120,6 +121,8 @@ class Programs:
         """`x_d`, and of pivots that are not the same everywhere `least` and `most`, by magnitude."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
+        if isinstance(self.kind, Recurrent):
+            return self._recurrence(pieces, between, rest[self.form.new[0]])
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in self.form.dying})
             scaled = [
@@ -139,6 +142,8 @@ class Programs:
     def transposed(self) -> Program:
         """The new values, `z_n` and `u_s`, and `least` and `most` as `inverse`."""
         pieces, form = Pieces(self.form), self.form
+        if isinstance(self.kind, Recurrent):
+            return self._recurrence_back(pieces)
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in form.dying})
             seeds = {name: _seed(pieces, "w_", name) for name in form.dying}
@@ -156,6 +161,70 @@ class Programs:
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {n: f"z_{n}" for n in form.new})
         return pieces.program([*values, *more, *made, *left, *_extremes(pieces, pivots)], taped=False)
+
+    def _recurrence(self, pieces: Pieces, between: Sequence[Definition], rest: Term) -> Program:
+        """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
+        assert isinstance(self.kind, Recurrent)
+        (dying,), (new,) = self.form.dying, self.form.new
+        more, steps = self._diagonals(pieces)
+        down = Recurrence(pieces, dying, f"x_{dying}", -1 if self.kind.lower else 1)
+        body = down.body(rest, [pieces.read(step.name, new) for step in steps])
+        made = replace(down.definition(body), is_output=True)
+        pivots = [(new, pieces.read(steps[0].name, new))]
+        return pieces.program([*between, *more, *steps, made, *_extremes(pieces, pivots)], taped=True)
+
+    def _recurrence_back(self, pieces: Pieces) -> Program:
+        """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i."""
+        assert isinstance(self.kind, Recurrent)
+        form = self.form
+        (dying,), (new,) = form.dying, form.new
+        more, steps = self._diagonals(pieces)
+        up = Recurrence(pieces, new, f"z_{new}", 1 if self.kind.lower else -1)
+        given = pieces.read(pieces.given("w_", dying), dying)
+        read = [up.read(step.name, distance) for distance, step in enumerate(steps)]
+        made = replace(up.definition(up.body(given, read)), is_output=True)
+        pivots = [(new, pieces.read(steps[0].name, new))]
+        values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
+        left = self._left(pieces, {new: f"z_{new}"})
+        return pieces.program(
+            [*values, *more, *steps, made, *left, *_extremes(pieces, pivots)], taped=False
+        )
+
+    def _diagonals(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
+        """`c_k`, the derivative of each new element by the dying one k places before it (after, if upper)."""
+        assert isinstance(self.kind, Recurrent)
+        (dying,), (new,) = self.form.dying, self.form.new
+        sign = -1 if self.kind.lower else 1
+        own = Affine.var(f"i{len(self.form.shapes[new]) - 1}")
+        if self._is_direct:
+            found: list[Definition] = []
+            for k in range(self.kind.width + 1):
+                place = own + sign * k
+
+                def seed(forms: Sequence[Affine], place: Affine = place) -> Term:
+                    return _where(pieces, forms[-1] - place)
+
+                _, tangents = pieces.tangents(f"_{k}", {dying: seed})
+                found.append(pieces.define(f"c_{k}", new, tangents[new]))
+            return [], found
+        count = self.kind.width + 1
+
+        def coloured(forms: Sequence[Affine]) -> Term:
+            return _where(pieces, forms[0] - forms[-1].mod(count))
+
+        between, tangents = pieces.tangents("_c", {dying: coloured}, chunk=count)
+        lanes = [{"lane": (own + sign * k).mod(count)} for k in range(count)]
+        made = [
+            pieces.define(f"c_{k}", new, pieces.terms.substitute(tangents[new], lane))
+            for k, lane in enumerate(lanes)
+        ]
+        return between, made
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether what is new reads what dies itself, and nothing in between that does."""
+        (new,) = (d for d in self.form.program.definitions if d.name in self.form.new)
+        return set(differentiable_reads(new.body)) <= {a.name for a in self.form.program.arguments}
 
     def _twice(self, pieces: Pieces, body: Term, factor: Term) -> Term:
         """Divided twice: of J = D P the inverse is J^T D^-2."""
@@ -177,6 +246,11 @@ class Programs:
         """`c_n`: sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
         pieces, form = Pieces(self.form), self.form
         kind = self.kind
+        if isinstance(kind, Recurrent):
+            between, steps = self._diagonals(pieces)
+            body = pieces.read(steps[0].name, form.new[0])
+            made = pieces.define(f"c_{form.new[0]}", form.new[0], body, is_output=True, front=(("lane", 1),))
+            return pieces.program([*between, *steps, made], taped=True)
         through = kind.through if isinstance(kind, LowRank) else ()
         base = kind.base if isinstance(kind, LowRank) else kind
         lanes, seeds = colours(pieces, base)
@@ -204,6 +278,40 @@ class Programs:
         between, found = pieces.gradients("_g", self.form.dying, cotangents)
         made = [pieces.define(f"g_{name}", name, body, is_output=True) for name, body in found.items()]
         return pieces.program([*between, *made], taped=False)
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A recurrence along the last index of a tensor, in the direction in which `step` looks back."""
+
+    pieces: Pieces
+    like: str
+    name: str
+    step: int
+
+    def read(self, name: str, distance: int) -> Term:
+        """The element of a tensor so many steps back."""
+        rank = len(self.pieces.form.shapes[self.like])
+        forms = [Affine.var(f"i{n}") for n in range(rank)]
+        forms[-1] = forms[-1] + self.step * distance
+        return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
+
+    def body(self, right: Term, coefficients: Sequence[Term]) -> Term:
+        """The right side without what elements before take up, over the pivot."""
+        algebra, shape = self.pieces.algebra, self.pieces.form.shapes[self.like]
+        own = Affine.var(f"i{len(shape) - 1}")
+        total = right
+        for distance in range(len(coefficients) - 1, 0, -1):
+            place = own + self.step * distance
+            inside = [Constraint(place if self.step < 0 else shape[-1] - 1 - place)]
+            product = algebra.mul(coefficients[distance], self.read(self.name, distance))
+            total = algebra.sub(total, algebra.guard(inside, product, algebra.zero))
+        return algebra.div(total, coefficients[0])
+
+    def definition(self, body: Term) -> Definition:
+        """The recurrence."""
+        own = Affine.var(f"i{len(self.pieces.form.shapes[self.like]) - 1}")
+        return replace(self.pieces.define(self.name, self.like, body), order=own * -self.step)
 
 
 def _seed(pieces: Pieces, prefix: str, name: str) -> Seed:
