@@ -24,9 +24,9 @@ Arrays = dict[str, Array]
 _NEAR = 64
 
 
-def is_good(least: Any, most: Any) -> bool:
+def is_good(least: Any, most: float = 1.0) -> bool:
     """Whether pivots between these magnitudes are far from 0; not so if one is no number."""
-    return float(least) > _NEAR * float(np.finfo(least.dtype).eps) * max(1.0, float(most))
+    return float(least) > _NEAR * float(np.finfo(least.dtype).eps) * max(1.0, most)
 
 
 def drop(values: Arrays, names: Iterable[str], pool: Pool) -> None:
@@ -106,7 +106,7 @@ class BoundLump:
                     values[self.own(name)] = array
             solved = {name[2:]: array for name, array in found.items() if name[1:2] == "_"}
             self.replace(state, lump.dying, solved, pool)
-            return "least" not in found or is_good(found["least"], found["most"])
+            return "least" not in found or is_good(found["least"])
         self.compute(values, pool)
         factors = self.factors(values)
         given = {name: state[self.own(name)] for name in self.form.dying}
@@ -131,7 +131,7 @@ class BoundLump:
         factors = self.kernels.factored(self.inside(values))
         pivots = np.abs(factors.pivots)
         least = pivots.min(initial=np.inf)
-        if not is_good(least, pivots.max(initial=0)):
+        if not is_good(least, float(pivots.max(initial=0))):
             self._report(factors.pivots, pivots)
         return factors
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 
 from tadc.derive import derive
@@ -29,6 +30,9 @@ from tadc.passes.liveness import needed
 
 #: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
 Seed = Callable[[Sequence[Affine]], Term]
+
+#: Functions that take no longer than reading a value.
+_CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "max", "min", "sign", "floor", "ceil", "relu", "div"})
 
 _RELATIONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
@@ -103,7 +107,7 @@ class Pieces:
 
         between: list[Definition] = []
         found: dict[str, Term] = {}
-        memo: dict[int, Term] = {}
+        memo = dict(self._held)
         for definition in tangents:
             body = self.rewritten(definition.body, rule, memo)
             if chunk:
@@ -123,6 +127,15 @@ class Pieces:
                 )
             )
         return between, {name: found.get(name, self.algebra.zero) for name in wanted}
+
+    @cached_property
+    def _held(self) -> dict[int, Term]:
+        """By number the dear terms that values of the form are: they are read, not computed again."""
+        return {
+            d.body.number: self.read(d.name, d.name)
+            for d in self.primal.values()
+            if isinstance(d.body, Apply) and d.body.function not in _CHEAP and d.body.type == d.type
+        }
 
     def _cut(self, wanted: Collection[str], fixed: Collection[str]) -> Program:
         """The form's program with these outputs, and some of its values as arguments."""

@@ -118,7 +118,7 @@ class Programs:
     # -- solutions as formulas ---------------------------------------------------------------------
 
     def inverse(self) -> Program:
-        """`x_d`, and of pivots that are not the same everywhere `least` and `most`, by magnitude."""
+        """`x_d`, and `least`, the least magnitude of pivots that are not the same everywhere."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
         if isinstance(self.kind, Recurrent):
@@ -137,10 +137,10 @@ class Programs:
             pivots = [(self.form.new[0], determinant)]
             before = [*between, *more]
         made = [pieces.define(f"x_{name}", name, body, is_output=True) for name, body in found.items()]
-        return pieces.program([*before, *made, *_extremes(pieces, pivots)], taped=True)
+        return pieces.program([*before, *made, *_least(pieces, pivots)], taped=True)
 
     def transposed(self) -> Program:
-        """The new values, `z_n` and `u_s`, and `least` and `most` as `inverse`."""
+        """The new values, `z_n` and `u_s`, and `least` as `inverse`."""
         pieces, form = Pieces(self.form), self.form
         if isinstance(self.kind, Recurrent):
             return self._recurrence_back(pieces)
@@ -160,7 +160,7 @@ class Programs:
         made = [pieces.define(f"z_{n}", n, body, is_output=True) for n, body in solved.items()]
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {n: f"z_{n}" for n in form.new})
-        return pieces.program([*values, *more, *made, *left, *_extremes(pieces, pivots)], taped=False)
+        return pieces.program([*values, *more, *made, *left, *_least(pieces, pivots)], taped=False)
 
     def _recurrence(self, pieces: Pieces, between: Sequence[Definition], rest: Term) -> Program:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
@@ -168,10 +168,9 @@ class Programs:
         (dying,), (new,) = self.form.dying, self.form.new
         more, steps = self._diagonals(pieces)
         down = Recurrence(pieces, dying, f"x_{dying}", -1 if self.kind.lower else 1)
-        body = down.body(rest, [pieces.read(step.name, new) for step in steps])
-        made = replace(down.definition(body), is_output=True)
+        scaled, made = down.definitions(rest, [pieces.read(step.name, new) for step in steps])
         pivots = [(new, pieces.read(steps[0].name, new))]
-        return pieces.program([*between, *more, *steps, made, *_extremes(pieces, pivots)], taped=True)
+        return pieces.program([*between, *more, *steps, *scaled, made, *_least(pieces, pivots)], taped=True)
 
     def _recurrence_back(self, pieces: Pieces) -> Program:
         """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i."""
@@ -181,13 +180,12 @@ class Programs:
         more, steps = self._diagonals(pieces)
         up = Recurrence(pieces, new, f"z_{new}", 1 if self.kind.lower else -1)
         given = pieces.read(pieces.given("w_", dying), dying)
-        read = [up.read(step.name, distance) for distance, step in enumerate(steps)]
-        made = replace(up.definition(up.body(given, read)), is_output=True)
+        scaled, made = up.definitions(given, [up.read(step.name, k) for k, step in enumerate(steps)])
         pivots = [(new, pieces.read(steps[0].name, new))]
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {new: f"z_{new}"})
         return pieces.program(
-            [*values, *more, *steps, made, *left, *_extremes(pieces, pivots)], taped=False
+            [*values, *more, *steps, *scaled, made, *left, *_least(pieces, pivots)], taped=False
         )
 
     def _diagonals(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
@@ -296,22 +294,29 @@ class Recurrence:
         forms[-1] = forms[-1] + self.step * distance
         return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
 
-    def body(self, right: Term, coefficients: Sequence[Term]) -> Term:
-        """The right side without what elements before take up, over the pivot."""
-        algebra, shape = self.pieces.algebra, self.pieces.form.shapes[self.like]
-        own = Affine.var(f"i{len(shape) - 1}")
-        total = right
+    def definitions(
+        self, right: Term, coefficients: Sequence[Term]
+    ) -> tuple[list[Definition], Definition]:
+        """The right side without what elements before take up, over the pivot.
+
+        Quotients come first, as tensors: one product and one difference wait for the element before.
+        """
+        pieces, algebra = self.pieces, self.pieces.algebra
+        extent = pieces.form.shapes[self.like][-1]
+        own = Affine.var(f"i{len(pieces.form.shapes[self.like]) - 1}")
+        pivot = pieces.define(f"{self.name}_p", self.like, algebra.div(algebra.one, coefficients[0]))
+        factor = pieces.read(pivot.name, self.like)
+        scaled = [pivot, pieces.define(f"{self.name}_0", self.like, algebra.mul(right, factor))]
+        total = pieces.read(scaled[1].name, self.like)
         for distance in range(len(coefficients) - 1, 0, -1):
             place = own + self.step * distance
-            inside = [Constraint(place if self.step < 0 else shape[-1] - 1 - place)]
-            product = algebra.mul(coefficients[distance], self.read(self.name, distance))
+            inside = [Constraint(place if self.step < 0 else extent - 1 - place)]
+            quotient = algebra.guard(inside, algebra.mul(coefficients[distance], factor), algebra.zero)
+            scaled.append(pieces.define(f"{self.name}_{distance}", self.like, quotient))
+            product = algebra.mul(pieces.read(scaled[-1].name, self.like), self.read(self.name, distance))
             total = algebra.sub(total, algebra.guard(inside, product, algebra.zero))
-        return algebra.div(total, coefficients[0])
-
-    def definition(self, body: Term) -> Definition:
-        """The recurrence."""
-        own = Affine.var(f"i{len(self.pieces.form.shapes[self.like]) - 1}")
-        return replace(self.pieces.define(self.name, self.like, body), order=own * -self.step)
+        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=own * -self.step)
+        return scaled, made
 
 
 def _seed(pieces: Pieces, prefix: str, name: str) -> Seed:
@@ -344,23 +349,20 @@ def _determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
     return total
 
 
-def _extremes(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
-    """The least and the greatest magnitude of pivots, if they are not known."""
+def _least(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
+    """The least magnitude of pivots, if they are not known."""
     if all(is_number(pivot) for _, pivot in pivots):
         return []
-    made: list[Definition] = []
-    for name, kind in (("least", "min"), ("most", "max")):
-        total: Term | None = None
-        for like, pivot in pivots:
-            shape = pieces.form.shapes[like]
-            body = pieces.terms.apply("abs", [pivot])
-            if shape:
-                indices = [f"i{n}" for n in range(len(shape))]
-                body = pieces.terms.reduce(indices, box(indices, shape), body, kind=kind)
-            total = body if total is None else pieces.terms.apply(kind, [total, body])
-        assert total is not None
-        made.append(Definition(name, pieces.form.types[pivots[0][0]], (), (), total))
-    return made
+    total: Term | None = None
+    for like, pivot in pivots:
+        shape = pieces.form.shapes[like]
+        body: Term = pieces.terms.apply("abs", [pivot])
+        if shape:
+            indices = [f"i{n}" for n in range(len(shape))]
+            body = pieces.terms.reduce(indices, box(indices, shape), body, kind="min")
+        total = body if total is None else pieces.terms.apply("min", [total, body])
+    assert total is not None
+    return [Definition("least", pieces.form.types[pivots[0][0]], (), (), total)]
 
 
 def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:

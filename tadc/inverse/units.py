@@ -45,9 +45,9 @@ class Unit:
         found = self.back.run(values, state, pool)
         for lump in self.lumps:
             drop(state, lump.planned.lump.new, pool)
-        least = {name[6:]: array for name, array in found.items() if name.startswith("least:")}
-        for number, array in least.items():
-            good &= is_good(array, found[f"most:{number}"])
+        for name, array in found.items():
+            if name.startswith("least:"):
+                good &= is_good(array)
         state.update(
             {name.removeprefix(_TANGENT): a for name, a in found.items() if name.startswith(_TANGENT)}
         )
@@ -115,7 +115,7 @@ class _Maker:
         gone = {name for lump in lumps for name in lump.planned.lump.new}
         last = {name for lump in lumps for name in lump.planned.lump.dying}
         left = {_TANGENT + name for name in last - gone}
-        return self._call(parts, lambda name: name in left or name.startswith(("least:", "most:")))
+        return self._call(parts, lambda name: name in left or name.startswith("least:"))
 
     def values(self, lumps: Sequence[BoundLump], later: set[str]) -> Call | None:
         """The kernel that computes what is read later; None where nothing is."""
@@ -135,8 +135,8 @@ class _Maker:
 
 def _backwards(lump: BoundLump, number: int) -> Callable[[str], str]:
     def name(own: str) -> str:
-        if own in ("least", "most"):
-            return f"{own}:{number}"
+        if own == "least":
+            return f"least:{number}"
         return _TANGENT + lump.own(own[2:]) if own[1:2] == "_" else lump.own(own)
 
     return name
