@@ -176,7 +176,9 @@ class BoundLump:
             names = ", ".join(f"`{self.own(name)}`" for name in form.dying)
             what = f"the derivative by {names}" if kind.size == 1 else f"the determinant by {names}"
             return what, _element(np.unravel_index(place, shape) if shape else ())
-        names, title = (form.new, "derivative") if isinstance(kind, Permutation | Recurrent) else (form.dying, "pivot")
+        names, title = (
+            (form.new, "derivative") if isinstance(kind, Permutation | Recurrent) else (form.dying, "pivot")
+        )
         for name in names:
             count = form.elements([name])
             if place < count:

@@ -133,6 +133,6 @@ def _step(graph: Graph, planned: Planned) -> Step:
         lump.new,
         lump.kept,
         planned.form.size,
-        planned.kind.name,
+        f"recurrence, {planned.kind.name}" if planned.form.earlier else planned.kind.name,
         planned.kind.cost,
     )

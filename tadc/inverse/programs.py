@@ -6,6 +6,8 @@ B = dN/dS of new values N by dying ones D and kept ones S (Pearlmutter and Siski
 
     J^-1:  x_D = A^-1 (v_N - B v_S)
     J^-T:  z_N = A^-T w_D,  u_S = w_S - B^T z_N
+
+A recurrence N = F(D, S, N) is of this kind with N among S, as dN = F_D dD + F_S dS + F_N dN.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class Programs:
 
     def jvp(self) -> Program:
         """`t_n`, the tangents of what is new, from `v_d` and `v_s`."""
-        pieces = Pieces(self.form)
+        pieces = Pieces(self.form, whole=True)
         seeds = {name: _seed(pieces, "v_", name) for name in (*self.form.dying, *self.form.kept)}
         between, found = pieces.tangents("_t", seeds)
         made = [pieces.define(f"t_{n}", n, body, is_output=True) for n, body in found.items()]
@@ -71,7 +73,7 @@ class Programs:
 
     def vjp(self) -> Program:
         """`g_d` and `g_s`, the cotangents of what was there, from `w_n` and `w_s`."""
-        pieces, form = Pieces(self.form), self.form
+        pieces, form = Pieces(self.form, whole=True), self.form
         cotangents = {name: pieces.given("w_", name) for name in form.new}
         between, found = pieces.gradients("_g", (*form.dying, *form.kept), cotangents)
         made: list[Definition] = []
@@ -86,6 +88,8 @@ class Programs:
     def _rest(self, pieces: Pieces) -> tuple[list[Definition], dict[str, Term]]:
         """`v_N - B v_S`."""
         seeds = {name: _seed(pieces, "v_", name) for name in self.form.kept}
+        for earlier, name in self.form.earlier.items():
+            seeds[earlier] = _seed(pieces, "v_", name)
         between, found = pieces.tangents("_s", seeds)
         rest = {
             name: pieces.algebra.sub(pieces.read(pieces.given("v_", name), name), body)
@@ -107,11 +111,13 @@ class Programs:
         return pieces.program(self._left(pieces, cotangents), taped=False)
 
     def _left(self, pieces: Pieces, cotangents: dict[str, str]) -> list[Definition]:
-        """`w_S - B^T z_N`."""
-        between, found = pieces.gradients("_g", self.form.kept, cotangents)
+        """`w_S - B^T z_N`; so too `u_n` of a new value that reads itself."""
+        earlier = self.form.earlier
+        between, found = pieces.gradients("_g", (*self.form.kept, *earlier), cotangents)
         made = list(between)
-        for name, body in found.items():
-            own = pieces.read(pieces.given("w_", name), name)
+        for place, body in found.items():
+            name = earlier.get(place, place)
+            own = pieces.read(cotangents[name] if place in earlier else pieces.given("w_", name), name)
             made.append(pieces.define(f"u_{name}", name, pieces.algebra.sub(own, body), is_output=True))
         return made
 
@@ -157,7 +163,10 @@ class Programs:
             given = [pieces.read(pieces.given("w_", name), name) for name in form.dying]
             solved, determinant = _cramer(pieces, turned, given, form.new)
             pivots = [(form.new[0], determinant)]
-        made = [pieces.define(f"z_{n}", n, body, is_output=True) for n, body in solved.items()]
+        made = [
+            pieces.define(f"z_{n}", n, body, is_output=n not in form.earlier.values())
+            for n, body in solved.items()
+        ]
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {n: f"z_{n}" for n in form.new})
         return pieces.program([*values, *more, *made, *left, *_least(pieces, pivots)], taped=False)
@@ -183,6 +192,7 @@ class Programs:
         scaled, made = up.definitions(given, [up.read(step.name, k) for k, step in enumerate(steps)])
         pivots = [(new, pieces.read(steps[0].name, new))]
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
+        made = replace(made, is_output=new not in form.earlier.values())
         left = self._left(pieces, {new: f"z_{new}"})
         return pieces.program(
             [*values, *more, *steps, *scaled, made, *left, *_least(pieces, pivots)], taped=False
@@ -221,8 +231,9 @@ class Programs:
     @property
     def _is_direct(self) -> bool:
         """Whether what is new reads what dies itself, and nothing in between that does."""
-        (new,) = (d for d in self.form.program.definitions if d.name in self.form.new)
-        return set(differentiable_reads(new.body)) <= {a.name for a in self.form.program.arguments}
+        steps = self.form.steps
+        (new,) = (d for d in steps.definitions if d.name in self.form.new)
+        return set(differentiable_reads(new.body)) <= {a.name for a in steps.arguments}
 
     def _twice(self, pieces: Pieces, body: Term, factor: Term) -> Term:
         """Divided twice: of J = D P the inverse is J^T D^-2."""
@@ -294,9 +305,7 @@ class Recurrence:
         forms[-1] = forms[-1] + self.step * distance
         return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
 
-    def definitions(
-        self, right: Term, coefficients: Sequence[Term]
-    ) -> tuple[list[Definition], Definition]:
+    def definitions(self, right: Term, coefficients: Sequence[Term]) -> tuple[list[Definition], Definition]:
         """The right side without what elements before take up, over the pivot.
 
         Quotients come first, as tensors: one product and one difference wait for the element before.

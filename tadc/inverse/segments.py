@@ -59,18 +59,18 @@ def composed(parts: Sequence[Part], wanted: Callable[[str], bool]) -> Composed:
     return Composed(Program(tuple(taken.values()), kept, terms), tuple(taken), outputs)
 
 
-def groups(forms: Sequence[Form], closed: Collection[int]) -> list[range]:
+def groups(forms: Sequence[Form], light: Collection[int]) -> list[range]:
     """The lumps that go together, by position; equal groups where the sequence of forms repeats.
 
-    `closed` are the positions of lumps that formulas invert. One with sums stays alone: it takes long to
+    `light` are the positions of lumps that may be in a group. One with sums stays alone: it takes long to
     compile, and nothing is gained.
     """
     found: list[range] = []
     start = 0
-    light = [n in closed and not _has_sums(form) for n, form in enumerate(forms)]
+    joins = [n in light and not _has_sums(form) for n, form in enumerate(forms)]
     while start < len(forms):
         end = start
-        while end < len(forms) and light[end]:
+        while end < len(forms) and joins[end]:
             end += 1
         if end == start:
             found.append(range(start, start + 1))

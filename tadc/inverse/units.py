@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
 from tadc.inverse.bound import Arrays, BoundLump, drop, is_good
+from tadc.inverse.classes import Recurrent
 from tadc.inverse.kernels import Kernel, compiled
 from tadc.inverse.pool import Pool
 from tadc.inverse.segments import Part, composed, groups
@@ -70,7 +71,10 @@ class Call:
 
 def units_of(lumps: Sequence[BoundLump]) -> list[Unit]:
     """The units of a plan's lumps."""
-    closed = {n for n, lump in enumerate(lumps) if lump.kernels.is_closed}
+    # A recurrence is a loop of its own anyway.
+    closed = {
+        n for n, lump in enumerate(lumps) if lump.kernels.is_closed and not isinstance(lump.kind, Recurrent)
+    }
     found = [Unit([lumps[n] for n in group]) for group in groups([lump.form for lump in lumps], closed)]
     maker = _Maker()
     back_reads: list[set[str]] = []

@@ -1,4 +1,4 @@
-"""Reads that wrap around, `x[(i + 1) % N]`, as reads of two parts: both are consecutive, so none is a gather."""
+"""Reads that wrap around, `x[(i + 1) % N]`, as reads of two parts, both consecutive and no gather."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def _read(read: Read, ranges: Mapping[str, Interval], terms: Terms) -> Term:
         for floor in form.floors():
             if not floor.variables <= ranges.keys():
                 continue
-            low, high = (
-                bound // floor.denominator for bound in interval_of(floor.numerator, ranges)
-            )
+            low, high = (bound // floor.denominator for bound in interval_of(floor.numerator, ranges))
             if high == low + 1:
                 above = Constraint(floor.numerator - floor.denominator * high)
                 then, otherwise = (_with(read, floor, value, terms) for value in (high, low))
