@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tadc
-from tests.inverse.checking import compare_case, flat, parted
-from tests.inverse.programs import coupling, leapfrog, recurrence, van_der_pol
+from tests.inversion.checking import compare_case, flat, parted
+from tests.inversion.programs import coupling, leapfrog, recurrence, van_der_pol
 
 FIGURE_2 = "x1: f64; x2: f64; x3: f64; z1 = x1*x2; y2 = x2; z2 = z1 + sin(x3)"
 DIAMONDS = (

@@ -15,8 +15,8 @@ from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.functions import function
-from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangular, positions
-from tadc.inverse.factors import (
+from tadc.inversion.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangular, positions
+from tadc.inversion.factors import (
     Array,
     BandFactors,
     BlockFactors,
@@ -26,10 +26,10 @@ from tadc.inverse.factors import (
     LowRankFactors,
     TriangularFactors,
 )
-from tadc.inverse.forms import Form
-from tadc.inverse.pool import LARGE, Pool
-from tadc.inverse.programs import Programs
-from tadc.inverse.wraps import unwrapped
+from tadc.inversion.forms import Form
+from tadc.inversion.pool import LARGE, Pool
+from tadc.inversion.programs import Programs
+from tadc.inversion.wraps import unwrapped
 
 Arrays: TypeAlias = Mapping[str, Array]
 

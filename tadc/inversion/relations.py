@@ -8,8 +8,8 @@ from itertools import product
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Select, Term, operands
-from tadc.inverse.forms import Form
-from tadc.inverse.graph import FLAT
+from tadc.inversion.forms import Form
+from tadc.inversion.graph import FLAT
 from tadc.lattice.affine import Affine, Constraint, box
 
 #: More relations of one value than this are not looked at one by one.

@@ -22,7 +22,7 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.inverse.forms import Form, moved
+from tadc.inversion.forms import Form, moved
 from tadc.lattice.affine import Affine
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.forward import forward_program

@@ -12,11 +12,11 @@ from functools import cached_property
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import tensors_read
-from tadc.inverse.bound import Arrays, BoundLump, drop
-from tadc.inverse.kernels import LOCK, Kernel, Kernels, compiled
-from tadc.inverse.plan import Plan
-from tadc.inverse.pool import Pool, Store
-from tadc.inverse.units import Unit, units_of
+from tadc.inversion.bound import Arrays, BoundLump, drop
+from tadc.inversion.kernels import LOCK, Kernel, Kernels, compiled
+from tadc.inversion.plan import Plan
+from tadc.inversion.pool import Pool, Store
+from tadc.inversion.units import Unit, units_of
 from tadc.passes.liveness import needed
 
 

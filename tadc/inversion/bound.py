@@ -11,12 +11,12 @@ import numpy as np
 from tadc.backend.runtime.memory import available_memory
 from tadc.frontend.diagnostics import CompileWarning
 from tadc.frontend.program import Definition
-from tadc.inverse.classes import Blocks, Class, Dense, LowRank, Permutation, Recurrent, Triangular
-from tadc.inverse.factors import Array, Factored
-from tadc.inverse.kernels import Kernel, Kernels, joined, parted
-from tadc.inverse.plan import Plan, Planned
-from tadc.inverse.pool import Pool
-from tadc.inverse.problems import near_singular, singular_step, too_large
+from tadc.inversion.classes import Blocks, Class, Dense, LowRank, Permutation, Recurrent, Triangular
+from tadc.inversion.factors import Array, Factored
+from tadc.inversion.kernels import Kernel, Kernels, joined, parted
+from tadc.inversion.plan import Plan, Planned
+from tadc.inversion.pool import Pool
+from tadc.inversion.problems import near_singular, singular_step, too_large
 
 Arrays = dict[str, Array]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
-from tadc.inverse.bound import Arrays, BoundLump, drop, is_good
-from tadc.inverse.classes import Recurrent
-from tadc.inverse.kernels import Kernel, compiled
-from tadc.inverse.pool import Pool
-from tadc.inverse.segments import Part, composed, groups
+from tadc.inversion.bound import Arrays, BoundLump, drop, is_good
+from tadc.inversion.classes import Recurrent
+from tadc.inversion.kernels import Kernel, compiled
+from tadc.inversion.pool import Pool
+from tadc.inversion.segments import Part, composed, groups
 
 #: What stands in front of the name of a value's tangent.
 _TANGENT = "v:"

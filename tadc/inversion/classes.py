@@ -13,8 +13,8 @@ from itertools import combinations_with_replacement
 from math import prod
 
 from tadc.frontend.program import Definition
-from tadc.inverse.forms import Form
-from tadc.inverse.relations import Relation, TooMany, apart, facts, relations
+from tadc.inversion.forms import Form
+from tadc.inversion.relations import Relation, TooMany, apart, facts, relations
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
@@ -273,7 +273,7 @@ def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:
     offsets = [(r.forms[-1] - own, facts(definition, r)) for r in found[definition.name]]
     upper = max([0, *(_greatest(offset, known, shape[-1]) for offset, known in offsets)])
     lower = max([0, *(_greatest(-offset, known, shape[-1]) for offset, known in offsets)])
-    if (lower and upper) or not 0 < lower + upper <= _ORDER:
+    if (lower and upper) or not 0 < lower + upper <= min(_ORDER, (shape[-1] - 1) // 2):
         return None
     return Recurrent(form.size, lower + upper, bool(lower))
 

@@ -19,10 +19,10 @@ from math import prod
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, tensors_read
-from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, positions
-from tadc.inverse.forms import Form
-from tadc.inverse.graph import differentiable_reads
-from tadc.inverse.pieces import Pieces, Seed, is_number
+from tadc.inversion.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, positions
+from tadc.inversion.forms import Form
+from tadc.inversion.graph import differentiable_reads
+from tadc.inversion.pieces import Pieces, Seed, is_number
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
