@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tadc.dialect.index_maps import parse_map
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
-from tadc.dialect.index_maps import parse_map
 from tadc.dialect.ops import MAPS, indices_of, own_tensor
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape

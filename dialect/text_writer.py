@@ -223,7 +223,9 @@ class _Writer:
         names: list[str] = []
         for start, stop in self.tokens.split(cursor.at, end):
             is_own = own and stop == end
-            op.check(self.tokens.is_at(start + 1, ":") if is_own else self.tokens.is_at(start + 1, ":", "index"))
+            op.check(
+                self.tokens.is_at(start + 1, ":") if is_own else self.tokens.is_at(start + 1, ":", "index")
+            )
             names.append(self.tokens[start].text)
             place = self.tokens.flat(self.tokens.after_angles(start + 2), stop)
             binders.append(f"{names[-1]} {place}".rstrip())

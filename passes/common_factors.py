@@ -84,9 +84,7 @@ class CommonFactors:
         over, under = _common(a.over, b.over), _common(a.under, b.under)
         scale = a.scale if abs(a.scale) == abs(b.scale) else 1
         common = Product(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
-        parts = [
-            Product(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)
-        ]
+        parts = [Product(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)]
         if _operations(common) + sum(map(_operations, parts)) + 1 >= _operations(a) + _operations(b):
             return None  # as in `x + x * y`: nothing is gained
         made = self.combined(function, *(self.with_powers(p) for p in parts))

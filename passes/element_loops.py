@@ -8,6 +8,7 @@ from typing import Any
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import Split
+from tadc.passes.step_loops import StepLoops
 from tadc.passes.steps import Steps
 from tadc.passes.tile_loops import Ends, Schedule, TileLoops
 
@@ -28,11 +29,13 @@ def element_loops(
     loops of a recurrence with `steps` run in its order.
     """
     single = Schedule(1, tuple(range(len(sizes))) if steps is None else steps.loops(len(sizes)))
-    down = frozenset[int]() if steps is None else steps.down
 
     def loops(schedule: Schedule) -> Callable[[Any], list[Any]]:
         def emit(inside: Any) -> list[Any]:
-            TileLoops(op, sizes, lowering, schedule, found, ends, down).emit(inside)
+            if steps is None:
+                TileLoops(op, sizes, lowering, schedule, found, ends).emit(inside)
+            else:
+                StepLoops(op, sizes, lowering, schedule, found, ends, steps).emit(inside)
             return []
 
         return emit

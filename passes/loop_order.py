@@ -110,7 +110,9 @@ class _Nest:
         """The lines that come from afar."""
         for depth in range(len(order) + 1):
             counts = self.binders | {
-                name: min(self.tile[name], self.extents[name]) if name in order[:depth] else self.extents[name]
+                name: min(self.tile[name], self.extents[name])
+                if name in order[:depth]
+                else self.extents[name]
                 for name in order
             }
             touched = [stream.lines(counts, self.width) for stream in self.streams]

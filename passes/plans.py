@@ -66,7 +66,11 @@ def _worthwhile(work: int) -> int:
 
 
 def plan_of(
-    op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine, steps: Steps | None = None
+    op: Any,
+    shape: Sequence[Affine],
+    forms: Mapping[Any, Affine],
+    machine: Machine,
+    steps: Steps | None = None,
 ) -> Plan:
     """The plan of a map of this shape, or of a recurrence with steps.
 

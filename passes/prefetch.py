@@ -69,7 +69,11 @@ class Prefetch:
         """Find the reads."""
         self.place(Affine.var(_STEP))
         for op in self.operations():
-            if op.name != "tad.read" or op in self.of.body.panels.by_read or not _is_large(op.operands[0].type):
+            if (
+                op.name != "tad.read"
+                or op in self.of.body.panels.by_read
+                or not _is_large(op.operands[0].type)
+            ):
                 continue
             *others, last = self.subscripts(op)
             names = frozenset[str]().union(*(form.variables for form in others))
@@ -79,7 +83,11 @@ class Prefetch:
                 is_far = last.coefficient(LANE) == 1 and _STEP not in last.variables
                 if is_far and self.distance(op, others) >= FAR:
                     self.vectors.append(op)
-            elif last.coefficient(_STEP) == 1 and _STEP not in names and names & self.of.body.tile.copies.keys():
+            elif (
+                last.coefficient(_STEP) == 1
+                and _STEP not in names
+                and names & self.of.body.tile.copies.keys()
+            ):
                 self.rows.append(op)
 
     def distance(self, read: Any, others: list[Affine]) -> int:

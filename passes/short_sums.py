@@ -66,7 +66,9 @@ class _Short:
         for level in nest.levels:
             low = max(-(-bound.form.constant // bound.divisor) for bound in level.lower)
             high = min(bound.form.constant // bound.divisor for bound in level.upper)
-            points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][: MOST + 1]
+            points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][
+                : MOST + 1
+            ]
         if not 0 < len(points) <= MOST:
             return None
         added = [

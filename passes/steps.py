@@ -158,7 +158,7 @@ def as_map(op: Any, steps: Steps) -> None:
     own.replace_all_uses_with(op.results[0])
     block.erase_argument(len(block.arguments) - 1)
     extents = box_extents(parse_set(str(op.attributes["domain"]))) or []
-    first = list(block.operations)[0]
+    first = next(iter(block.operations))
     dims = ["b", *(f"s{n}" for n in range(len(op.operands)))]
     for n in sorted(steps.down):
         index = block.arguments[n]
@@ -170,8 +170,3 @@ def as_map(op: Any, steps: Steps) -> None:
         )  # fmt: skip
         for user, number in uses:
             user.operation.operands[number] = made.results[0]
-
-
-def reversed_forms(forms: Sequence[Affine], shape: Sequence[Affine], down: frozenset[int]) -> list[Affine]:
-    """Where an element is stored, from the forms of its loops."""
-    return [size - 1 - f if n in down else f for n, (f, size) in enumerate(zip(forms, shape, strict=True))]

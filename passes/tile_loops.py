@@ -22,7 +22,6 @@ from tadc.passes.packing import Panels
 from tadc.passes.packing_plan import Packed
 from tadc.passes.panel_loops import PanelLoops
 from tadc.passes.splits import PLAIN, Split, copies
-from tadc.passes.steps import reversed_forms
 from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_stores import Elements, TileStores
 from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
@@ -118,15 +117,11 @@ class TileLoops:
         schedule: Schedule,
         found: Sequence[Split],
         ends: Ends | None = None,
-        down: frozenset[int] = frozenset(),
     ) -> None:
-        """`found` has the split of each index; one without `ends` takes all of its values.
-
-        The indices in `down` count from the last value on: an element is stored there.
-        """
-        self.down = down
+        """`found` has the split of each index; one without `ends` takes all of its values."""
         self.op, self.sizes, self.low = op, sizes, lowering
         self.schedule: Schedule = schedule
+        self.stores = TileStores(lowering, op, schedule.width, schedule.streams)
         self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
         self.ends: Ends | None = ends
         self.block = op.regions[0].blocks[0]
@@ -351,9 +346,8 @@ class TileLoops:
         bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
         woven = split.factor > 1 and lanes == len(self.sizes) - 1
-        stores = TileStores(self.low, self.op, self.schedule.width, self.schedule.streams)
         groups: list[list[tuple[Copy, list[Any]]]] = []
-        all_forms: list[list[Affine]] = []
+        first: list[Affine] = []
         for residue in range(split.factor):
             forms: list[Affine] = []
             more: Domain = ()
@@ -366,13 +360,17 @@ class TileLoops:
                     # A residue is in the base already, and the copies step over groups.
                     form = self.schedule.form(index, ZERO) * factor + bases[index]
                 forms.append(form)
-            all_forms.append(forms)
             groups.append([])
-            places = reversed_forms(forms, self.sizes, self.down)
-            then = groups[-1].extend if woven else partial(stores.store, places, point)
+            places = self.places(forms)
+            first = first or places
+            then = groups[-1].extend if woven else partial(self.stores.store, places, point)
             self.values(forms, (*around.known, *more), point, then)
         if woven:
-            stores.weave(groups, all_forms[0], point)
+            self.stores.weave(groups, first, point)
+
+    def places(self, forms: list[Affine]) -> list[Affine]:
+        """Where an element is stored whose loops have these forms."""
+        return forms
 
     def values(
         self, forms: Sequence[Affine], known: Domain, point: Any, then: Callable[[Elements], None]

@@ -21,11 +21,11 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
+from tadc.passes.prefetch import Prefetch
 from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.splits import MOST_TERMS
 from tadc.passes.tile_shifts import Shift, shift_of
-from tadc.passes.prefetch import Prefetch
 from tadc.passes.tile_skews import skewed_loop
 from tadc.passes.tile_values import PARTS, Copy, all_yielded, lanes_index
 

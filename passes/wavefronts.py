@@ -53,7 +53,7 @@ def _nest(
         known = tuple(rows)
 
         def element(inside: Any) -> None:
-            tiles.values(forms, known, inside, partial(tiles.store, forms, inside))
+            tiles.values(forms, known, inside, partial(tiles.stores.store, forms, inside))
 
         _where(low, known, point, element)
         return

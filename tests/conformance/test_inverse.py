@@ -48,7 +48,10 @@ def test_invariants() -> None:
     forward, reverse = flat(jvp(*at, *v)[3:]), flat(vjp(*at, *w))
     np.testing.assert_allclose(forward, jacobian @ v, rtol=1e-14)
     np.testing.assert_allclose(reverse @ v, w @ forward, rtol=1e-14)
-    undone, undone_t = flat(inverse.jinv(at, parted(v, [()] * 3))), flat(inverse.jinvT(at, parted(w, [()] * 3)))
+    undone, undone_t = (
+        flat(inverse.jinv(at, parted(v, [()] * 3))),
+        flat(inverse.jinvT(at, parted(w, [()] * 3))),
+    )
     np.testing.assert_allclose(w @ undone, undone_t @ v, rtol=1e-13)
     np.testing.assert_allclose(flat(jvp(*at, *undone)[3:]), v, rtol=1e-13)
     np.testing.assert_allclose(flat(inverse.jinv(at, tuple(forward))), v, rtol=1e-13)

@@ -53,7 +53,9 @@ STEPS = "sums that leave points out, each taken apart for one read, share factor
 PARTIALS = "what masks infinite partials in the gradient is compared again for each read of it"
 QUOTIENTS = "an element's cotangent is divided by the diagonal once for each element that gathers it"
 SOFT = "each of three reads of an element evaluates the exponentials of the minimum that reads it anew"
-NETWORK = "what a step sums up to is no tensor before it is differentiated: only the recurrence itself knows it"
+NETWORK = (
+    "what a step sums up to is no tensor before it is differentiated: only the recurrence itself knows it"
+)
 
 #: Programs above the bound, and why.
 ABOVE = {

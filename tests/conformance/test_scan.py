@@ -6,13 +6,10 @@ import itertools
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from jax import Array
 
-import tadc
 from tests.reference.cases import Case, Catalogue, Tensor
-from tests.reference.checking import check
 
 CATALOGUE = Catalogue()
 case = CATALOGUE.add

@@ -21,8 +21,7 @@ def flat(arrays: Any) -> Array:
 def parted(vector: Array, shapes: Sequence[tuple[int, ...]]) -> tuple[Array, ...]:
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return tuple(
-        part.reshape(shape)
-        for part, shape in zip(np.split(vector, ends[:-1].tolist()), shapes, strict=True)
+        part.reshape(shape) for part, shape in zip(np.split(vector, ends[:-1].tolist()), shapes, strict=True)
     )
 
 
