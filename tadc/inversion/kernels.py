@@ -15,7 +15,16 @@ from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.functions import function
-from tadc.inversion.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, Triangular, positions
+from tadc.inversion.classes import (
+    Banded,
+    Blocks,
+    Class,
+    LowRank,
+    Permutation,
+    Recurrent,
+    Triangular,
+    positions,
+)
 from tadc.inversion.factors import (
     Array,
     BandFactors,

@@ -27,7 +27,11 @@ PROGRAMS = {
         "block-diagonal, 4 of 5x5",
         "x",
     ),
-    "four scalars": ("a: f64; b: f64; c: f64; d: f64; p = a*b; q = a + b + sin(c); r = c*d*b; s = d + a", "dense", "a b c d"),
+    "four scalars": (
+        "a: f64; b: f64; c: f64; d: f64; p = a*b; q = a + b + sin(c); r = c*d*b; s = d + a",
+        "dense",
+        "a b c d",
+    ),
     "a reversal": ("x: f64[7]; y[i: 7] = x[6 - i]", "permutation", "x"),
     "a transposition": ("x: f64[4, 5]; y[j, i] = x[i, j]", "permutation", "x"),
     "a scaled permutation": ("x: f64[12]; y[i: 4, j: 3] = x[4*j + i]**3 + x[4*j + i]", "permutation", "x"),
@@ -107,8 +111,10 @@ PROGRAMS = {
         "x",
     ),
     "a recurrence in between": (
-        "x: f64[3]; scan{t} h[t: 5, i: 3] = if {t = 0} then (x[i]) else (h[t - 1, i] + .1*h[t - 1, 2 - i]**2);"
-        "y[i: 3] = h[4, i]".replace("scan", "let scan", 1),
+        "x: f64[3]; y[i: 3] = h[4, i]".replace(
+            "y",
+            "let scan{t} h[t: 5, i: 3] = if {t = 0} then (x[i]) else (h[t - 1, i] + .1*h[t - 1, 2 - i]**2); y",
+        ),
         "dense",
         "x",
     ),

@@ -41,10 +41,7 @@ def ideals(graph: Graph) -> set[frozenset[int]]:
     new = set(seen)
     while new:
         new = {
-            done | {n}
-            for done in new
-            for n in range(len(before))
-            if n not in done and before[n] <= done
+            done | {n} for done in new for n in range(len(before)) if n not in done and before[n] <= done
         } - seen
         seen |= new
     return seen
@@ -71,7 +68,12 @@ def best(graph: Graph) -> tuple[int, int, int, int]:
                 size, kept = len(after - before), len(read & before & after)
                 rest = found[other]
                 options.append(
-                    [max(rest[0], size), max(rest[1], size + kept), max(rest[2], len(cut - other)), rest[3] - 1]
+                    [
+                        max(rest[0], size),
+                        max(rest[1], size + kept),
+                        max(rest[2], len(cut - other)),
+                        rest[3] - 1,
+                    ]
                 )
         found[cut] = [min(column) for column in zip(*options, strict=True)]
     worst = found[frozenset(range(len(graph.statements)))]
@@ -145,7 +147,9 @@ def test_a_plan_of_3000_statements() -> None:
     """What is planned in well under a second is not planned in many."""
     lines = ["x0: f64[9]; y0: f64[9]"]
     for k in range(1500):
-        lines.append(f"let x{k + 1}[i] = x{k}[i] + sin(y{k}[i]); let y{k + 1}[i] = y{k}[i] + cos(x{k + 1}[i])")
+        lines.append(
+            f"let x{k + 1}[i] = x{k}[i] + sin(y{k}[i]); let y{k + 1}[i] = y{k}[i] + cos(x{k + 1}[i])"
+        )
     f = tadc.function("\n".join([*lines, "x[i] = x1500[i]; y[i] = y1500[i]"]))
     begin = time.process_time()
     plan = tadc.inverse(f).plan
