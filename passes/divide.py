@@ -25,16 +25,20 @@ MULTIPLE = 64
 """Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
 
 
+AGAIN = 0.05
+"""What part of its time a map takes longer for each loop outside of that over the index that is divided: what
+the inner loops read is further away when they run again."""
+
 PARTS = 8
 """So many ranges, about, are made of an index: four for each thread, as in `backend/pool.ll`."""
 
 
 def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, ...]:
     """The position of the index to divide; of two where it is known at run time alone which is better."""
-    if schedule is not None and schedule.packed is not None:
-        wasted = {axis: _wasted(axis, shape, schedule, schedule.packed) for axis in range(len(shape))}
-        best = min(wasted, key=lambda axis: wasted[axis])
-        return (best,) if wasted[best] < 1 else ()
+    if schedule is not None and (schedule.packed is not None or all(e.is_constant for e in shape)):
+        wasted = {axis: _wasted(axis, shape, schedule) for axis in schedule.order}
+        best = min(wasted, key=lambda axis: wasted[axis], default=None)
+        return (best,) if best is not None and wasted[best] < 1 else ()
     unknown = next((n for n, extent in enumerate(shape) if not extent.is_constant), len(shape))
     known = [extent.constant for extent in shape[:unknown]]
     if unknown < len(shape) and all(extent < FEW for extent in known):
@@ -47,13 +51,25 @@ def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, 
     return (known.index(most),) if most > 1 else ()
 
 
-def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule, packed: Packed) -> float:
-    """What two threads lose that divide an index: what all ranges pack again, and the time one waits."""
+def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule) -> float:
+    """What two threads lose that divide an index: what all ranges read or pack again, the time one waits."""
     extent = shape[axis].constant if shape[axis].is_constant else MANY
-    tiles = max(1, extent // schedule.extent(axis))
+    grain = _grain(axis, shape, schedule)
+    # The last tile is moved back, but where results are packed for.
+    tiles = max(1, -(-extent // grain) if schedule.packed is None else extent // grain)
     each = -(-tiles // PARTS)
     ranges = -(-tiles // each)
     waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1
+    # Where there are few ranges, more threads than two would wait.
+    waits += 0.1 / ranges
+    if schedule.packed is None:
+        # Each range runs through the loops outside of that over the index.
+        return waits + AGAIN * schedule.order.index(axis)
+    return waits + _packed_again(axis, extent, ranges, schedule.packed)
+
+
+def _packed_again(axis: int, extent: int, ranges: int, packed: Packed) -> float:
+    """What part of the time ranges of an index take to pack what one packs already."""
     name, rows = f"b{axis}", packed.rows
     again = float(ranges - 1)
     if name in packed.names | packed.around:
@@ -64,18 +80,15 @@ def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule, packed: Pack
     repeats = again * packed.share
     if rows is not None and name not in rows.names | {rows.name}:
         repeats += (ranges - 1) * rows.share
-    # Where there are few ranges, more threads than two would wait.
-    return waits + repeats + 0.1 / ranges
+    return repeats
 
 
 def _grain(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> int:
-    """What ranges of an index begin at multiples of."""
-    if schedule is not None and schedule.packed is not None:
-        return schedule.extent(axis)
-    least = MULTIPLE if axis == len(shape) - 1 else 1
-    # A tile that does not fit into a range is computed as a whole by two threads.
+    """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
     tile = 1 if schedule is None else schedule.extent(axis)
-    return tile if tile > least and (not shape[axis].is_constant or tile < shape[axis].constant) else least
+    if axis < len(shape) - 1 or (schedule is not None and schedule.packed is not None):
+        return tile
+    return -(-MULTIPLE // tile) * tile
 
 
 def _divided(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> Affine:

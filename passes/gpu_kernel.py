@@ -184,8 +184,10 @@ class ThreadLanes(Lanes):
         made = super().loaded_run(vector, operands, forms, point)
         return self.aligned(made.owner, operands[0], forms).results[0]
 
-    def store_run(self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
-        """A `vector.store`."""
+    def store_run(
+        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
+    ) -> None:
+        """A `vector.store`; lines are the hardware's affair."""
         first = {LANE: Affine.const(0)}
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]
         made = self.low.create("vector.store", [], [vector, buffer, *indices], point)

@@ -15,11 +15,12 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.loop_order import loop_order
 from tadc.passes.machine import Machine
 from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.skews import lane_step, skew_steps, skewed
-from tadc.passes.splits import Split, copies
+from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_loops import Schedule
 from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
@@ -97,10 +98,11 @@ def schedule_of(
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
     blocks = {index[name]: count for name, count in best.blocks.items() if count > 1}
-    order = tuple(range(len(sizes)))
+    packed = packing(accesses, best, found) if best.over is None else None
+    split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
+    order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
-    packed = packing(accesses, best, found)
     if packed is None:
         skews = {loop.op: lane_step(best, loop) for loop in skewed(best, accesses.body)}
         lanes = index[best.lane]
@@ -110,9 +112,6 @@ def schedule_of(
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
-    first = sorted(index[name] for name in packed.around)
-    first += sorted(index[name] for name in packed.names - packed.around)
-    order = (*first, *(n for n in order if n not in first))
     return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
 
 
@@ -201,7 +200,7 @@ def _skewed(
             chosen |= min(ways, key=lambda way: _loop(accesses, loop, way, None)).skews
         if chosen:
             made = replace(way, skews=chosen)
-            several = extents if vectors in VECTORS else {}
+            several: Mapping[str, int | None] = extents if vectors in VECTORS else dict[str, int | None]()
             yield from _blocked(
                 accesses, made, several, most if _moves(accesses) else most // MASKED, machine
             )
@@ -255,6 +254,7 @@ def _fits(body: Loop, way: Way, machine: Machine) -> bool:
         if not loop.binders or loop.inner:
             continue
         carried = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
+        carried *= loop.results
         read = max((way.copies(r.names) for r in loop.reads if way.stride(r) != 0), default=0)
         if carried > 1 and carried + read + 1 > machine.registers:
             return False
@@ -306,13 +306,13 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
     if not loop.binders:
         return once
     results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
-    once += (0 if loop.fused else results) + 2
+    once += loop.additions * results + 2
     trips = math.prod(loop.trips)
     ending = 0.0
     if loop is way.over:
         steps = math.ceil(loop.trips[-1] / (way.width * way.parts))
         trips = math.prod(loop.trips[:-1]) * steps
-        ending = 3.0 * math.log2(way.width) * results
+        ending = 3.0 * math.log2(way.width) * results * loop.results
     if loop.binders[-1] in way.skews:
         # A step under masks takes twice the time.
         trips += 2 * way.width * math.prod(loop.trips[:-1])

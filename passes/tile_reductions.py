@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.locations import unnamed
@@ -25,13 +26,13 @@ from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.splits import MOST_TERMS
 from tadc.passes.tile_shifts import Shift, shift_of
 from tadc.passes.tile_skews import skewed_loop
-from tadc.passes.tile_values import PARTS, Copy, lanes_index, yielded
+from tadc.passes.tile_values import PARTS, Copy, all_yielded, lanes_index
 
 if TYPE_CHECKING:
     from tadc.passes.tile_body import Context, TileBody
 
-#: The result so far and what an element makes of the body's value, at a copy.
-Combine = Callable[["TileReduction", Scalars, Any, Copy], Any]
+#: A result with one more element, a value of the body: of that element, the result so far and the copy.
+Combine = Callable[["TileReduction", Scalars, Any, Any, Copy], Any]
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class TileReduction(ReductionNest):
         self.moved = Affine.var(LANE) * (self.skew or 0)
         super().__init__(op, body.low.forms, (*context.facts, *body.tile.facts), self.moved)
         self.body = body
-        self.element = yielded(self.block)
+        self.elements = all_yielded(self.block)
+        """What is reduced; all results depend on the same."""
         self.over_lanes = body.depends.lanes_of is not None and body.depends.lanes_of == lanes_index(op)
         self.moving = {name for name in body.tile.ranges if not (self.over_lanes and name in (LANE, PARTS))}
         self.kept = body.names(op.results[0], context)
@@ -73,9 +75,9 @@ class TileReduction(ReductionNest):
         """Whether an operation stands in the body and only the result uses it."""
         return made.block == self.block and len(list(made.results[0].uses)) == 1
 
-    def value(self, s: Scalars, copy: Copy) -> Any:
-        """The body's value in a copy, of the type that the loops carry."""
-        return self.body.lanes.spread_to(self.body.value(self.element, copy), s.type, s.point)
+    def value(self, s: Scalars, element: Any, copy: Copy) -> Any:
+        """A value of the body in a copy, of the type that the loops carry."""
+        return self.body.lanes.spread_to(self.body.value(element, copy), s.type, s.point)
 
     def moves(self, forms: Sequence[Affine]) -> bool:
         """Whether forms hold a variable of the tile."""
@@ -84,7 +86,7 @@ class TileReduction(ReductionNest):
     # -- loops -----------------------------------------------------------------------------------
 
     def fold(self, combine: Combine, join: Join, start: float, context: Context) -> list[Any]:
-        """What is left of `start` after every element, for each copy along `kept`."""
+        """What is left of `start` after every element, for each copy along `kept`, result by result."""
         low, point = self.body.low, context.point
         low.location = self.location
         self.combine = combine
@@ -102,7 +104,7 @@ class TileReduction(ReductionNest):
     def first(self, copies: Sequence[Copy], start: float, point: Any) -> list[Any]:
         """What the loops start with: what the block before left, if there was one."""
         low, block = self.body.low, self.body.panels.cut(self.op)
-        fresh = [low.constant(self.type, start, point)] * len(copies)
+        fresh = [low.constant(self.type, start, point)] * (len(copies) * len(self.elements))
         if block is None:
             return fresh
 
@@ -299,10 +301,13 @@ class TileReduction(ReductionNest):
     def take(self, carried: list[Any], context: Context) -> list[Any]:
         """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
-        results: list[Any] = []
+        copies = list(self.body.tile.points(self.carried))
+        results = list(carried)
 
         def then(copy: Copy) -> None:
-            results.append(self.combine(self, s, carried[len(results)], copy))
+            for number, element in enumerate(self.elements):
+                at = number * len(copies) + copies.index(copy)
+                results[at] = self.combine(self, s, element, carried[at], copy)
 
         self.body.in_turns(self.block, context, self.carried, then)
         return results
@@ -313,9 +318,10 @@ class TileReduction(ReductionNest):
 
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
-        each = [at_copy(rows, copy) for copy in copies]
-        made = {found: body.lanes.holds(found, point) for found in dict.fromkeys(each)}
-        conditions = [made[found] for found in each]
+        found = [at_copy(rows, copy) for copy in copies]
+        made = {test: body.lanes.holds(test, point) for test in dict.fromkeys(found)}
+        conditions = [made[test] for test in found]
+        each = conditions * len(self.elements)
         some = len(made) == 1 and context.masks is None
         inner = replace(body.masked(conditions, self.carried, copies, context), some=some)
         assert inner.masks is not None
@@ -324,12 +330,10 @@ class TileReduction(ReductionNest):
         def then(at: Any) -> list[Any]:
             found = self.take(carried, inner.moved(at))
             # Not by the whole mask, which may differ between lanes where the results do not.
-            return [
-                body.lanes.select(c, x, y, at) for c, x, y in zip(conditions, found, carried, strict=True)
-            ]
+            return [body.lanes.select(c, x, y, at) for c, x, y in zip(each, found, carried, strict=True)]
 
         active = body.lanes.any(masks, point)
-        return body.low.choose(active, [self.type] * len(copies), then, lambda at: carried, point)
+        return body.low.choose(active, [self.type] * len(carried), then, lambda at: carried, point)
 
     # -- reductions over lanes -------------------------------------------------------------------
 
@@ -380,8 +384,9 @@ class TileReduction(ReductionNest):
     def joined(self, results: list[Any], copies: Sequence[Copy], join: Join, point: Any) -> list[Any]:
         """The results of all parts and lanes in one, for each copy along `kept`."""
         found: dict[tuple[int, ...], Any] = {}
-        for copy, value in zip(copies, results, strict=True):
-            key = tuple(copy[name] for name in self.kept)
+        each = product(range(len(self.elements)), copies)
+        for (number, copy), value in zip(each, results, strict=True):
+            key = (number, *(copy[name] for name in self.kept))
             s = Scalars(self.body.low, point, value.type)
             found[key] = join(s, found[key], value) if key in found else value
         return [self.body.lanes.folded(value, join, point) for value in found.values()]

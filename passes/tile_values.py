@@ -214,7 +214,7 @@ def lanes_index(op: Any) -> Any:
 
 def is_reduction(op: Any) -> bool:
     """Whether an operation reduces over a set."""
-    return op.name in ("tad.sum", "tad.reduce")
+    return op.name in ("tad.sum", "tad.sums", "tad.reduce")
 
 
 def region_operations(block: Any) -> Iterator[Any]:
