@@ -26,7 +26,7 @@ GATHER = 1.2
 COPY = 1.0
 """That of one lane of a vector that is, but far from the one before."""
 
-PANEL_BYTES = 128 << 10
+PANEL_BYTES = 256 << 10
 """The most bytes of all panels: they stay in the second-level cache, and on the stack."""
 
 FEWEST_ROWS = 64
@@ -142,8 +142,8 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
     if not reads and not rows:
         return None
     lanes = way.width * way.blocks.get(way.lane, 1)
-    # With rows, the panels of lanes are packed again for each chunk.
-    cut = _cut(accesses, loop, reads or rows, lanes if reads else FEWEST_ROWS, 1 + bool(rows))
+    # With rows, the panels of lanes are packed again for each chunk, and both are to stay near.
+    cut = _cut(accesses, loop, reads or rows, lanes if reads else FEWEST_ROWS, 1 + 3 * bool(rows))
     if cut is None:
         return None
     outer, block = cut

@@ -247,6 +247,26 @@ class TileLoops:
         self, part: Part, index: int, inner: Sequence[int], found: Sequence[Split], around: Around, point: Any
     ) -> None:
         """The loops over the tiles of a part."""
+        whole = self.schedule
+        self.schedule = self.narrowed(part, index)
+        self.tiles(part, index, inner, found, around, point)
+        self.schedule = whole
+
+    def narrowed(self, part: Part, index: int) -> Schedule:
+        """The schedule with no more vectors than a part has elements for: those before and after a full part
+        have few."""
+        schedule, span = self.schedule, part.stop - part.start
+        if index != schedule.lanes or schedule.packed is not None or not span.is_constant:
+            return schedule
+        vectors = max(1, -(-span.constant // schedule.width))
+        if vectors >= schedule.blocks.get(index, 1):
+            return schedule
+        return replace(schedule, blocks={**schedule.blocks, index: vectors})
+
+    def tiles(
+        self, part: Part, index: int, inner: Sequence[int], found: Sequence[Split], around: Around, point: Any
+    ) -> None:
+        """The loops over tiles of one size, and over the one that is left."""
         tile = self.schedule.extent(index)
         below = (index, inner, found, around, point)
         stop = self.low.affine([part.stop], point)

@@ -21,6 +21,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
+from tadc.passes.prefetch import Prefetch
 from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.splits import MOST_TERMS
@@ -155,6 +156,8 @@ class TileReduction(ReductionNest):
                 there = replace(context, point=at, in_part=in_part)
                 return self.loop(levels[1:], inner, values, masked, there)
 
+            if len(levels) == 1 and not masked:
+                return Prefetch(self, level, bound).loop((start, stop), values, inside, point)
             return self.one_loop(level.name, (start, stop, 1), values, inside, point)
 
         if span.inner_start is None:
