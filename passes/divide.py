@@ -25,7 +25,7 @@ MULTIPLE = 64
 """Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
 
 
-AGAIN = 0.05
+AGAIN = 0.2
 """What part of its time a map takes longer for each loop outside of that over the index that is divided: what
 the inner loops read is further away when they run again."""
 
