@@ -17,9 +17,11 @@ from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import LLVM_LOCK, run_pipeline
 from tadc.backend.scalar_functions import device_function, device_instruction
 from tadc.backend.target import CUDA_TRIPLE, DEFAULT_SM, binding, cuda_machine
+from tadc.frontend.diagnostics import CompileError
 
 #: The PyPI package with libdevice and ptxas.
 PACKAGE = "nvidia-cuda-nvcc-cu12"
+LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 
 _DEVICE_FUNCTION = re.compile(r"^declare [^\n]*@(__nv_\w+)\(", re.M)
 _FLAGS = re.compile(r"^!llvm\.module\.flags = !\{(.*)\}$", re.M)
@@ -49,7 +51,7 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
     """
     with LLVM_LOCK:
         machine = cuda_machine(sm, level)
-        library = toolkit_file("nvvm/libdevice/libdevice.10.bc") if use_libdevice else None
+        library = toolkit_file(LIBDEVICE) if use_libdevice else None
         text = complete(text, device_instruction)
         needs = _DEVICE_FUNCTION.findall(text)
         if needs and library is None:
@@ -118,6 +120,20 @@ def assemble(ptx: str, sm: int) -> bytes:
         CompileError: TAD0703, ptxas rejects the text; TAD0704, there is no ptxas.
     """
     return _run_ptxas(ptx, sm)[0]
+
+
+def tools() -> str:
+    """Text that differs between versions of libdevice and of ptxas, and where one is missing."""
+    found = [toolkit_file(LIBDEVICE), find_ptxas()]
+    return " ".join(f"{path} {path.stat().st_mtime_ns}" if path else "none" for path in found)
+
+
+def machine_code(ptx: str, sm: int) -> bytes:
+    """The cubin, or nothing where there is no ptxas that makes one: the driver compiles PTX itself."""
+    try:
+        return assemble(ptx, sm)
+    except CompileError:
+        return b""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from bench.workloads.workload import Workload
-from tadc.counts import compiled_form, cost_of
+from tadc.counts import compiled_work, cost_of
 
 Counts = dict[str, int]
 
@@ -15,5 +15,5 @@ def counts(workload: Workload, dtype: str, sizes: Mapping[str, int]) -> Counts:
     """By kind, and `written`, the weighted operations of the value as written."""
     written = cost_of(workload.function(dtype, sizes).program)
     program, mode, wrt = workload.differentiated(dtype, sizes)
-    compiled = cost_of(compiled_form(program.program, mode, wrt))
-    return {**asdict(compiled.work), "written": written.work.weighted}
+    compiled = compiled_work(program.program, mode, wrt)
+    return {**asdict(compiled), "written": written.work.weighted}

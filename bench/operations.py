@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tadc.counts import compiled_form
+from tadc.counts import compiled_work
 from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
@@ -45,8 +45,7 @@ SIZES: dict[str, dict[str, int]] = {
 
 def cost(program: Program, mode: str, materialize: str) -> int:
     """The operations of a program, or of its derivative, as it goes to the code generator."""
-    options = Options(materialize=materialize)
-    return count_program(compiled_form(program, mode, options=options)).weighted
+    return compiled_work(program, mode, options=Options(materialize=materialize)).weighted
 
 
 def programs(names: Iterable[str] = SIZES) -> dict[str, Program]:

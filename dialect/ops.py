@@ -5,6 +5,7 @@ Scalar work is upstream `arith` and `math`; indexing and control are ours:
     tad.map       a tensor: the element at the block arguments is what the body yields
     tad.maps      tensors of one shape: their elements are what one body yields, by `tad.yields`
     tad.sum       the sum of what the body yields over an integer set
+    tad.sums      sums over one set, of what one body yields, by `tad.yields`
     tad.reduce    the same for a product, a maximum, a minimum, a logarithm of a sum of exponentials
     tad.guard     one of two regions, chosen by an integer set; lazy
     tad.read      an element of a tensor at an affine map of indices
@@ -33,6 +34,9 @@ SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
 KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")
 
 REGION_OPS = ("tad.map", "tad.sum", "tad.reduce", "tad.guard")
+
+#: What `tad.yields` ends.
+MANY_OPS = ("tad.maps", "tad.sums")
 
 #: What makes tensors.
 MAPS = ("tad.map", "tad.maps")
@@ -130,14 +134,16 @@ def check_box(op: Any, kind: Any, domain: ir.Attribute) -> bool:
     return True
 
 
-def check_reduction(op: Any, type: ir.Type, domain: ir.Attribute, body: ir.Region) -> bool:
+def check_reduction(
+    op: Any, type: ir.Type, domain: ir.Attribute, body: ir.Region, last: str = "tad.yield"
+) -> bool:
     """A float over a set that binds the region's arguments, its symbols the op's operands."""
     if not check_float(op, type) or not check_set(op, domain, None, len(op.operation.operands)):
         return False
     dims = parse_set(str(domain)).dims
     if not dims:
         return error(op, "must bind at least one index")
-    return check_region(op, body, dims)
+    return check_region(op, body, dims, last)
 
 
 def affine(verifier: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -202,6 +208,26 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         return check_reduction(self, self.total.type, self.domain, self.body)
+
+
+class SumsOp(Tad.Operation, name="sums", traits=[ext.Pure]):
+    """Sums over one domain: what they share is computed once for each point.
+
+    `tad-fuse` makes it, as `tad.maps`.
+    """
+
+    totals: Sequence[ext.Result[Any]]
+    outer: Sequence[ext.Operand[ir.IndexType]]
+    domain: ir.IntegerSetAttr
+    body: ext.Region
+
+    @affine
+    def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
+        types = [value.type for value in self.operation.results]
+        if not types:
+            return error(self, "gives one or more sums")
+        return all(check_reduction(self, type, self.domain, self.body, "tad.yields") for type in types)
 
 
 class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
@@ -331,22 +357,24 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
 
 
 class YieldsOp(Tad.Operation, name="yields", traits=[ir.IsTerminatorTrait, ext.Pure]):
-    """The elements of the tensors of a `tad.maps`, in order."""
+    """The elements of the tensors of a `tad.maps`, or of the sums of a `tad.sums`, in order."""
 
     values: Sequence[ext.Operand[Any]]
 
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
         parent = self.operation.parent
-        if parent is None or parent.name != "tad.maps":
-            return error(self, "expects a parent of tad.maps")
+        if parent is None or parent.name not in MANY_OPS:
+            return error(self, f"expects a parent of {', '.join(MANY_OPS)}")
         given = [value.type for value in self.operation.operands]
-        wanted = [result.type.element_type for result in parent.results]
+        wanted = [result.type for result in parent.results]
+        if parent.name == "tad.maps":
+            wanted = [type.element_type for type in wanted]
         if given != wanted:
             yields, needs = (", ".join(map(str, types)) for types in (given, wanted))
-            return error(self, f"yields {yields} but 'tad.maps' needs {needs}")
+            return error(self, f"yields {yields} but '{parent.name}' needs {needs}")
         return True
 
 
-for _op in (MapOp, MapsOp, SumOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp, YieldsOp):
+for _op in (MapOp, MapsOp, SumOp, SumsOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp, YieldsOp):
     trailing_variadic(_op)

@@ -9,6 +9,7 @@ place in a program is an error at its location.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.locations import name_of, place_of
@@ -21,9 +22,23 @@ from tadc.frontend.extents import Shape, extent
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.naming import first_free, is_legal
 from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Term
 from tadc.lattice.affine import Affine
 
-__all__ = ["UnsupportedIR", "read_program", "tad_functions"]
+__all__ = ["Fused", "UnsupportedIR", "read_fused", "read_program", "tad_functions"]
+
+
+@dataclass(frozen=True)
+class Fused:
+    """A program after `tad-fuse`: `maps` are the names of tensors computed together, in one nest of loops, and
+    all values that are made for each of their elements.
+
+    Sums of one region are a single loop where their numbers are in one set of `sums`.
+    """
+
+    program: Program
+    maps: tuple[tuple[tuple[str, ...], tuple[Term, ...]], ...]
+    sums: tuple[frozenset[int], ...]
 
 
 def tad_functions(module: Any) -> list[Any]:
@@ -49,13 +64,28 @@ def read_program(function: Any) -> Program:
         return _Reader(function).program()
 
 
-class _Reader:
-    """Reads a function; `results` are those that no definition has yet given."""
+def read_fused(function: Any) -> Fused:
+    """Read a function that `tad-fuse` is through with; raises UnsupportedIR where it is no program.
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    Results that were made before others of the function stand before them.
+    """
+    with deep_recursion():
+        reader = _Reader(function, in_order=False)
+        program = reader.program()
+        return Fused(program, tuple(reader.maps), tuple(reader.inside.together))
+
+
+class _Reader:
+    """Reads a function; `results` are those that no definition has yet given.
+
+    With `in_order`, definitions are results in the order of the function's.
+    """
+
+    def __init__(self, function: Any, in_order: bool = True) -> None:
+        self.function, self.in_order = function, in_order
         self.inside = RegionReader()
         self.definitions: list[Definition] = []
+        self.maps: list[tuple[tuple[str, ...], tuple[Term, ...]]] = []
         self.results: list[tuple[Any, str, str, str]] = []
         self.taken: set[str] = set(RESERVED)
         self.sizes: tuple[str, ...] = ()
@@ -142,6 +172,8 @@ class _Reader:
     def top_level(self, operation: Any) -> None:
         if operation.name == "tad.map":
             self.definition(operation)
+        elif operation.name == "tad.maps":
+            self.fused(operation)
         elif operation.name.startswith(("arith.", "math.")):
             self.inside.scalar(operation)
         else:
@@ -155,12 +187,7 @@ class _Reader:
             self.inside.index(size, operation)
         shape = tuple(extent(form) for form in map_shape(operation, self.inside.indices))
         self.shapes[value] = shape
-        is_output = bool(self.results) and self.results[0][0] == value
-        gradient_of = tangent_of = ""
-        if is_output:
-            _, name, gradient_of, tangent_of = self.results.pop(0)
-        else:
-            name = self.free(name_of(operation.location), "h")
+        name, is_output, gradient_of, tangent_of = self.role(value, operation.location)
         block = operation.regions[0].blocks[0]
         indices = self.index_names(name, [name_of(a.location) for a in block.arguments])
         for argument, index in zip(block.arguments, indices, strict=True):
@@ -171,6 +198,35 @@ class _Reader:
         self.definitions.append(
             Definition(name, kind, shape, indices, body, is_output, place, gradient_of, tangent_of)
         )
+        self.copies()
+
+    def role(self, value: Any, location: Any) -> tuple[str, bool, str, str]:
+        """The name of a tensor, whether it is a result, and of which it is the gradient and the tangent."""
+        for place, (result, name, gradient_of, tangent_of) in enumerate(self.results):
+            if result == value:
+                del self.results[place]
+                return name, True, gradient_of, tangent_of
+            if self.in_order:
+                break
+        return self.free(name_of(location), "h"), False, "", ""
+
+    def fused(self, operation: Any) -> None:
+        """Read tensors that one map computes."""
+        block = operation.regions[0].blocks[0]
+        shape = tuple(extent(form) for form in map_shape(operation, self.inside.indices))
+        indices = self.index_names("h", [name_of(a.location) for a in block.arguments])
+        self.inside.indices |= zip(block.arguments, map(Affine.var, indices), strict=True)
+        bodies = self.inside.all_yielded(block)
+        names: list[str] = []
+        for value, body in zip(operation.results, bodies, strict=True):
+            name, is_output, _, _ = self.role(value, operation.location)
+            self.shapes[value], self.inside.names[value] = shape, name
+            kind = self.element_type(value.type, operation.location)
+            self.definitions.append(Definition(name, kind, shape, indices, body, is_output))
+            names.append(name)
+        made = [value for op in block.operations for value in op.operation.results]
+        roots = tuple(self.inside.values[value] for value in made if value in self.inside.values)
+        self.maps.append((tuple(names), roots))
         self.copies()
 
     def index_names(self, name: str, wishes: Sequence[str]) -> tuple[str, ...]:

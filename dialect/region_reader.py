@@ -10,6 +10,7 @@ from tadc.dialect import scalar_ops
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import MAPS
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Const, Term, Terms
 from tadc.lattice.affine import Affine
@@ -32,13 +33,19 @@ class RegionReader:
     names: dict[Any, str] = field(default_factory=dict[Any, str])
     indices: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     values: dict[Any, Term] = field(default_factory=dict[Any, Term])
+    #: The numbers of sums that one operation computes.
+    together: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
 
     def region(self, block: Any) -> Term:
-        """What a region yields."""
+        """What a region yields, first of all."""
+        return self.all_yielded(block)[0]
+
+    def all_yielded(self, block: Any) -> list[Term]:
+        """All that a region yields."""
         operations = [op.operation for op in block.operations]
         for operation in operations[:-1]:
             self.scalar(operation)
-        return self.term(operations[-1].operands[0])
+        return [self.term(value) for value in operations[-1].operands]
 
     def term(self, value: Any) -> Term:
         """What a scalar stands for."""
@@ -58,7 +65,11 @@ class RegionReader:
         result = operation.results[0]
         if name == "tad.map":
             raise UnsupportedIR("'tad.map' cannot stand inside another op", operation.location)
-        if name.startswith("tad."):
+        if name == "tad.sums":
+            made = self.reductions(operation, place)
+            self.values |= zip(operation.results, made, strict=True)
+            self.together.append(frozenset(term.number for term in made))
+        elif name.startswith("tad."):
             self.values[result] = self.indexed(operation, place)
         elif name in ("arith.extf", "arith.truncf"):
             self.values[result] = self.converted(operation)
@@ -86,7 +97,7 @@ class RegionReader:
         if operation.name == "arith.truncf":
             for use in operation.results[0].uses:
                 user = use.owner.operation
-                if user.name != "tad.yield" or user.parent.name != "tad.map":
+                if user.name not in ("tad.yield", "tad.yields") or user.parent.name not in MAPS:
                     raise UnsupportedIR(
                         "a value is rounded to f32 only where it is stored", operation.location
                     )
@@ -123,7 +134,7 @@ class RegionReader:
                 below = [self.term(v) for v in operation.operands]
                 return self.terms.apply(ir.StringAttr(operation.attributes["fn"]).value, below, place)
             case "tad.sum" | "tad.reduce":
-                return self.reduce(operation, place)
+                return self.reductions(operation, place)[0]
             case "tad.guard":
                 found = parse_set(str(operation.attributes["where"]))
                 mapping = {f"d{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
@@ -133,8 +144,8 @@ class RegionReader:
             case _:
                 raise UnsupportedIR(f"'{operation.name}' cannot stand here", operation.location)
 
-    def reduce(self, operation: Any, place: Place | None) -> Term:
-        """Read a sum or another reduction."""
+    def reductions(self, operation: Any, place: Place | None) -> list[Term]:
+        """Read a sum or another reduction, or sums over one domain."""
         found = parse_set(str(operation.attributes["domain"]))
         block = operation.regions[0].blocks[0]
         binders = [self.terms.fresh("s") for _ in block.arguments]
@@ -144,8 +155,11 @@ class RegionReader:
         mapping |= {f"s{i}": self.index(v, operation) for i, v in enumerate(operation.operands)}
         rows = [c.substitute(mapping) for c in found.constraints]
         hints = [name_of(a.location) for a in block.arguments]
-        kind = "sum" if operation.name == "tad.sum" else ir.StringAttr(operation.attributes["kind"]).value
-        return self.terms.reduce(binders, rows, self.region(block), kind=kind, hints=hints, span=place)
+        kind = "sum" if operation.name != "tad.reduce" else ir.StringAttr(operation.attributes["kind"]).value
+        return [
+            self.terms.reduce(binders, rows, body, kind=kind, hints=hints, span=place)
+            for body in self.all_yielded(block)
+        ]
 
     def select(self, operation: Any, place: Place | None) -> Term:
         """Read a choice by value."""

@@ -13,7 +13,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.costs import LARGE, extent
 from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.operand_forms import over, subscripts
-from tadc.passes.tile_values import factors, is_reduction, owner, yielded
+from tadc.passes.tile_values import all_yielded, factors, is_reduction, owner
 
 IRREGULAR = None
 """The stride of an index that moves an address by no fixed distance."""
@@ -61,8 +61,12 @@ class Loop:
     """Those by which the bounds of the loops differ, where the map's index runs in its full part."""
     is_box: bool = True
     """Whether no bound of an index depends on another of them."""
-    fused: bool = False
-    """Whether what is added is a product."""
+    moved: Affine = ZERO
+    """How far the indices of the map move the innermost binder: its values are counted from there."""
+    results: int = 1
+    """How many values it gives."""
+    additions: int = 1
+    """How many of those add up, or compare, what is no product, which would be added in one step."""
     direct: bool = True
     """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
@@ -114,12 +118,16 @@ class Accesses:
         operations = [op.operation for op in block.operations]
         for op in operations[:-1]:
             self.operation(op, loop)
-        return self.deps.get(operations[-1].operands[0], frozenset())
+        return self.union(operations[-1].operands)
+
+    def union(self, values: Iterable[Any]) -> frozenset[str]:
+        """What one of some values depends on."""
+        return frozenset[str]().union(*(self.deps.get(value, frozenset()) for value in values))
 
     def operation(self, op: Any, loop: Loop) -> None:
         """Take in an operation."""
         result = op.results[0]
-        names = frozenset[str]().union(*(self.deps.get(v, frozenset()) for v in op.operands))
+        names = self.union(op.operands)
         if op.name == "tad.index":
             self.forms[result] = subscripts(op, op.operands, self.known_forms)[0]
             names = self.forms[result].variables & frozenset(self.ranges)
@@ -138,7 +146,7 @@ class Accesses:
             self.guards -= 1
         elif op.name != "arith.constant":
             loop.operations.append(Operation(_name(op), names))
-        self.deps[result] = names
+        self.deps |= dict.fromkeys(op.results, names)
 
     def unshared(self, name: str, rows: Sequence[Constraint]) -> frozenset[str]:
         """The indices with which the bounds of a binder move, but not all alike.
@@ -189,9 +197,11 @@ class Accesses:
         trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
         bounds = frozenset(v for name in binders for v in self.unshared(name, rows)) - set(binders)
         domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
-        fused = op.name == "tad.sum" and bool(factors(owner(yielded(block))))
-        inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds, fused=fused)
+        inner = Loop(op, binders, trips, domain=domain - set(binders), bounds=bounds)
+        inner.results = len(op.results)
+        inner.additions = sum(op.name == "tad.reduce" or not factors(owner(v)) for v in all_yielded(block))
         inner.direct = not self.guards
+        inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)

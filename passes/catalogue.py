@@ -24,7 +24,7 @@ from tadc.passes.jacobian import jacobian_program
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
 from tadc.passes.materialise import MODES, materialise_program
-from tadc.passes.parts import cut_reductions, mark_maps, may_be_cut
+from tadc.passes.parts import BLOCKS, THREADS, cut_reductions, mark_maps, may_be_cut
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -35,6 +35,7 @@ from tadc.passes.registry import (
     word_option,
 )
 from tadc.passes.reverse import active_tensors, reverse_program
+from tadc.passes.rows import may_have_rows, split_rows
 from tadc.passes.simplify import simplify_program
 
 
@@ -212,14 +213,28 @@ class Simplify(Pass):
 class Cut(Pass):
     """Parts of reductions."""
 
+    gpu: bool = flag_option("for the threads of a GPU, contractions of few elements too")
+
     def run(self, module: Any) -> None:
         """Cut in every function."""
-        if not any(may_be_cut(op) for function in tad_functions(module) for op in maps_of(function)):
+        cutting = BLOCKS if self.gpu else THREADS
+        if not any(may_be_cut(op, cutting) for function in tad_functions(module) for op in maps_of(function)):
             return
         marks: dict[str, str] = {}
-        rewrite_functions(module, lambda program: cut_reductions(program, marks))
+        rewrite_functions(module, lambda program: cut_reductions(program, marks, cutting))
         for function in tad_functions(module):
             mark_maps(function, marks)
+
+
+@register("tad-rows", "short rows are tensors of their own where their sums share something dear")
+@dataclass
+class Rows(Pass):
+    """Rows that share sums."""
+
+    def run(self, module: Any) -> None:
+        """Split in every function."""
+        if any(may_have_rows(op) for function in tad_functions(module) for op in maps_of(function)):
+            rewrite_functions(module, split_rows)
 
 
 @register("tad-fuse", "maps over the same elements are one where that has no higher price")
@@ -276,6 +291,7 @@ __all__ = [
     "Jacobian",
     "Materialize",
     "ReverseDiff",
+    "Rows",
     "Simplify",
     "Specialise",
     "ToGpu",

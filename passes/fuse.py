@@ -2,7 +2,8 @@
 
 Maps of one shape become a `tad.maps` where each reads what another of them computes at its own element alone,
 or where they read the same elements. What they share is computed once, memory is passed once, and a tensor
-that only they read is a value and no tensor any more.
+that only they read is a value and no tensor any more. So do maps whose sums share something dear: these sums
+are one `tad.sums`, as they are in one map.
 
 It is done where the schedule of the whole has no higher price than those of the parts, so a sum of products
 keeps the one it has.
@@ -22,6 +23,7 @@ from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
 from tadc.passes.map_reads import MapReads
 from tadc.passes.marks import JOINED, PARTS
+from tadc.passes.merge_sums import merge_sums, sums_of
 from tadc.passes.schedule import least_price
 from tadc.passes.share_values import share_values
 from tadc.passes.splits import splits
@@ -78,6 +80,11 @@ class _Fusion:
         self.function, self.machine = function, machine
         self.block = function.regions[0].blocks[0]
         self.forms = {value: Affine.var(f"s{n}") for n, value in enumerate(sizes_of(function))}
+        for op in maps_of(function):
+            block = op.regions[0].blocks[0]
+            if len(sums_of(block)) > 1:
+                share_values(block)
+                merge_sums(block)
         self.maps = [MapReads(op, self.forms) for op in maps_of(function)]
         self.returned = set(list(self.block.operations)[-1].operation.operands)
         self.readers: dict[Any, list[MapReads]] = {}
@@ -86,6 +93,7 @@ class _Fusion:
                 self.readers.setdefault(tensor, []).append(reads)
         self.by_tensor: dict[Any, _Group] = {}
         self.by_element: dict[Any, list[_Group]] = {}
+        self.by_sum: dict[Any, list[_Group]] = {}
 
     def run(self) -> None:
         """Form the groups, and put what they compute in order."""
@@ -99,6 +107,8 @@ class _Fusion:
             self.by_tensor |= dict.fromkeys(reads.op.results, group)
             for element in reads.elements:
                 self.by_element.setdefault(element, []).append(group)
+            for element in reads.summed:
+                self.by_sum.setdefault(element, []).append(group)
         if len(groups) < len(self.maps):
             self.arrange(groups)
 
@@ -118,6 +128,8 @@ class _Fusion:
         wanted = [self.by_tensor[t] for t, is_own in reads.tensors.items() if is_own and t in self.by_tensor]
         for element in reads.elements:
             wanted += self.by_element.get(element, ())
+        for element in reads.summed:
+            wanted += self.by_sum.get(element, ())
         if not _marked(reads.op):
             yield from (
                 g for g in dict.fromkeys(wanted) if _domain(g.op) == _domain(reads.op) and not _marked(g.op)
@@ -196,6 +208,7 @@ class _Fusion:
         ir.Operation.create("tad.yields", operands=wanted, loc=op.location, ip=ir.InsertionPoint(last))
         last.erase()
         share_values(block)
+        merge_sums(block)
         return made
 
     def arrange(self, groups: Sequence[_Group]) -> None:

@@ -96,8 +96,7 @@ class Kernel:
 
     def body(self, forms: Sequence[Affine], tile: Tile, panels: Panels | None = None) -> ThreadBody:
         """The body where the indices of the map have these forms, over the variables of a tile."""
-        names = [form.variables & tile.ranges.keys() for form in forms]
-        depends = Dependence(self.block, dict(zip(self.block.arguments, names, strict=True)))
+        depends = Dependence(self.block, dict(zip(self.block.arguments, forms, strict=True)), tile)
         self.low.forms.update(zip(self.block.arguments, forms, strict=True))
         return ThreadBody(self, tile, depends, panels or Panels())
 
@@ -185,8 +184,10 @@ class ThreadLanes(Lanes):
         made = super().loaded_run(vector, operands, forms, point)
         return self.aligned(made.owner, operands[0], forms).results[0]
 
-    def store_run(self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
-        """A `vector.store`."""
+    def store_run(
+        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
+    ) -> None:
+        """A `vector.store`; lines are the hardware's affair."""
         first = {LANE: Affine.const(0)}
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]
         made = self.low.create("vector.store", [], [vector, buffer, *indices], point)

@@ -111,7 +111,7 @@ class Prices:
         if not own:
             return total + kept
         results = self.count(loop.result)
-        total += (0 if loop.fused else results) + STEP
+        total += loop.additions * results + STEP
         ending = 0.0
         if loop.op in self.shared:
             size = math.prod(self.shared[loop.op])

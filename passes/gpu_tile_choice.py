@@ -275,7 +275,7 @@ class _Choice:
         for inner in loop.inner:
             trips = math.prod(inner.trips)
             total += trips * (self.combining(inner, tile, staged) + STEP) + 4
-        total += 0 if loop.fused else tile.copies(loop.result)
+        total += loop.additions * tile.copies(loop.result)
         moving = bool(loop.bounds & set(tile.along))
         return total * (2.5 if moving else 1.0) + STEP / 4
 

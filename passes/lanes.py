@@ -215,7 +215,7 @@ class Lanes:
             return self._one(buffer, forms, mask, point)
         vector = self.type(buffer.type.element_type)
         stride = _last_stride(forms)
-        if stride == 1 or (stride == -1 and mask is None):
+        if stride in (1, -1):
             return self._run(buffer, forms, stride, mask, point)
         base, offsets = self._addresses(buffer, forms, point)
         mask = self._all(point) if mask is None else self.spread(mask, point)
@@ -244,12 +244,15 @@ class Lanes:
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]
         if mask is not None:
             zero = self.low.constant(vector, 0.0, point)
-            operands = [buffer, *indices, self.spread(mask, point), zero]
-            return self.low.create("vector.maskedload", [vector], operands, point).results[0]
-        made = self.loaded_run(vector, [buffer, *indices], forms, point)
-        if stride == 1:
-            return made
-        return self._shuffle(made, made, range(self.width - 1, -1, -1), point)
+            operands = [buffer, *indices, self._along(self.spread(mask, point), stride, point), zero]
+            made = self.low.create("vector.maskedload", [vector], operands, point).results[0]
+        else:
+            made = self.loaded_run(vector, [buffer, *indices], forms, point)
+        return self._along(made, stride, point)
+
+    def _along(self, vector: Any, stride: int, point: Any) -> Any:
+        """A vector of what lanes have, in the order of memory, or the other way round."""
+        return vector if stride == 1 else self._shuffle(vector, vector, range(self.width - 1, -1, -1), point)
 
     def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
         """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
@@ -277,11 +280,21 @@ class Lanes:
         operands = [buffer, *base, offsets, self._all(point), value]
         self.low.create("vector.scatter", [], operands, point)
 
-    def store_run(self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
-        """Store a vector to consecutive elements, the first at the subscripts of the first lane."""
+    def store_run(
+        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
+    ) -> None:
+        """Store a vector to consecutive elements, the first at the subscripts of the first lane.
+
+        Where a line of the cache starts there, of `line` bytes, it goes past the caches.
+        """
         first = {LANE: Affine.const(0)}
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]
-        self.low.create("vector.store", [], [vector, buffer, *indices], point)
+        made = self.low.create("vector.store", [], [vector, buffer, *indices], point)
+        if line is not None:
+            made.attributes["nontemporal"] = ir.BoolAttr.get(True, self.low.context)
+            made.attributes["alignment"] = ir.IntegerAttr.get(
+                ir.IntegerType.get_signless(64, self.low.context), line
+            )
 
     def woven(self, vectors: Sequence[Any], point: Any) -> Any:
         """The elements of vectors in turn: the first of each, then the second of each."""

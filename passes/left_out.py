@@ -9,19 +9,19 @@ What holds where not all conditions hold is taken apart into domains that do not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import cleared, is_empty
-from tadc.lattice.residues import Residue, residue_of
+from tadc.lattice.residues import residue_of
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.cancel import Canceller
 from tadc.passes.collect import addends
 from tadc.passes.guarded_addends import merged_elses
 from tadc.passes.simplify import Simplifier
+from tadc.passes.supports import elsewhere
 
 #: A sum is not taken apart into more.
 MOST_PIECES = 6
@@ -99,7 +99,7 @@ def _pieces(term: Term, known: Domain) -> list[_Piece] | None:
     if side is None or not isinstance(term, Guard):
         return [_Piece((), term)]
     found: list[_Piece] = []
-    for rows in _elsewhere(term.conditions) if side else [term.conditions]:
+    for rows in elsewhere(term.conditions) if side else [term.conditions]:
         rows = tuple(row if row.equality else cleared(row) for row in rows)
         if not all(row.form.is_linear or residue_of(row) for row in rows):
             return None
@@ -110,22 +110,3 @@ def _pieces(term: Term, known: Domain) -> list[_Piece] | None:
             return None
         found += [_Piece(rows + piece.rows, piece.body) for piece in inside]
     return found
-
-
-def _elsewhere(conditions: Domain) -> Iterator[Domain]:
-    """Domains that do not overlap, whose union is where not all conditions hold."""
-    before: Domain = ()
-    for row in conditions:
-        for other in _others(row):
-            yield (*before, other)
-        before += (row,)
-
-
-def _others(row: Constraint) -> Sequence[Constraint]:
-    """Where a row does not hold."""
-    residue = residue_of(row)
-    if residue is not None:
-        rests = (rest for rest in range(residue.divisor) if rest != residue.rest)
-        return [Residue(residue.form, residue.divisor, rest).row for rest in rests]
-    forms: tuple[Affine, ...] = (-row.form - 1, row.form - 1) if row.equality else (-row.form - 1,)
-    return [Constraint(form) for form in forms]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.lattice.affine import Affine
+from tadc.passes.merge_sums import holds_dear_values, sums_of
 from tadc.passes.operand_forms import subscripts
 from tadc.passes.tile_values import is_reduction
 
@@ -16,13 +17,15 @@ class MapReads:
     """The reads of a map whose indices are `d0, d1, …` and whose sizes have these forms.
 
     `tensors` says of each whether it is read at the element that is computed alone; `elements` are tensors
-    with the subscripts of reads outside of all reductions.
+    with the subscripts of reads outside of all reductions, `summed` of those in sums of the map's own region that
+    hold something dear, with the set of the sum.
     """
 
     op: Any
     sizes: Mapping[Any, Affine]
     tensors: dict[Any, bool] = field(default_factory=dict[Any, bool])
     elements: set[tuple[Any, tuple[Affine, ...]]] = field(default_factory=set[tuple[Any, tuple[Affine, ...]]])
+    summed: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     operations: int = 0
 
     def __post_init__(self) -> None:
@@ -31,29 +34,36 @@ class MapReads:
         self._bound = 0
         self._own = tuple(Affine.var(f"d{n}") for n in range(len(block.arguments)))
         self._forms |= zip(block.arguments, self._own, strict=True)
+        self._dear = {op for op in sums_of(block) if holds_dear_values(op)}
         self._block(block, False)
 
-    def _block(self, block: Any, inside: bool) -> None:
-        """Take in a block, `inside` a reduction or not."""
+    def _block(self, block: Any, inside: bool, domain: tuple[object, ...] = ()) -> None:
+        """Take in a block, `inside` a reduction or not, perhaps a dear sum over a domain."""
         for operation in block.operations:
             op = operation.operation
             self.operations += 1
             if op.name == "tad.index":
                 self._forms[op.results[0]] = subscripts(op, op.operands, self._forms)[0]
             elif op.name == "tad.read":
-                self._read(op, inside)
+                self._read(op, inside, domain)
             reduces = is_reduction(op)
+            within = domain
+            if op in self._dear:
+                within = (op.attributes["domain"], *(self._forms[v] for v in op.operands))
             for region in op.regions:
                 inner = region.blocks[0]
-                for argument in inner.arguments:
-                    self._forms[argument] = Affine.var(f"z{self._bound}")
+                for number, argument in enumerate(inner.arguments):
+                    own = f"z{number}" if op in self._dear else f"z{self._bound}_"
+                    self._forms[argument] = Affine.var(own)
                     self._bound += 1
-                self._block(inner, inside or reduces)
+                self._block(inner, inside or reduces, within)
 
-    def _read(self, op: Any, inside: bool) -> None:
+    def _read(self, op: Any, inside: bool, domain: tuple[object, ...]) -> None:
         tensor = op.operands[0]
         at = tuple(subscripts(op, list(op.operands)[1:], self._forms))
         is_own = at == self._own
         self.tensors[tensor] = self.tensors.get(tensor, True) and is_own
         if not inside:
             self.elements.add((tensor, at))
+        if domain:
+            self.summed.add((*domain, tensor, *at))

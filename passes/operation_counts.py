@@ -3,7 +3,8 @@
 The model is the compiled one, before LLVM. A region (the body of a tensor, of a reduction, a branch of a
 guard) evaluates each of its values once; both sides of a `select`, one branch of a guard. What the steps of
 a reduction share, other reductions apart, is evaluated once before the first. The elements of a tensor
-share nothing.
+share nothing. Tensors of one map are evaluated together, and so are sums that are one loop: `Together` says
+which.
 
 An index that changes neither a bound nor a condition is not walked, it multiplies. One that does is walked
 near breakpoints; between them the count is a quasi-polynomial, of which few values tell the sum.
@@ -24,6 +25,7 @@ from tadc.frontend.terms import (
     Read,
     Reduce,
     Term,
+    Terms,
     holds_reduction,
     integer_exponent,
     operands,
@@ -89,23 +91,39 @@ def work_of(node: Term) -> Work:
             return Work(weight(node), max(0, abs(n).bit_length() + abs(n).bit_count() - 2) + (n < 0))
 
 
-def count_program(program: Program) -> Work:
+@dataclass(frozen=True)
+class Together:
+    """Names of tensors that are computed in one nest of loops, with all values that are made for each element;
+    and numbers of sums that are one loop where they stand in one region."""
+
+    maps: tuple[tuple[tuple[str, ...], tuple[Term, ...]], ...] = ()
+    sums: tuple[frozenset[int], ...] = ()
+
+
+def count_program(program: Program, together: Together | None = None) -> Work:
     """The work of all tensors of a program without size symbols."""
+    found = together or Together()
+    planner = _Planner(program.terms, found.sums)
+    by_name = {d.name: d for d in program.definitions}
+    fused = {name for names, _ in found.maps for name in names}
     total = NOTHING
-    for found in count_definitions(program).values():
-        total += found
+    for names, values in found.maps:
+        total += _elements(planner, [by_name[name] for name in names], values)
+    for definition in program.definitions:
+        if definition.name not in fused:
+            total += _elements(planner, [definition])
     return total
 
 
 def count_definition(definition: Definition) -> Work:
     """The work of one tensor without size symbols."""
-    return _elements(_Planner(), definition)
+    return _elements(_Planner(), [definition])
 
 
 def count_definitions(program: Program) -> dict[str, Work]:
     """The same, tensor by tensor."""
     planner = _Planner()
-    return {d.name: _elements(planner, d) for d in program.definitions}
+    return {d.name: _elements(planner, [d]) for d in program.definitions}
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +151,13 @@ class _Loop:
 
 @dataclass
 class _Planner:
-    """Regions of terms, each built once, and what they come to at the points met so far."""
+    """Regions of terms, each built once, and what they come to at the points met so far.
 
+    Sums whose numbers are in one set of `together` are one loop.
+    """
+
+    terms: Terms = field(default_factory=Terms)
+    together: Sequence[frozenset[int]] = ()
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
     known: dict[tuple[_Region, tuple[int, ...]], Amount] = field(
         default_factory=dict["tuple[_Region, tuple[int, ...]]", Amount]
@@ -165,7 +188,7 @@ class _Planner:
             (g.conditions, self.region([g.then], set(seen)), self.region([g.otherwise], set(seen)))
             for g in guards
         )
-        loops = tuple(self.loop(node, set(seen)) for node in reductions)
+        loops = tuple(self.loop(nodes, set(seen)) for nodes in self.merged(reductions))
         depends = frozenset[str]().union(
             *(row.form.variables for rows, _, _ in choices for row in rows),
             *(branch.depends for _, *branches in choices for branch in branches),
@@ -173,18 +196,37 @@ class _Planner:
         )
         return _Region(_amount(own), choices, loops, tuple(sorted(depends)))
 
-    def loop(self, node: Reduce, seen: set[int]) -> _Loop:
-        """The steps of a reduction."""
-        shared = self.region(self.unchanged(node), seen)
-        step = self.region([node.body], seen, work_of(node))
-        depends = frozenset(shared.depends).union(step.depends, *(row.form.variables for row in node.domain))
-        return _Loop(loop_nest(node.binders, node.domain, ()), shared, step, depends.difference(node.binders))
+    def merged(self, reductions: Sequence[Reduce]) -> list[list[Reduce]]:
+        """Reductions of a region by loops."""
+        rest, found = list(reductions), list[list[Reduce]]()
+        while rest:
+            first = rest[0]
+            joined = {first.number}.union(*(s for s in self.together if first.number in s))
+            found.append([node for node in rest if node.number in joined])
+            rest = [node for node in rest if node.number not in joined]
+        return found
 
-    def unchanged(self, node: Reduce) -> list[Term]:
+    def loop(self, nodes: Sequence[Reduce], seen: set[int]) -> _Loop:
+        """The steps of reductions over one domain."""
+        # An index is named by its height: the highest name is bound in no body.
+        first = max(nodes, key=lambda node: node.body.height)
+        bodies: list[Term] = []
+        own = NOTHING
+        for node in nodes:
+            mapping = {b: Affine.var(n) for b, n in zip(node.binders, first.binders, strict=True)}
+            bodies.append(node.body if node is first else self.terms.substitute(node.body, mapping))
+            own += work_of(node)
+        shared = self.region(self.unchanged(first, bodies), seen)
+        step = self.region(bodies, seen, own)
+        depends = frozenset(shared.depends).union(step.depends, *(row.form.variables for row in first.domain))
+        nest = loop_nest(first.binders, first.domain, ())
+        return _Loop(nest, shared, step, depends.difference(first.binders))
+
+    def unchanged(self, node: Reduce, bodies: Sequence[Term]) -> list[Term]:
         """What every step of a reduction evaluates to the same value, without a reduction in it."""
         found: list[Term] = []
         seen: set[int] = set()
-        stack = [node.body]
+        stack = list(bodies)
         while stack:
             term = stack.pop()
             if term.number in seen:
@@ -304,11 +346,13 @@ def _matters(loop: _Loop, depth: int) -> bool:
     return name in loop.step.depends or any(name in form.variables for form in forms)
 
 
-def _elements(planner: _Planner, definition: Definition) -> Work:
-    """The work of all elements of a tensor."""
-    shape = shape_at(definition.shape, {})
-    step = planner.region([definition.body], set(), Work(stored=ELEMENT[definition.type]))
-    nest = LoopNest((), _box(definition.indices, shape), ())
+def _elements(planner: _Planner, definitions: Sequence[Definition], values: Sequence[Term] = ()) -> Work:
+    """The work of all elements of tensors with the same indices, these values among it."""
+    first = definitions[0]
+    shape = shape_at(first.shape, {})
+    stored = Work(stored=sum(ELEMENT[d.type] for d in definitions))
+    step = planner.region([*(d.body for d in definitions), *values], set(), stored)
+    nest = LoopNest((), _box(first.indices, shape), ())
     loop = _Loop(nest, planner.region([], set()), step, frozenset())
     return Work(*planner.steps(loop, {})[1:]) if math.prod(shape) else NOTHING
 
@@ -321,4 +365,4 @@ def _box(names: Sequence[str], shape: Sequence[int]) -> tuple[Level, ...]:
     )
 
 
-__all__ = ["Work", "count_definition", "count_definitions", "count_program", "work_of"]
+__all__ = ["Together", "Work", "count_definition", "count_definitions", "count_program", "work_of"]

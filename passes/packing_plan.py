@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tadc.passes.accesses import IRREGULAR, Accesses, Loop, Read
 from tadc.passes.splits import PLAIN, Split
@@ -57,6 +57,16 @@ class Way:
     over: Loop | None
     blocks: Mapping[str, int]
     parts: int = 1
+    skews: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By how much the innermost binders of some loops move with the lane."""
+
+    def stride(self, read: Read) -> int | None:
+        """What a lane adds to the address of a read."""
+        total = read.strides.get(self.lane, 0)
+        for name, by in self.skews.items():
+            step = read.strides.get(name, 0)
+            total = None if total is None or step is None else total + by * step
+        return total
 
     @property
     def elements(self) -> int:
@@ -121,7 +131,7 @@ class Packed:
 
 def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | None:
     """What is worth packing; None if nothing is, or the map has no reduction with bounds of its own."""
-    if len(accesses.body.inner) != 1 or not accesses.names:
+    if len(accesses.body.inner) != 1 or not accesses.names or way.skews:
         return None
     loop = accesses.body.inner[0]
     lane = accesses.names.index(way.lane)

@@ -1,10 +1,10 @@
 """Lines that the next tile will read are asked for while one is computed.
 
-The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a few
-kilobytes ends before it has caught up. Where a tensor is so large that it comes from memory, a long innermost
-loop of a sum runs in steps of a line, and before each the line that the next tile reads there is asked for, in
-each of its rows. What vectors read from rows far apart is asked for at each step. It may be outside of the tensor:
-then it is not used.
+The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a
+few kilobytes ends before it has caught up. Where a tensor is so large that it comes from memory, a long
+innermost loop of a sum runs in steps of a line, and before each the line that the next tile reads there is
+asked for, in each of its rows. What vectors read from rows far apart is asked for at each step. It may be
+outside of the tensor: then it is not used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Prefetch:
     def is_long(self) -> bool:
         """Whether the loop is long, and its body large."""
         of, level = self.of, self.level
-        if of.over_lanes or len(list(of.body.tile.points(of.carried))) < LEAST_COPIES:
+        if of.over_lanes or of.body.tile.skews or len(list(of.body.tile.points(of.carried))) < LEAST_COPIES:
             return False
         lower, upper = level.lower, level.upper
         if len(lower) != 1 or len(upper) != 1:
@@ -69,7 +69,11 @@ class Prefetch:
         """Find the reads."""
         self.place(Affine.var(_STEP))
         for op in self.operations():
-            if op.name != "tad.read" or op in self.of.body.panels.by_read or not _is_large(op.operands[0].type):
+            if (
+                op.name != "tad.read"
+                or op in self.of.body.panels.by_read
+                or not _is_large(op.operands[0].type)
+            ):
                 continue
             *others, last = self.subscripts(op)
             names = frozenset[str]().union(*(form.variables for form in others))
@@ -79,7 +83,11 @@ class Prefetch:
                 is_far = last.coefficient(LANE) == 1 and _STEP not in last.variables
                 if is_far and self.distance(op, others) >= FAR:
                     self.vectors.append(op)
-            elif last.coefficient(_STEP) == 1 and _STEP not in names and names & self.of.body.tile.copies.keys():
+            elif (
+                last.coefficient(_STEP) == 1
+                and _STEP not in names
+                and names & self.of.body.tile.copies.keys()
+            ):
                 self.rows.append(op)
 
     def distance(self, read: Any, others: list[Affine]) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.costs import ACCESS, LARGE
+from tadc.passes.tile_values import is_reduction
 from tadc.passes.work import FREE, Sides, sides, weight_of
 
 DESCENTS = 32
@@ -57,7 +58,7 @@ class _Descent:
             op = operation.operation
             if op.name == "tad.index":
                 steps.append(_index(op))
-            elif op.name in ("tad.sum", "tad.reduce"):
+            elif is_reduction(op):
                 steps.append(self.reduction(op))
             elif op.name == "tad.guard":
                 steps.append(self.guard(op))
@@ -86,7 +87,7 @@ class _Descent:
         outer = [(f"s{i}", v) for i, v in enumerate(op.operands)]
         order = _order([f"d{i}" for i in range(found.dims)], forms, {name for name, _ in outer})
         binders = [(f"d{i}", v) for i, v in enumerate(block.arguments)]
-        body = self.region(block)
+        body, results = self.region(block), len(op.results)
 
         def count(point: Point) -> int:
             at, paths = {name: point[v] for name, v in outer}, 1
@@ -98,7 +99,7 @@ class _Descent:
                 at[name] = self.random.randint(low, high)
                 paths *= high - low + 1
             point.update((v, at[name]) for name, v in binders)
-            return paths * (1 + body(point))
+            return paths * (results + body(point))
 
         return count
 

@@ -10,7 +10,7 @@ from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
@@ -31,8 +31,11 @@ JOIN: dict[str, Join] = {
 class ReductionNest:
     """A `tad.sum` or `tad.reduce`: its rows over forms of the indices around it, and its loops."""
 
-    def __init__(self, op: Any, forms: Mapping[Any, Affine], facts: Domain) -> None:
-        """The facts hold around it. Raises UnsupportedIR or IndexSetLimit for a domain without loops."""
+    def __init__(self, op: Any, forms: Mapping[Any, Affine], facts: Domain, moved: Affine = ZERO) -> None:
+        """The facts hold around it; the innermost index is that of its loop, `moved`.
+
+        Raises UnsupportedIR or IndexSetLimit for a domain without loops.
+        """
         self.op, self.facts = op, facts
         self.location = op.location
         self.block = op.regions[0].blocks[0]
@@ -40,6 +43,8 @@ class ReductionNest:
         self.names = [f"d{i}" for i in range(found.dims)]
         self.places = dict(zip(self.names, (a.location for a in self.block.arguments), strict=True))
         mapping = {f"s{i}": forms[v] for i, v in enumerate(op.operands)}
+        if moved.terms:
+            mapping[self.names[-1]] = Affine.var(self.names[-1]) + moved
         self.rows = [c.substitute(mapping) for c in found.constraints]
         self.nest = self._nest()
 

@@ -19,8 +19,10 @@ from tadc.passes.loop_order import loop_order
 from tadc.passes.machine import Machine
 from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
+from tadc.passes.skews import lane_step, skew_steps, skewed
 from tadc.passes.splits import PLAIN, Split, copies
-from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_schedule import Schedule
+from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
@@ -37,6 +39,9 @@ SCATTER = 1.5
 
 SCATTER_FAR = 2.5
 """That where each lane has a line of its own."""
+
+STREAMED = 8
+"""An element of a higher price takes longer to compute than the line that it is in to be read."""
 
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
@@ -67,6 +72,12 @@ line of the cache are written together only one after the other."""
 
 FEW_OPERATIONS = 24
 """The most that a body costs to which writing by turns makes a difference: less than a function."""
+
+UNALIGNED = 0.75
+"""What a vector costs more that may be in two lines of the cache: those are two loads."""
+
+SKEWED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 24)
+"""Vectors of a tile of which all lanes read the same of some tensor."""
 
 BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
 VECTORS = (1, 2, 4)
@@ -99,7 +110,11 @@ def schedule_of(
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
     if packed is None:
-        return Schedule(best.width, order, index[best.lane], blocks)
+        skews = {loop.op: lane_step(best, loop) for loop in skewed(best, accesses.body)}
+        lanes = index[best.lane]
+        is_whole = lanes == order[-1] and found[lanes].factor == 1
+        streams = is_whole and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
+        return Schedule(best.width, order, lanes, blocks, skews=skews, streams=streams)
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
@@ -130,7 +145,7 @@ def _best(
 ) -> Way | None:
     """The way with the least price; where there is none of so little code, that with the least code."""
     budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
-    if any(loop.bounds for loop in accesses.body.below()):
+    if _moves(accesses):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
         budget //= MASKED
     if accesses.body.size > budget:
@@ -161,6 +176,7 @@ def _ways(
                     yield from _blocked(
                         accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine
                     )
+            yield from _skewed(accesses, Way(fitting, lane, None, {lane: 1}), extents, most, machine)
     for loop in accesses.body.below():
         if loop.binders and not (loop.bounds and len(loop.binders) > 1):
             innermost, trips = loop.binders[-1], loop.trips[-1]
@@ -169,6 +185,36 @@ def _ways(
                 if fitting >= 4 and fitting * parts <= trips:
                     way = Way(fitting, innermost, loop, {}, parts)
                     yield from _blocked(accesses, way, extents, budget // (size + FOLD), machine)
+
+
+def _skewed(
+    accesses: Accesses, plain: Way, extents: Mapping[str, int | None], most: int, machine: Machine
+) -> Iterator[Way]:
+    """Ways like this one in which a lane reads the same of some tensor as others."""
+    loops = [loop for loop in accesses.body.below() if loop.binders and not loop.inner]
+    skews = [(loop, steps) for loop in loops if (steps := skew_steps(loop, plain.lane))]
+    if not skews:
+        return
+    extent = extents[plain.lane]
+    for vectors in SKEWED:
+        if extent is not None and extent < vectors * plain.width:
+            break
+        way = replace(plain, blocks={plain.lane: vectors})
+        chosen: dict[str, int] = {}
+        for loop, steps in skews:
+            ways = [replace(way, skews={loop.binders[-1]: step} if step else {}) for step in (0, *steps)]
+            chosen |= min(ways, key=lambda way: _loop(accesses, loop, way, None)).skews
+        if chosen:
+            made = replace(way, skews=chosen)
+            several: Mapping[str, int | None] = extents if vectors in VECTORS else dict[str, int | None]()
+            yield from _blocked(
+                accesses, made, several, most if _moves(accesses) else most // MASKED, machine
+            )
+
+
+def _moves(accesses: Accesses) -> bool:
+    """Whether bounds of a loop move with a tile."""
+    return any(loop.bounds for loop in accesses.body.below())
 
 
 def _in_turns(body: Loop) -> bool:
@@ -214,7 +260,8 @@ def _fits(body: Loop, way: Way, machine: Machine) -> bool:
         if not loop.binders or loop.inner:
             continue
         carried = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
-        read = max((way.copies(r.names) for r in loop.reads if way.lane in r.names), default=0)
+        carried *= loop.results
+        read = max((way.copies(r.names) for r in loop.reads if way.stride(r) != 0), default=0)
         if carried > 1 and carried + read + 1 > machine.registers:
             return False
     return True
@@ -269,14 +316,17 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
     if not loop.binders:
         return once
     results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
-    once += (0 if loop.fused else results) + 2
+    once += loop.additions * results + 2
     trips = math.prod(loop.trips)
     ending = 0.0
     if loop is way.over:
         steps = math.ceil(loop.trips[-1] / (way.width * way.parts))
         trips = math.prod(loop.trips[:-1]) * steps
-        ending = 3.0 * math.log2(way.width) * results
-    if way.lane in loop.bounds and way.over is None:
+        ending = 3.0 * math.log2(way.width) * results * loop.results
+    if loop.binders[-1] in way.skews:
+        # A step under masks takes twice the time.
+        trips += 2 * way.width * math.prod(loop.trips[:-1])
+    elif way.lane in loop.bounds and way.over is None:
         trips = trips + way.width / 2
     return trips * max(once, LATENCY) + ending + 4
 
@@ -284,12 +334,19 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
 def _read(read: Read, way: Way, packed: Packed | None) -> float:
     """The price of what a tile reads at one read."""
     copies = way.copies(read.names)
-    stride = read.strides.get(way.lane, 0)
+    stride = way.stride(read)
     if stride == 0:
         return copies * 0.75
-    if stride == 1 or (packed is not None and read in packed.reads):
+    if packed is not None and read in packed.reads:
         return copies * 1.0
+    if stride == 1:
+        return copies * (1.0 + (UNALIGNED if _is_unaligned(read, way) else 0))
     return copies * (1.5 if stride == -1 else GATHER * way.width)
+
+
+def _is_unaligned(read: Read, way: Way) -> bool:
+    """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""
+    return any((step or 0) % way.width for name, step in read.strides.items() if name != way.lane)
 
 
 def _misses(accesses: Accesses, loop: Loop, read: Read, way: Way, packed: Packed | None) -> float:

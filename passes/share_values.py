@@ -23,9 +23,10 @@ def share_values(block: Any, known: ChainMap[Key, Any] | None = None) -> None:
         key = key_of(op, {})
         first = found.get(key)
         if first is None:
-            found[key] = op.results[0]
+            found[key] = list(op.results)
         else:
-            op.results[0].replace_all_uses_with(first)
+            for result, value in zip(op.results, first, strict=True):
+                result.replace_all_uses_with(value)
             op.erase()
 
 

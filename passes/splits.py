@@ -19,6 +19,7 @@ from typing import Any
 from tadc.dialect.index_maps import parse_set
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.passes.operand_forms import over, subscripts
+from tadc.passes.tile_values import is_reduction
 
 LARGEST_FACTOR = 8
 """The largest c; beyond, copies cost more than tests."""
@@ -180,7 +181,7 @@ class _Collector:
         for operation in block.operations:
             op = operation.operation
             self.operations += 1
-            if op.name in ("tad.sum", "tad.reduce"):
+            if is_reduction(op):
                 self.reduction(op)
             elif op.name == "tad.guard":
                 rows = parse_set(str(op.attributes["where"])).constraints

@@ -28,8 +28,9 @@ from tadc.passes.tile_values import Copy, Dependence, Tile, Values, at, is_reduc
 class Context:
     """Where code stands: what holds there at points that are active, and which are.
 
-    `masks` has a condition for each of `tile.points(names)`; without masks every point is active.
-    In a part of a loop (`in_part`) no loop is taken apart again: code would grow with every level.
+    `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
+    `some` is set, one is for each of these. In a part of a loop (`in_part`) no loop is taken apart again:
+    code would grow with every level.
     """
 
     point: Any
@@ -37,6 +38,7 @@ class Context:
     names: tuple[str, ...] = ()
     masks: Mapping[tuple[int, ...], Any] | None = None
     in_part: bool = False
+    some: bool = False
 
     def mask(self, copy: Copy) -> Any:
         """The condition of a copy, or None."""
@@ -158,8 +160,11 @@ class TileBody:
             else:
                 forms, buffer = panel.subscripts(self.low.forms), panel.buffer
 
+            still = context.some and not any(LANE in form.variables for form in forms)
+
             def load(copy: Copy) -> Any:
-                return self.lanes.load(buffer, [at(form, copy) for form in forms], context.mask(copy), point)
+                mask = None if still else context.mask(copy)
+                return self.lanes.load(buffer, [at(form, copy) for form in forms], mask, point)
 
             return load
         if name == "tad.value_of":
@@ -254,7 +259,7 @@ class TileBody:
             tuple(copy[name] for name in names): self.lanes.both(context.mask(copy), condition, context.point)
             for copy, condition in zip(copies, conditions, strict=True)
         }
-        return replace(context, names=names, masks=masks)
+        return replace(context, names=names, masks=masks, some=False)
 
     def where_active(self, op: Any, number: int, copies: Sequence[Copy], context: Context) -> list[Any]:
         """The values of a branch under masks, zeros if no point is active."""

@@ -16,35 +16,37 @@ if TYPE_CHECKING:
     from tadc.passes.tile_body import Context, TileBody
 
 
-def _sum(of: TileReduction, s: Scalars, result: Any, copy: Copy) -> Any:
+def _sum(of: TileReduction, s: Scalars, element: Any, result: Any, copy: Copy) -> Any:
     """A product is added in one rounding."""
-    made = owner(of.element)
+    made = owner(element)
     product = factors(made)
     if product and of.is_own(made):
         x, y = (of.body.lanes.spread_to(of.body.value(v, copy), s.type, s.point) for v in product)
         return s.op("math.fma", x, y, result)
-    return JOIN["sum"](s, result, of.value(s, copy))
+    return JOIN["sum"](s, result, of.value(s, element, copy))
 
 
 def _joined(kind: str) -> Combine:
-    return lambda of, s, result, copy: JOIN[kind](s, result, of.value(s, copy))
+    return lambda of, s, element, result, copy: JOIN[kind](s, result, of.value(s, element, copy))
 
 
 _COMBINE: dict[str, Combine] = {**{kind: _joined(kind) for kind in JOIN}, "sum": _sum}
 
 
 def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
-    """Give the result of a `tad.sum` or `tad.reduce` its values.
+    """Give the results of a `tad.sum`, `tad.sums` or `tad.reduce` their values.
 
     Raises UnsupportedIR or IndexSetLimit for a domain without loops.
     """
-    kind = "sum" if op.name == "tad.sum" else ir.StringAttr(op.attributes["kind"]).value
+    kind = "sum" if op.name != "tad.reduce" else ir.StringAttr(op.attributes["kind"]).value
     made = body.reduction(op, context)
     if kind == "logsumexp":
         results = _logsumexp(made, context)
     else:
         results = made.fold(_COMBINE[kind], JOIN[kind], REDUCTIONS[kind], context)
-    body.values.put(op.results[0], made.kept, results)
+    each = len(results) // len(op.results)
+    for number, result in enumerate(op.results):
+        body.values.put(result, made.kept, results[number * each : (number + 1) * each])
 
 
 def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
@@ -63,8 +65,9 @@ def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
     def shift(copy: Copy) -> Any:
         return shifts[tuple(copy[name] for name in of.kept)]
 
-    def add(of: TileReduction, s: Scalars, result: Any, copy: Copy) -> Any:
-        moved = s.op("arith.subf", of.value(s, copy), of.body.lanes.spread_to(shift(copy), s.type, s.point))
+    def add(of: TileReduction, s: Scalars, element: Any, result: Any, copy: Copy) -> Any:
+        value = of.value(s, element, copy)
+        moved = s.op("arith.subf", value, of.body.lanes.spread_to(shift(copy), s.type, s.point))
         return s.op("arith.addf", result, s.op("math.exp", moved))
 
     totals = of.fold(add, JOIN["sum"], 0.0, context)

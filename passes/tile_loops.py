@@ -16,14 +16,15 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.lanes import LANE, Lanes
+from tadc.passes.lanes import Lanes
 from tadc.passes.lower_body import BodyLowering, box_rows
 from tadc.passes.packing import Panels
-from tadc.passes.packing_plan import Packed
 from tadc.passes.panel_loops import PanelLoops
 from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_body import Context, TileBody
-from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
+from tadc.passes.tile_schedule import Schedule, variable
+from tadc.passes.tile_stores import Elements, TileStores
+from tadc.passes.tile_values import ACROSS, Copy, Dependence, all_yielded, at
 
 FEW_COPIES = 4
 """So many copies of a body may stand before and after a full part too."""
@@ -33,52 +34,6 @@ FEW_TILES = 4
 
 #: The first value of an index, by its position, and the one after its last.
 Ends = Mapping[int, tuple[Affine, Affine]]
-
-#: The values that a body yields in copies of a tile.
-Elements = Sequence[tuple[Copy, list[Any]]]
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How the elements of a map are computed, by the number of each of its indices.
-
-    `lanes` is the index of the lanes, or None where `lanes_of` is: the index of a reduction that takes
-    `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
-    that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
-    `packed`, it starts with the indices that panels depend on, those for rows before those for lanes.
-    """
-
-    width: int
-    order: tuple[int, ...]
-    lanes: int | None = None
-    blocks: Mapping[int, int] = field(default_factory=dict[int, int])
-    lanes_of: Any = None
-    parts: int = 1
-    packed: Packed | None = None
-
-    @property
-    def tile(self) -> Tile:
-        """The variables of a tile, that of the vectors last: what is read in all lanes is used up at once."""
-        indices = sorted(self.blocks, key=lambda index: index == self.lanes)
-        copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
-        if self.parts > 1:
-            copies[PARTS] = self.parts
-        return Tile(self.width, copies)
-
-    def extent(self, index: int) -> int:
-        """The elements of a tile along an index."""
-        return self.blocks.get(index, 1) * (self.width if index == self.lanes else 1)
-
-    def form(self, index: int, base: Affine) -> Affine:
-        """An index of the points of a tile, which starts at a base."""
-        scale = self.width if index == self.lanes else 1
-        form = base + Affine.var(LANE) if index == self.lanes else base
-        return form + Affine.var(variable(index)) * scale if self.blocks.get(index, 1) > 1 else form
-
-
-def variable(index: int) -> str:
-    """The variable of the copies along an index."""
-    return f"copy{index}"
 
 
 @dataclass(frozen=True)
@@ -345,6 +300,7 @@ class TileLoops:
         bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
         woven = split.factor > 1 and lanes == len(self.sizes) - 1
+        stores = TileStores(self.low, self.op, self.schedule.width, self.schedule.streams)
         groups: list[list[tuple[Copy, list[Any]]]] = []
         all_forms: list[list[Affine]] = []
         for residue in range(split.factor):
@@ -361,21 +317,20 @@ class TileLoops:
                 forms.append(form)
             all_forms.append(forms)
             groups.append([])
-            then = groups[-1].extend if woven else partial(self.store, forms, point)
+            then = groups[-1].extend if woven else partial(stores.store, forms, point)
             self.values(forms, (*around.known, *more), point, then)
         if woven:
-            self.weave(groups, all_forms[0], point)
+            stores.weave(groups, all_forms[0], point)
 
     def values(
         self, forms: Sequence[Affine], known: Domain, point: Any, then: Callable[[Elements], None]
     ) -> None:
         """Hand over the values in the copies of a tile where the indices have these forms."""
         low, tile = self.low, self.schedule.tile
-        names = [form.variables & tile.ranges.keys() for form in forms]
-        arguments = dict(zip(self.block.arguments, names, strict=True))
-        depends = Dependence(self.block, arguments, self.schedule.lanes_of)
+        arguments = dict(zip(self.block.arguments, forms, strict=True))
+        depends = Dependence(self.block, arguments, tile, self.schedule.lanes_of)
         body = TileBody(low, tile, depends, self.panels, self.stored(forms))
-        low.forms.update(zip(self.block.arguments, forms, strict=True))
+        low.forms.update(arguments)
         facts = (*known, *box_rows(forms, self.sizes), *low.known)
         along = None if self.schedule.lanes is None else variable(self.schedule.lanes)
         own = [name for name in tile.copies if name not in ACROSS]
@@ -399,21 +354,3 @@ class TileLoops:
             return lanes.load(buffer, [at(form, whole) for form in forms], None, point)
 
         return load
-
-    def store(self, forms: Sequence[Affine], point: Any, elements: Elements) -> None:
-        """Store the values of copies, those of one tensor after the other."""
-        lanes = Lanes(self.low, self.schedule.width)
-        for number, tensor in enumerate(self.op.results):
-            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                for copy, values in elements:
-                    lanes.store(values[number], buffer, [at(form, copy) for form in forms], point)
-
-    def weave(self, groups: Sequence[Elements], forms: Sequence[Affine], point: Any) -> None:
-        """Store the values of all residues of the lanes, which stand side by side."""
-        lanes = Lanes(self.low, self.schedule.width)
-        for number, tensor in enumerate(self.op.results):
-            for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                for same in zip(*groups, strict=True):
-                    at_first = [at(form, same[0][0]) for form in forms]
-                    woven = lanes.woven([values[number] for _, values in same], point)
-                    lanes.store_run(woven, buffer, at_first, point)

@@ -12,26 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.lanes import LANE, extreme
+from tadc.passes.prefetch import Prefetch
 from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
 from tadc.passes.splits import MOST_TERMS
 from tadc.passes.tile_shifts import Shift, shift_of
-from tadc.passes.prefetch import Prefetch
-from tadc.passes.tile_values import PARTS, Copy, lanes_index, yielded
+from tadc.passes.tile_skews import skewed_loop
+from tadc.passes.tile_values import PARTS, Copy, all_yielded, lanes_index
 
 if TYPE_CHECKING:
     from tadc.passes.tile_body import Context, TileBody
 
-#: The result so far and what an element makes of the body's value, at a copy.
-Combine = Callable[["TileReduction", Scalars, Any, Copy], Any]
+#: A result with one more element, a value of the body: of that element, the result so far and the copy.
+Combine = Callable[["TileReduction", Scalars, Any, Any, Copy], Any]
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,12 @@ class TileReduction(ReductionNest):
     """The loops over the domain of a reduction, to be made any number of times."""
 
     def __init__(self, body: TileBody, op: Any, context: Context) -> None:
-        super().__init__(op, body.low.forms, (*context.facts, *body.tile.facts))
+        self.skew: int | None = body.tile.skews.get(op)
+        self.moved = Affine.var(LANE) * (self.skew or 0)
+        super().__init__(op, body.low.forms, (*context.facts, *body.tile.facts), self.moved)
         self.body = body
-        self.element = yielded(self.block)
+        self.elements = all_yielded(self.block)
+        """What is reduced; all results depend on the same."""
         self.over_lanes = body.depends.lanes_of is not None and body.depends.lanes_of == lanes_index(op)
         self.moving = {name for name in body.tile.ranges if not (self.over_lanes and name in (LANE, PARTS))}
         self.kept = body.names(op.results[0], context)
@@ -71,9 +76,9 @@ class TileReduction(ReductionNest):
         """Whether an operation stands in the body and only the result uses it."""
         return made.block == self.block and len(list(made.results[0].uses)) == 1
 
-    def value(self, s: Scalars, copy: Copy) -> Any:
-        """The body's value in a copy, of the type that the loops carry."""
-        return self.body.lanes.spread_to(self.body.value(self.element, copy), s.type, s.point)
+    def value(self, s: Scalars, element: Any, copy: Copy) -> Any:
+        """A value of the body in a copy, of the type that the loops carry."""
+        return self.body.lanes.spread_to(self.body.value(element, copy), s.type, s.point)
 
     def moves(self, forms: Sequence[Affine]) -> bool:
         """Whether forms hold a variable of the tile."""
@@ -82,12 +87,12 @@ class TileReduction(ReductionNest):
     # -- loops -----------------------------------------------------------------------------------
 
     def fold(self, combine: Combine, join: Join, start: float, context: Context) -> list[Any]:
-        """What is left of `start` after every element, for each copy along `kept`."""
+        """What is left of `start` after every element, for each copy along `kept`, result by result."""
         low, point = self.body.low, context.point
         low.location = self.location
         self.combine = combine
         copies = list(self.body.tile.points(self.carried))
-        first = [low.constant(self.type, start, point)] * len(copies)
+        first = [low.constant(self.type, start, point)] * (len(copies) * len(self.elements))
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
 
@@ -100,19 +105,16 @@ class TileReduction(ReductionNest):
     def with_last(self, results: list[Any], copies: Sequence[Copy], join: Join, point: Any) -> list[Any]:
         """The results of a block joined with what the blocks before it left, if there were any.
 
-        Each block is a sum of its own, so errors grow with the square root of a long sum's terms at most by
-        blocks (Higham 1993), and nothing waits for memory before a block starts.
+        Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks,
+        not with all terms (Higham, SIAM J. Sci. Comput. 1993).
         """
         low, block = self.body.low, self.body.panels.cut(self.op)
         if block is None:
             return results
 
         def both(inside: Any) -> list[Any]:
-            s = Scalars(low, inside, self.type)
-            return [
-                join(s, self.body.stored(copy, inside), value)
-                for copy, value in zip(copies, results, strict=True)
-            ]
+            s, left = Scalars(low, inside, self.type), (self.body.stored(copy, inside) for copy in copies)
+            return [join(s, before, value) for before, value in zip(left, results, strict=True)]
 
         return low.choose(block.first, [self.type] * len(copies), lambda at: results, both, point)
 
@@ -144,6 +146,8 @@ class TileReduction(ReductionNest):
             return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
+        if self.skew is not None and len(levels) == 1:
+            return skewed_loop(self, level, bound, carried, masked, context)
         shift = shift_of(level, bound, self.moving)
         if shift is not None:
             return self.shifted(shift, levels, bound, carried, masked, context)
@@ -229,7 +233,10 @@ class TileReduction(ReductionNest):
         )  # fmt: skip
         if not moving or whole:
             return Span(start, stop)
-        inner_start, inner_stop = ends(1)
+        return self.ordered(start, stop, *ends(1), point)
+
+    def ordered(self, start: Any, stop: Any, inner_start: Any, inner_stop: Any, point: Any) -> Span:
+        """The ends in this order, so that the three parts have every element once."""
         stop = self.choose_index("arith.maxsi", start, stop, point)
         inner_start = self.choose_index("arith.minsi", inner_start, stop, point)
         inner_start = self.choose_index("arith.maxsi", inner_start, start, point)
@@ -266,18 +273,23 @@ class TileReduction(ReductionNest):
     # -- the elements ----------------------------------------------------------------------------
 
     def innermost(
-        self, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+        self,
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+        tests: Domain | None = None,
     ) -> list[Any]:
-        """Take in one element at each point, under masks where not all points have it."""
+        """Take in one element at each point, under masks where not all points have it: by `tests`, or all."""
         forms = self.body.low.forms
         for argument, name in zip(self.block.arguments, self.names, strict=True):
-            forms[argument] = bound[name]
+            forms[argument] = bound[name] + (self.moved if name == self.names[-1] else ZERO)
         rows = tuple(c.substitute(bound) for c in self.rows)
         inside = context.moved(context.point, *rows)
         guards = tuple(c.substitute(bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
         if masked:
-            tested = (c.substitute(bound) for c in self.conditions())
+            tested = (c.substitute(bound) for c in (self.conditions() if tests is None else tests))
             moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
             return self.where(
                 still, lambda at: self.under(moving, carried, inside.moved(at)), carried, context.point
@@ -296,10 +308,13 @@ class TileReduction(ReductionNest):
     def take(self, carried: list[Any], context: Context) -> list[Any]:
         """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
-        results: list[Any] = []
+        copies = list(self.body.tile.points(self.carried))
+        results = list(carried)
 
         def then(copy: Copy) -> None:
-            results.append(self.combine(self, s, carried[len(results)], copy))
+            for number, element in enumerate(self.elements):
+                at = number * len(copies) + copies.index(copy)
+                results[at] = self.combine(self, s, element, carried[at], copy)
 
         self.body.in_turns(self.block, context, self.carried, then)
         return results
@@ -310,20 +325,22 @@ class TileReduction(ReductionNest):
 
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
-        conditions = [body.lanes.holds(at_copy(rows, copy), point) for copy in copies]
-        inner = body.masked(conditions, self.carried, copies, context)
+        found = [at_copy(rows, copy) for copy in copies]
+        made = {test: body.lanes.holds(test, point) for test in dict.fromkeys(found)}
+        conditions = [made[test] for test in found]
+        each = conditions * len(self.elements)
+        some = len(made) == 1 and context.masks is None
+        inner = replace(body.masked(conditions, self.carried, copies, context), some=some)
         assert inner.masks is not None
         masks = [inner.mask(copy) for copy in copies]
 
         def then(at: Any) -> list[Any]:
             found = self.take(carried, inner.moved(at))
             # Not by the whole mask, which may differ between lanes where the results do not.
-            return [
-                body.lanes.select(c, x, y, at) for c, x, y in zip(conditions, found, carried, strict=True)
-            ]
+            return [body.lanes.select(c, x, y, at) for c, x, y in zip(each, found, carried, strict=True)]
 
         active = body.lanes.any(masks, point)
-        return body.low.choose(active, [self.type] * len(copies), then, lambda at: carried, point)
+        return body.low.choose(active, [self.type] * len(carried), then, lambda at: carried, point)
 
     # -- reductions over lanes -------------------------------------------------------------------
 
@@ -374,8 +391,9 @@ class TileReduction(ReductionNest):
     def joined(self, results: list[Any], copies: Sequence[Copy], join: Join, point: Any) -> list[Any]:
         """The results of all parts and lanes in one, for each copy along `kept`."""
         found: dict[tuple[int, ...], Any] = {}
-        for copy, value in zip(copies, results, strict=True):
-            key = tuple(copy[name] for name in self.kept)
+        each = product(range(len(self.elements)), copies)
+        for (number, copy), value in zip(each, results, strict=True):
+            key = (number, *(copy[name] for name in self.kept))
             s = Scalars(self.body.low, point, value.type)
             found[key] = join(s, found[key], value) if key in found else value
         return [self.body.lanes.folded(value, join, point) for value in found.values()]

@@ -24,6 +24,12 @@ class Shift:
 
 def shift_of(level: Level, bound: Mapping[str, Affine], moving: Set[str]) -> Shift | None:
     """How the closest bounds of a level move with variables of a tile; None if they do not."""
+    found = closest_bounds(level, bound, moving)
+    return found if found is not None and found.by.terms else None
+
+
+def closest_bounds(level: Level, bound: Mapping[str, Affine], moving: Set[str]) -> Shift | None:
+    """The bounds that move as the closest ones do; None where no two move alike."""
     lower = [b.ceil().substitute(bound) for b in level.lower]
     upper = [b.floor().substitute(bound) + 1 for b in level.upper]
     closest: tuple[int, Affine] | None = None
@@ -34,7 +40,7 @@ def shift_of(level: Level, bound: Mapping[str, Affine], moving: Set[str]) -> Shi
                 continue
             if closest is None or distance.constant < closest[0]:
                 closest = distance.constant, move
-    if closest is None or not closest[1].terms:
+    if closest is None:
         return None
     by = closest[1]
     same = [[form for form in forms if _moved(form, moving) == by] for forms in (lower, upper)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from tadc.dialect.index_maps import parse_set
+from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lanes import LANE
@@ -31,10 +31,14 @@ ACROSS = frozenset([LANE, PARTS])
 
 @dataclass(frozen=True)
 class Tile:
-    """`copies` has the number of values of each variable; `width` is that of LANE."""
+    """`copies` has the number of values of each variable; `width` is that of LANE.
+
+    `skews` has, for some reductions, by how much their innermost index moves with the lane.
+    """
 
     width: int = 1
     copies: Mapping[str, int] = field(default_factory=dict[str, int])
+    skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
 
     @property
     def ranges(self) -> dict[str, int]:
@@ -109,10 +113,15 @@ class Dependence:
     `lanes_of` is the index of a reduction whose values are the lanes, if there is one.
     """
 
-    def __init__(self, block: Any, arguments: Mapping[Any, Iterable[str]], lanes_of: Any = None) -> None:
-        """`arguments` has the variables of the block's own indices."""
-        self.known: dict[Any, frozenset[str]] = {v: frozenset(names) for v, names in arguments.items()}
-        self.lanes_of = lanes_of
+    def __init__(self, block: Any, arguments: Mapping[Any, Affine], tile: Tile, lanes_of: Any = None) -> None:
+        """`arguments` has the forms of the block's own indices."""
+        names = tile.ranges.keys()
+        self.known: dict[Any, frozenset[str]] = {
+            v: frozenset(f.variables & names) for v, f in arguments.items()
+        }
+        self.lanes_of, self.skews = lanes_of, tile.skews
+        self.steps: dict[Any, int | None] = {v: _step(form) for v, form in arguments.items()}
+        """What a lane adds to an index; None where that differs, or is not known."""
         self._block(block)
 
     def __call__(self, value: Any) -> frozenset[str]:
@@ -128,6 +137,8 @@ class Dependence:
         operations = [op.operation for op in block.operations]
         for op in operations[:-1]:
             names = self.union(op.operands)
+            if self.skews and op.name in ("tad.index", "tad.read"):
+                names = self._subscripts(op, names)
             lanes_here = False
             for region in op.regions:
                 inner = region.blocks[0]
@@ -141,10 +152,44 @@ class Dependence:
                         self.union([*found, *(outer[m] for m in dims)]) for found, dims in sides[n]
                     )
                     self.known[argument] = ACROSS if is_lanes else lower & upper
+                if op in self.skews:
+                    self._skew(inner.arguments[-1], self.skews[op])
                 names |= self._block(inner)
             for result in op.results:
                 self.known[result] = names - ACROSS if lanes_here else names
         return self.union(operations[-1].operands)
+
+    def _skew(self, index: Any, step: int) -> None:
+        """An index moves so with the lane, whatever its bounds do."""
+        self.steps[index] = step
+        self.known[index] = self.known[index] - {LANE} | ({LANE} if step else NOTHING)
+
+    def _subscripts(self, op: Any, names: frozenset[str]) -> frozenset[str]:
+        """The variables that index forms depend on: what operands add for a lane may be nothing together."""
+        operands = list(op.operands)[op.name == "tad.read" :]
+        steps = {f"d{n}": self.steps.get(v, None if LANE in self(v) else 0) for n, v in enumerate(operands)}
+        found = [_total(form, steps) for form in parse_map(str(op.attributes["at"])).forms]
+        if op.name == "tad.index":
+            self.steps[op.results[0]] = found[0]
+        return names if any(step != 0 for step in found) else names - {LANE}
+
+
+def _step(form: Affine) -> int | None:
+    """What a lane adds to a form; None where that differs."""
+    k = form.coefficient(LANE)
+    return None if LANE in (form - Affine.var(LANE) * k).variables else k
+
+
+def _total(form: Affine, steps: Mapping[str, int | None]) -> int | None:
+    """What a lane adds to a form of indices for which it adds so much."""
+    total = 0
+    for name in form.variables:
+        k, step = form.coefficient(name), steps[name]
+        is_linear = name not in (form - Affine.var(name) * k).variables
+        if step is None or (step and not is_linear):
+            return None
+        total += k * step
+    return total
 
 
 def _sides(op: Any) -> list[list[tuple[list[Any], list[int]]]]:
@@ -169,7 +214,7 @@ def lanes_index(op: Any) -> Any:
 
 def is_reduction(op: Any) -> bool:
     """Whether an operation reduces over a set."""
-    return op.name in ("tad.sum", "tad.reduce")
+    return op.name in ("tad.sum", "tad.sums", "tad.reduce")
 
 
 def region_operations(block: Any) -> Iterator[Any]:

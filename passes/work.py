@@ -15,6 +15,7 @@ from tadc.dialect.scalar_ops import FUNCTION_OF
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.costs import ACCESS, LARGE, TRANSCENDENTAL, WEIGHTS
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.tile_values import is_reduction
 
 FREE = ("tad.yield", "tad.yields", "arith.constant")
 _POWER = 4
@@ -73,7 +74,7 @@ class _Work:
             at = {f"d{i}": self.middles[v] for i, v in enumerate(op.operands)}
             self.middles[op.results[0]] = parse_map(str(op.attributes["at"])).forms[0].substitute(at)
             return 0
-        if name in ("tad.sum", "tad.reduce"):
+        if is_reduction(op):
             return self.reduction(op)
         if name == "tad.guard":
             # One of the two is evaluated, but it is not known which.
@@ -101,7 +102,7 @@ class _Work:
         middle = Affine.const(LARGE // 2)
         counts += [LARGE] * (len(names) - len(counts))
         self.middles |= {a: known.get(n, middle) for a, n in zip(block.arguments, names, strict=True)}
-        return self.product([*counts, self.sum([1, self.region(block)])])
+        return self.product([*counts, self.sum([len(op.results), self.region(block)])])
 
     # -- numbers and index values --------------------------------------------------------------
 

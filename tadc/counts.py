@@ -10,6 +10,7 @@ from math import prod
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
 from tadc.derive import read_back, resolve_wrt
+from tadc.dialect.reader import Fused, read_fused, tad_functions
 from tadc.driver import compile_until, planned
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -17,7 +18,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
 from tadc.interfaces import interface_of
 from tadc.passes.moves import ELEMENT
-from tadc.passes.operation_counts import Work, count_program
+from tadc.passes.operation_counts import Together, Work, count_program
 from tadc.stages import Compilation, Options, fuse
 
 
@@ -115,10 +116,25 @@ def statistics(
 def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Cost:
     state = _compiled(program, mode, wrt, options)
     form = read_back(state)
-    fuse(state)
-    cost = cost_of(form)
+    fused = _fused(state)
+    cost = cost_of(fused.program, Together(fused.maps, fused.sums))
     room = workspace(interface_of(state, form).temporaries)
     return replace(cost, temporaries=replace(cost.temporaries, peak=room.bytes))
+
+
+def compiled_work(
+    program: Program, mode: str, wrt: tuple[str, ...] = (), options: Options | None = None
+) -> Work:
+    """The work of what goes to the code generator, maps and sums being fused; `mode` as in `Options`."""
+    fused = _fused(_compiled(program, mode, wrt, options))
+    return count_program(fused.program, Together(fused.maps, fused.sums))
+
+
+def _fused(state: Compilation) -> Fused:
+    """What is left where maps are fused."""
+    fuse(state)
+    (function,) = tad_functions(state.module.operation)
+    return read_fused(function)
 
 
 def compiled_form(
@@ -136,11 +152,11 @@ def _compiled(program: Program, mode: str, wrt: tuple[str, ...], options: Option
     return state
 
 
-def cost_of(program: Program) -> Cost:
+def cost_of(program: Program, together: Together | None = None) -> Cost:
     """The cost of a program without size symbols, as it stands."""
     arguments = sum(_bytes(a.type, shape_at(a.shape, {})) for a in program.arguments)
     return Cost(
-        count_program(program),
+        count_program(program, together),
         arguments,
         sum(map(_size, program.outputs)),
         _temporaries(program.definitions),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.diagnostics import CompileWarning
 from tadc.functions import Function, Origin
+from tadc.jacobians import Jacobian
 from tadc.stages import MATERIALIZE
 
 
@@ -77,16 +78,19 @@ def jvp(
     return _derivative(f, "jvp", wrt, materialize, memory_limit, chunk or 0)
 
 
-def jacobian(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+def jacobian(f: Function, wrt: str | Sequence[str] | None = None) -> Jacobian:
     """The partial derivatives `df_dx` of each output by each input of `wrt` (None: every input).
 
     Each is an array of shape `f.shape + x.shape`, as an expression: where a derivative is 0 whatever the
-    inputs are, it is a guard that says so. Takes f's inputs. Raises and warns as `vjp`.
+    inputs are, it is a guard that says so. Takes f's inputs. `structure` of the result says where that is,
+    `compressed()` computes the rest alone. Raises and warns as `vjp`.
     """
-    return _derivative(f, "jacobian", wrt, "auto", None)
+    found = _derivative(f, "jacobian", wrt, "auto", None)
+    assert isinstance(found, Jacobian)
+    return found
 
 
-def hessian(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
+def hessian(f: Function, wrt: str | Sequence[str] | None = None) -> Jacobian:
     """The second partial derivatives of a function with one scalar output, by the inputs of `wrt`.
 
     Of one input x it is an array of shape `x.shape + x.shape`; of several, one such block `ddx_dy` for each
@@ -118,7 +122,8 @@ def _derivative(
         raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
     if memory_limit is not None and memory_limit < 0:
         raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}")
-    derived = Origin(f, mode, _names(f, wrt), materialize, memory_limit, chunk).function()
+    kind = Jacobian if mode == "jacobian" else None
+    derived = Origin(f, mode, _names(f, wrt), materialize, memory_limit, chunk, kind).function()
     if derived.is_known:
         return derived
     # For other values of its sizes the derivative may be another. A block of zeros in a Jacobian is no news.

@@ -12,7 +12,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import problems_at
 from tadc.interfaces import interface_of
-from tadc.recipes import Recipe, keep_kernel
+from tadc.recipes import Recipe, keep_kernel, keep_on_gpu
 from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def compile_recipe(recipe: Recipe | None, program: Program, options: Options) ->
     if options.is_cuda:
         from tadc.gpu_kernels import gpu_kernel
 
-        return Compiled(gpu_kernel(program, options))
+        kernel = gpu_kernel(program, options)
+        keep_on_gpu(recipe, options, kernel)
+        return Compiled(kernel)
     state = Compilation(options, program.source, program=program)
     compile_until(state, "llvm", first="tad")
     interface, code = interface_of(state, program), _code(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ class Origin:
     materialize: str = "auto"
     memory_limit: int | None = None
     chunk: int = 0
+    kind: type[Function] | None = None
 
     def at(self, sizes: Mapping[str, int]) -> Origin:
         """The same for values of size symbols."""
@@ -54,7 +55,8 @@ class Origin:
             return derive(self.base.program, self.mode, *details)
 
         recipe = self.base.recipe and self.base.recipe.then(self.mode, *details)
-        return Function(make, self, self.base.per_value, recipe, find_signature(recipe))
+        kind = self.kind or Function
+        return kind(make, self, self.base.per_value, recipe, find_signature(recipe))
 
 
 class Function:
@@ -165,16 +167,21 @@ class Function:
         the arguments.
         """
         if self.per_value is not None:
-            arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
-            shapes = {name: shape_of(value) for name, value in arrays.items()}
-            # The cotangent of an output has its shape.
-            shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
-            sizes = self.per_value.values(shapes, kwargs)
-            return self.at(sizes)(*args, out=out, **kwargs)
+            return self.at_call(args, kwargs)(*args, out=out, **kwargs)
         if on_gpu(args, kwargs):
             self._on_gpu = self._on_gpu or compile(self, "cuda")
             return self._on_gpu(*args, out=out, **kwargs)
         return (self._compiled or self.compiled())(*args, out=out, **kwargs)
+
+    def at_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
+        """The function for the sizes of a call, where it is one for each value of some."""
+        if self.per_value is None:
+            return self
+        arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        shapes = {name: shape_of(value) for name, value in arrays.items()}
+        # The cotangent of an output has its shape.
+        shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
+        return self.at(self.per_value.values(shapes, kwargs))
 
     def at(self, sizes: Mapping[str, int]) -> Function:
         """The function for values of size symbols.
@@ -212,7 +219,8 @@ class Function:
 
             return specialised(self.program, sizes)
 
-        made = _function(make, self.origin and self.origin.at(sizes), self.recipe and self.recipe.at(sizes))
+        recipe = self.recipe and self.recipe.at(sizes)
+        made = type(self)(make, self.origin and self.origin.at(sizes), None, recipe, find_signature(recipe))
         made.remember()
         return made
 
@@ -223,13 +231,21 @@ class Function:
         if self._compiled is None:
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = self._found_or_compiled()
+                    self._compiled = self._found_or_compiled(Options())
         return self._compiled
 
-    def _found_or_compiled(self) -> Compiled:
-        options = Options()
+    def compiled_for(self, target: str, fast_math: bool = False) -> Compiled:
+        """The kernel for a target, from disk or compiled. Raises CompileError as `compile`."""
+        from tadc.backend.target import parse_target
+
+        if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
+        return self._found_or_compiled(Options(target=parse_target(target), fast_math=fast_math))
+
+    def _found_or_compiled(self, options: Options) -> Compiled:
         if self.origin:
-            options = Options(materialize=self.origin.materialize, memory_limit=self.origin.memory_limit)
+            how = {"materialize": self.origin.materialize, "memory_limit": self.origin.memory_limit}
+            options = replace(options, **how)
         found = find_kernel(self.recipe, options)
         if found is None:
             from tadc.execute import compile_recipe
@@ -273,7 +289,7 @@ def compile(
     """
     if target == "cpu" and not fast_math:
         return f.at({} if sizes is None else sizes).compiled()
-    return f.lower(target, sizes, fast_math).compile()
+    return f.at({} if sizes is None else sizes).compiled_for(target, fast_math)
 
 
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:

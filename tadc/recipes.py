@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.disk_cache import configured
+from tadc.backend.disk_cache import DiskCache, configured
 from tadc.backend.fingerprint import fingerprint
 from tadc.backend.jit import LinkError
 from tadc.compiled import Compiled
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
+    from tadc.backend.cuda.kernel import GpuKernel
+    from tadc.backend.cuda.manifest import Manifest
     from tadc.backend.runtime.interface import Interface
     from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.program import Program
@@ -107,6 +109,8 @@ def find_kernel(recipe: Recipe | None, options: Options) -> Compiled | None:
     cache = configured()
     if recipe is None or cache is None:
         return None
+    if options.is_cuda:
+        return _find_on_gpu(recipe, options, cache)
     payload = cache.get(recipe.key(_KERNEL, repr(options)))
     if payload is None:
         return None
@@ -126,6 +130,41 @@ def keep_kernel(recipe: Recipe | None, options: Options, interface: Interface, c
     if recipe is not None and cache is not None:
         head = json.dumps(interface.as_json()).encode()
         cache.put(recipe.key(_KERNEL, repr(options)), head + b"\n" + code)
+
+
+def _find_on_gpu(recipe: Recipe, options: Options, cache: DiskCache) -> Compiled | None:
+    """Raises CompileError, TAD0706, where no GPU can run the target."""
+    from tadc.gpu_images import from_bytes, runnable
+
+    assert options.target is not None
+    target = runnable(options.target)
+    payload = cache.get(_key_on_gpu(recipe, replace(options, target=target)))
+    if payload is None:
+        return None
+
+    def recheck(manifest: Manifest) -> _Recheck:
+        return _Recheck(recipe.source, dict(manifest.interface.given))
+
+    try:
+        return Compiled(from_bytes(payload, target, recipe.source, recheck))
+    except _UNREADABLE:
+        return None
+
+
+def keep_on_gpu(recipe: Recipe | None, options: Options, kernel: GpuKernel) -> None:
+    """Keep the kernels of a GPU."""
+    cache = configured()
+    if recipe is not None and cache is not None and options.target is not None:
+        from tadc.gpu_images import runnable, to_bytes
+
+        options = replace(options, target=runnable(options.target))
+        cache.put(_key_on_gpu(recipe, options), to_bytes(kernel))
+
+
+def _key_on_gpu(recipe: Recipe, options: Options) -> str:
+    from tadc.backend.ptx import tools
+
+    return recipe.key(_KERNEL, repr(options), tools())
 
 
 @dataclass(frozen=True)

@@ -216,10 +216,14 @@ def _machine() -> str:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    # What is never materialised is in no parts either.
-    cut = "" if state.options.materialize == "never" or state.options.memory_limit == 0 else "tad-cut,"
+    cut = "tad-rows,tad-cut," if _may_store(state.options) else ""
     run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
     _note_buffers(state)
+
+
+def _may_store(options: Options) -> bool:
+    """Whether there may be tensors in between: what is never materialised is in no parts either."""
+    return options.materialize != "never" and options.memory_limit != 0
 
 
 def _note_buffers(state: Compilation) -> None:
@@ -242,6 +246,8 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.passes.catalogue import ToGpu
     from tadc.pipeline import run_pass_objects
 
+    if _may_store(state.options):
+        run_pipeline(state, "tad-cut{gpu=true}")
     _note_buffers(state)
     to_gpu = ToGpu()
     run_pass_objects(state.module, [to_gpu], state.source)

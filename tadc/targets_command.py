@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.driver import Driver, cuda_driver
-from tadc.backend.ptx import PACKAGE, find_ptxas, toolkit_file
+from tadc.backend.ptx import LIBDEVICE, PACKAGE, find_ptxas, toolkit_file
 from tadc.backend.target import CUDA_ARCHITECTURES
 from tadc.frontend.diagnostics import CompileError
-
-_LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 
 
 def targets() -> list[str]:
     """A line for each kind of target, and those about what belongs to it."""
     known = " ".join(f"sm_{sm}" for sm in CUDA_ARCHITECTURES)
     ptxas = find_ptxas()
-    library = toolkit_file(_LIBDEVICE)
+    library = toolkit_file(LIBDEVICE)
     install = f"not found: pip install {PACKAGE}"
     return [
         f"{'cpu':14}runs here",

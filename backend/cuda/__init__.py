@@ -6,5 +6,6 @@ device      a GPU: its context, memory, and the modules loaded into it
 arrays      arrays that lie on a GPU: ours, and those of others
 frameworks  PyTorch, CuPy and JAX: their streams, their arrays
 kernel      a compiled program as a callable: arguments, grids, launches, results
+arguments   arrays of a call, and what is wrong with them
 manifest    what a kernel needs to know of its PTX, also as JSON
 """

@@ -31,7 +31,9 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuMemAllocAsync": (POINTER(c_uint64), c_size_t, c_void_p),
     "cuMemFreeAsync": (c_uint64, c_void_p),
     "cuDeviceGetDefaultMemPool": (_OUT, c_int),
+    "cuMemPoolGetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
     "cuMemPoolSetAttribute": (c_void_p, c_int, POINTER(c_uint64)),
+    "cuPointerGetAttribute": (c_void_p, c_int, c_uint64),
     "cuMemGetInfo_v2": (POINTER(c_size_t), POINTER(c_size_t)),
     "cuMemcpyHtoDAsync_v2": (c_uint64, c_void_p, c_size_t, c_void_p),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
@@ -48,8 +50,9 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
 }
 
 #: Values of CUresult.
-INVALID_VALUE, OUT_OF_MEMORY, INSUFFICIENT_DRIVER, NO_DEVICE = 1, 2, 35, 100
-NO_BINARY, INVALID_PTX, UNSUPPORTED_PTX, NOT_FOUND, ILLEGAL_ADDRESS, UNKNOWN = 209, 218, 222, 500, 700, 999
+INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INSUFFICIENT_DRIVER = 1, 2, 3, 35
+NO_DEVICE, INVALID_DEVICE, INVALID_CONTEXT, NO_BINARY, INVALID_PTX = 100, 101, 201, 209, 218
+UNSUPPORTED_PTX, INVALID_HANDLE, NOT_FOUND, ILLEGAL_ADDRESS, UNKNOWN = 222, 400, 500, 700, 999
 
 #: Values of CUdevice_attribute.
 MULTIPROCESSORS, MAJOR, MINOR, MEMORY_POOLS = 16, 75, 76, 115
@@ -57,6 +60,12 @@ MULTIPROCESSORS, MAJOR, MINOR, MEMORY_POOLS = 16, 75, 76, 115
 ERROR_LOG, ERROR_LOG_SIZE = 5, 6
 #: CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 RELEASE_THRESHOLD = 4
+#: CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+POINTER_DEVICE = 9
+#: CU_EVENT_DISABLE_TIMING
+UNTIMED = 2
+#: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD: handles of the default streams.
+LEGACY_STREAM, THREAD_STREAM = 1, 2
 #: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 DYNAMIC_SHARED = 8
 

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tadc.backend.cuda.api import LEGACY_STREAM
 from tadc.backend.cuda.device import Allocation
 from tadc.backend.cuda.dlpack import CUDA_DEVICE, make_capsule, read_capsule
+from tadc.backend.cuda.driver import NoGpu, cuda_driver
 from tadc.backend.cuda.frameworks import Framework, framework_of
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
     from tadc.backend.runtime.arrays import Array
 
-#: Handle of the legacy default stream, in interfaces where 0 is not allowed.
-_LEGACY = 1
+
+def same_stream(a: int, b: int) -> bool:
+    """Whether two handles are of one stream: 0 is another name of the legacy default stream."""
+    return (a or LEGACY_STREAM) == (b or LEGACY_STREAM)
 
 
 class DeviceArray:
@@ -49,14 +53,15 @@ class DeviceArray:
             "typestr": self.dtype.str,
             "data": (self.address if self.nbytes else 0, False),
             "strides": None,
-            "stream": self.allocation.stream or _LEGACY,
+            "stream": self.allocation.stream or LEGACY_STREAM,
             "version": 3,
         }
 
     def __dlpack__(self, *, stream: Any = None, **others: Any) -> Any:
         """A capsule; the consumer's stream waits for what computes the array."""
         own, device = self.allocation.stream, self.allocation.device
-        if stream not in (-1, own, own or _LEGACY):
+        # Without a stream the consumer means the legacy default one; -1 is a consumer that waits itself.
+        if stream != -1 and not same_stream(stream or 0, own):
             with device.current() as driver:
                 driver.wait_for(stream or 0, own)
         return make_capsule(self, self.address, self.shape, self.dtype.itemsize, device.number)
@@ -107,8 +112,8 @@ def is_on_gpu(value: Any) -> bool:
     return device is not None and not hasattr(value, "__array_interface__") and device()[0] == CUDA_DEVICE
 
 
-def view_of(value: Any, stream: int | None = None) -> View:
-    """The view of an array on a GPU, for use on a stream.
+def view_of(value: Any) -> View:
+    """The view of an array on a GPU.
 
     Raises ValueError, TypeError or BufferError for an array that does not give one.
     """
@@ -122,17 +127,29 @@ def view_of(value: Any, stream: int | None = None) -> View:
         if found.get("mask") is not None:
             raise ValueError("it has a mask")
         address, is_read_only = found["data"]
-        own = value.allocation.device.number if isinstance(value, DeviceArray) else 0
+        own = device if device is not None else _device_of(value, address or 0)
         return View(
             address or 0, shape, dtype, _row_major(shape, found.get("strides"), dtype.itemsize),
-            own if device is None else device, value, framework, found.get("stream"), bool(is_read_only),
+            own, value, framework, found.get("stream"), bool(is_read_only),
         )  # fmt: skip
-    capsule = value.__dlpack__(stream=stream or _LEGACY)
+    # The legacy default stream waits for what computes the array.
+    capsule = value.__dlpack__(stream=LEGACY_STREAM)
     address, shape, strides, type = read_capsule(capsule)
     number = value.__dlpack_device__()[1]
     return View(
-        address, shape, np.dtype(type), _row_major(shape, strides, 1), number, (value, capsule), framework
-    )
+        address, shape, np.dtype(type), _row_major(shape, strides, 1), number, (value, capsule), framework,
+        LEGACY_STREAM,
+    )  # fmt: skip
+
+
+def _device_of(value: Any, address: int) -> int:
+    """The number of the GPU that an array lies on, of a library that does not tell."""
+    if isinstance(value, DeviceArray):
+        return value.allocation.device.number
+    try:
+        return cuda_driver().device_at(address) or 0
+    except NoGpu:
+        return 0
 
 
 def _row_major(shape: Sequence[int], strides: Sequence[int] | None, unit: int) -> bool:

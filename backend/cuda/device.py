@@ -23,7 +23,7 @@ class Device:
         self.driver = driver
         self.number = number
         self.architecture = driver.architecture(number)
-        self.pooled = bool(driver.attribute(number, api.MEMORY_POOLS))
+        self.pooled = driver.supports(number, api.MEMORY_POOLS)
         self._context = driver.context(number)
         if self.pooled:
             driver.keep_freed(number, KEPT)
@@ -40,15 +40,18 @@ class Device:
         finally:
             self.driver.pop()
 
-    def function(self, image: bytes, name: str, shared: int = 0) -> int:
-        """A kernel of a module, which is loaded once; `shared` are bytes of dynamic shared memory."""
+    def function(self, image: bytes, name: str, shared: int = 0, code: bytes = b"") -> int:
+        """A kernel of a module, which is loaded once; `shared` are bytes of dynamic shared memory.
+
+        The module is `code`, machine code for this architecture, where the driver takes it, else PTX.
+        """
         digest = sha256(image).hexdigest()
         with self._lock:
             found = self._functions.get((digest, name))
             if found is None:
                 with self.current() as driver:
                     if digest not in self._modules:
-                        self._modules[digest] = driver.load(image)
+                        self._modules[digest] = driver.load_first([code, image] if code else [image])
                     found = driver.function(self._modules[digest], name)
                     if shared:
                         driver.allow_shared(found, shared)

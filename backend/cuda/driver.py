@@ -6,7 +6,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
-from typing import Any
+from typing import Any, NoReturn
 
 from tadc.backend.cuda import api
 from tadc.backend.runtime.memory import format_bytes
@@ -15,7 +15,9 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 _LOG_BYTES = 1 << 14
 _WHY: dict[int, str] = {
     api.NO_DEVICE: "the driver finds no GPU; does CUDA_VISIBLE_DEVICES hide it?",
+    34: "libcuda is a stub for linking, which stands before the driver's own on the path of libraries",
     api.INSUFFICIENT_DRIVER: "the driver is too old for the CUDA library beside it",
+    46: "the GPU is busy, or for one process alone",
     803: "the kernel module and libcuda are of different versions",
     804: "this GPU does not allow another version of CUDA than its driver's",
 }
@@ -44,25 +46,30 @@ class Driver:
     def __init__(self, library: Any) -> None:
         """Raises NoGpu."""
         self.library = library
+        if getattr(library, "cuInit", None) is None:
+            raise NoGpu(f"{api.LIBRARY} is no CUDA driver: it lacks `cuInit`")
         result = library.cuInit(0)
         if result:
             raise NoGpu(_WHY.get(result) or f"cuInit says {self._name(result)} ({result})")
         if not self.device_count():
             raise NoGpu(_WHY[api.NO_DEVICE])
 
-    def _call(self, name: str, *arguments: Any, note: str = "") -> None:
+    def _call(self, name: str, *arguments: Any) -> None:
         function = getattr(self.library, name, None)
         if function is None:
             message = f"the CUDA driver lacks `{name}`"
             raise DriverError(Diagnostic("TAD0706", message, helps=["install a newer driver"]), -1)
         result = function(*arguments)
         if result:
-            # What an emulated library found wrong says more than a number.
-            failure: BaseException | None = getattr(self.library, "failure", None)
-            if failure is not None:
-                self.library.failure = None
-                raise failure
-            raise self._error(name, result, note)
+            self._fail(name, result)
+
+    def _fail(self, name: str, result: int, note: str = "") -> NoReturn:
+        # What an emulated library found wrong says more than a number.
+        failure: BaseException | None = getattr(self.library, "failure", None)
+        if failure is not None:
+            self.library.failure = None
+            raise failure
+        raise self._error(name, result, note)
 
     def _error(self, name: str, result: int, note: str) -> DriverError:
         text = c_char_p()
@@ -105,6 +112,15 @@ class Driver:
         """A CUdevice_attribute."""
         return self._number("cuDeviceGetAttribute", which, self._number("cuDeviceGet", device))
 
+    def supports(self, device: int, which: int) -> bool:
+        """Whether a CUdevice_attribute is not 0; a driver that is older does not know it."""
+        try:
+            return self.attribute(device, which) != 0
+        except DriverError as error:
+            if error.result == api.INVALID_VALUE:
+                return False
+            raise
+
     def architecture(self, device: int) -> int:
         """The compute capability times ten: 90."""
         return 10 * self.attribute(device, api.MAJOR) + self.attribute(device, api.MINOR)
@@ -120,6 +136,17 @@ class Driver:
     def pop(self) -> None:
         """The context before is current again."""
         self._handle("cuCtxPopCurrent_v2")
+
+    def load_first(self, images: Sequence[bytes]) -> int:
+        """The first module that this driver takes; what it says of the last one, where it takes none."""
+        for image in images[:-1]:
+            try:
+                return self.load(image)
+            except DriverError as error:
+                # Machine code of a newer assembler than the driver's.
+                if error.result == api.OUT_OF_MEMORY:
+                    raise
+        return self.load(images[-1])
 
     def load(self, image: bytes) -> int:
         """A module from PTX text or a cubin. The error has the log of the driver's compiler."""
@@ -153,11 +180,20 @@ class Driver:
         stream: int = 0, shared: int = 0,
     ) -> None:  # fmt: skip
         """Run a kernel on arguments of 64 bits. Returns before it is done."""
-        cells = (c_uint64 * len(arguments))(*[value & 0xFFFFFFFFFFFFFFFF for value in arguments])
+        cells = cells_of(arguments)
+        self.launch_on(function, grid, block, cells, range(len(arguments)), stream, shared)
+
+    def launch_on(
+        self, function: int, grid: Sequence[int], block: Sequence[int], cells: Any, places: Sequence[int],
+        stream: int = 0, shared: int = 0,
+    ) -> None:  # fmt: skip
+        """The same on arguments that `cells_of` holds at these places, in order."""
+        # The driver copies them before it returns.
         first = ctypes.addressof(cells)
-        pointers = (c_void_p * len(arguments))(*[first + 8 * n for n in range(len(arguments))])
-        note = f"grid {tuple(grid)}, block {tuple(block)}"
-        self._call("cuLaunchKernel", function, *grid, *block, shared, stream, pointers, None, note=note)
+        pointers = (c_void_p * len(places))(*[first + 8 * n for n in places])
+        result = self.library.cuLaunchKernel(function, *grid, *block, shared, stream, pointers, None)
+        if result:
+            self._fail("cuLaunchKernel", result, f"grid {tuple(grid)}, block {tuple(block)}")
 
     def allocate(self, count: int, stream: int = 0, pooled: bool = False) -> int:
         """The address of so many bytes. Raises DriverError, TAD0506 where there is too little memory."""
@@ -188,9 +224,21 @@ class Driver:
             self._call("cuMemFree_v2", address)
 
     def keep_freed(self, device: int, count: int) -> None:
-        """Let the device's pool keep so many bytes that were given back, for arrays to come."""
+        """Let the device's pool keep so many bytes that were given back, for arrays to come.
+
+        Frameworks in the same process share the pool: one that keeps more goes on doing so.
+        """
         pool = self._handle("cuDeviceGetDefaultMemPool", self._number("cuDeviceGet", device))
-        self._call("cuMemPoolSetAttribute", pool, api.RELEASE_THRESHOLD, byref(c_uint64(count)))
+        kept = c_uint64()
+        self._call("cuMemPoolGetAttribute", pool, api.RELEASE_THRESHOLD, byref(kept))
+        if kept.value < count:
+            self._call("cuMemPoolSetAttribute", pool, api.RELEASE_THRESHOLD, byref(c_uint64(count)))
+
+    def device_at(self, address: int) -> int | None:
+        """The device whose memory an address is in; None where the driver does not know it."""
+        found = c_int()
+        result = self.library.cuPointerGetAttribute(ctypes.addressof(found), api.POINTER_DEVICE, address)
+        return None if result else found.value
 
     def memory(self) -> tuple[int, int]:
         """Free and all bytes of the current context's device."""
@@ -216,7 +264,7 @@ class Driver:
 
     def wait_for(self, stream: int, other: int) -> None:
         """What comes next on a stream waits for what another has now."""
-        event = self.event()
+        event = self._handle("cuEventCreate", api.UNTIMED)
         try:
             self.record(event, other)
             self._call("cuStreamWaitEvent", stream, event, 0)
@@ -224,7 +272,7 @@ class Driver:
             self._call("cuEventDestroy_v2", event)
 
     def event(self) -> int:
-        """A new event."""
+        """A new event, which tells when it happens."""
         return self._handle("cuEventCreate", 0)
 
     def record(self, event: int, stream: int = 0) -> None:
@@ -237,6 +285,11 @@ class Driver:
         found = c_float()
         self._call("cuEventElapsedTime", byref(found), begin, end)
         return found.value
+
+
+def cells_of(arguments: Sequence[int]) -> Any:
+    """Arguments of kernels, 64 bits each, in memory."""
+    return (c_uint64 * len(arguments))(*[value & 0xFFFFFFFFFFFFFFFF for value in arguments])
 
 
 #: What gives libcuda; tests replace it.

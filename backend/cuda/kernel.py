@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tadc.backend.cuda.arrays import DeviceArray, View, copied_in, copied_out, is_on_gpu, view_of
+from tadc.backend.cuda.arguments import given_on_gpu, viewed, wrong
+from tadc.backend.cuda.arrays import (
+    DeviceArray,
+    View,
+    copied_in,
+    copied_out,
+    is_on_gpu,
+    same_stream,
+    view_of,
+)
 from tadc.backend.cuda.device import Allocation, Device
+from tadc.backend.cuda.driver import cells_of
 from tadc.backend.cuda.frameworks import Framework, stream_handle
-from tadc.backend.runtime.arrays import Parameter, arrange, bind, declared, shape_message
+from tadc.backend.runtime.arrays import Parameter, arrange, bind
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.backend.runtime.workspace import workspace
@@ -36,6 +46,35 @@ class _Call:
     shapes: list[tuple[int, ...]]
     addresses: list[int]
     kept: list[Any]
+    borrowed: list[Allocation] = field(default_factory=list[Allocation])
+    """Memory that belongs to another stream."""
+
+    def borrow(self, view: View) -> None:
+        """Let the stream wait for what computes an array; in `give_back` its own waits for this call."""
+        if view.stream is not None and not same_stream(view.stream, self.stream):
+            with self.device.current() as driver:
+                driver.wait_for(self.stream, view.stream)
+            if isinstance(view.keepalive, DeviceArray):
+                self.borrowed.append(view.keepalive.allocation)
+
+    def give_back(self) -> None:
+        """Memory is freed, and read, in the order of its own stream: after what is queued here."""
+        for allocation in self.borrowed:
+            with self.device.current() as driver:
+                driver.wait_for(allocation.stream, self.stream)
+
+
+class _Step(NamedTuple):
+    """A launch for given sizes on a device; `places` are its arguments among buffers and sizes."""
+
+    launch: KernelLaunch
+    function: int
+    grid: tuple[int, int, int]
+    places: tuple[int, ...]
+
+
+#: The launches of so many devices and sizes are kept.
+_STEPS = 256
 
 
 class GpuKernel:
@@ -52,11 +91,13 @@ class GpuKernel:
         image: bytes,
         device: Callable[[int], Device],
         recheck: Recheck | None = None,
+        code: bytes = b"",
     ) -> None:
-        """`image` is PTX text or a cubin; `device` gives a GPU by its number."""
+        """`image` is PTX, `code` a cubin of it if there is one; `device` gives a GPU by its number."""
         interface = manifest.interface
         self.manifest = manifest
         self.image = image
+        self.code = code
         self.inputs = interface.inputs
         self.outputs = interface.outputs
         self.temporaries = interface.temporaries
@@ -66,6 +107,7 @@ class GpuKernel:
         self._device = device
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}
+        self._steps: dict[tuple[Device, tuple[int, ...]], list[_Step]] = {}
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -86,6 +128,7 @@ class GpuKernel:
         scratch = call.device.allocate(room.bytes, call.stream) if room.bytes else None
         between = [scratch.address + offset if scratch else 0 for offset in room.offsets]
         self._launch(call, [*call.addresses, *(r.address for r in results), *between], tuple(sizes.values()))
+        call.give_back()
         if scratch:
             scratch.free()
         return self._finished(call, results)
@@ -98,14 +141,17 @@ class GpuKernel:
         sizes = size_values(given, problems)
         problems += self.sizes.missing(given)
         values = arrange(self.inputs, args, named, tuple(self._size_names))
-        views = [view_of(v) if is_on_gpu(v) else None for v in values]
-        on_gpu = [(p, v) for p, v in zip(self.inputs, views, strict=True) if v is not None]
-        for parameter, view in on_gpu:
-            problems += _wrong(parameter, view, on_gpu[0][1].device)
         arrays: list[Array | View] = []
-        for parameter, value, view in zip(self.inputs, values, views, strict=True):
+        device: int | None = None
+        for parameter, value in zip(self.inputs, values, strict=True):
             try:
-                arrays.append(view or bind([parameter], [value])[0])
+                if not is_on_gpu(value):
+                    arrays += bind([parameter], [value])
+                    continue
+                view = viewed(parameter, value)
+                device = view.device if device is None else device
+                problems += wrong(parameter, view, device)
+                arrays.append(view)
             except ArgumentError as error:
                 problems += error.diagnostics
         if problems:
@@ -120,14 +166,17 @@ class GpuKernel:
         number = views[0].device if views else 0
         device = self._device(number)
         handle = stream_handle(stream)
-        if stream is None and framework is not None:
-            handle = framework.stream(number) or 0
+        current = framework.stream(number) if framework is not None else None
+        if stream is None:
+            handle = current or 0
+        elif current is not None and not same_stream(current, handle):
+            # Its arrays are computed there, and memory for results may still be in use there.
+            with device.current() as driver:
+                driver.wait_for(handle, current)
         call = _Call(device, handle, framework, not views, shapes, [], [])
         for array in arrays:
             if isinstance(array, View):
-                if array.stream is not None and array.stream != (handle or 1):
-                    with device.current() as driver:
-                        driver.wait_for(handle, array.stream)
+                call.borrow(array)
                 call.addresses.append(self._aligned(array, call))
             else:
                 made = copied_in(array, device, handle)
@@ -152,7 +201,10 @@ class GpuKernel:
             return [self._new(call, p, array) for p, array in zip(outputs, given, strict=True)]
         if out is None:
             return [self._new(call, p, None) for p in outputs]
-        return _given_on_gpu(outputs, out, call.device.number, self._alignment)
+        given = given_on_gpu(outputs, out, call.device.number, self._alignment)
+        for _, view in given:
+            call.borrow(view)
+        return [_Result(value, view.address) for value, view in given]
 
     def _new(self, call: _Call, parameter: Parameter, array: Array | None) -> _Result:
         shape = tuple(int(str(size)) for size in parameter.shape)
@@ -168,18 +220,34 @@ class GpuKernel:
         return _Result(DeviceArray(allocation, shape, parameter.dtype), allocation.address)
 
     def _launch(self, call: _Call, addresses: Sequence[int], sizes: tuple[int, ...]) -> None:
+        key = call.device, sizes
+        steps = self._steps.get(key)
+        if steps is None:
+            steps = self._steps_for(call.device, sizes)
+            if len(self._steps) >= _STEPS:
+                self._steps = {}
+            self._steps[key] = steps
+        cells = cells_of([*addresses, *sizes])
+        with call.device.current() as driver:
+            for launch, function, grid, places in steps:
+                try:
+                    driver.launch_on(function, grid, launch.block, cells, places, call.stream, launch.shared)
+                except CompileError as error:
+                    self._locate(error, launch)
+                    raise
+
+    def _steps_for(self, device: Device, sizes: tuple[int, ...]) -> list[_Step]:
+        """The launches that there are for these sizes, their kernels loaded."""
+        buffers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
+        last = range(buffers, buffers + len(sizes))
+        steps: list[_Step] = []
         for launch in self.manifest.launches:
             grid = launch.grid_at(sizes)
-            if 0 in grid:
-                continue
-            function = call.device.function(self.image, launch.kernel, launch.shared)
-            arguments = [*(addresses[n] for n in launch.buffers), *sizes]
-            try:
-                with call.device.current() as driver:
-                    driver.launch(function, grid, launch.block, arguments, call.stream, launch.shared)
-            except CompileError as error:
-                self._locate(error, launch)
-                raise
+            if 0 not in grid:
+                code = self.code if self.manifest.sm == device.architecture else b""
+                function = device.function(self.image, launch.kernel, launch.shared, code)
+                steps.append(_Step(launch, function, grid, (*launch.buffers, *last)))
+        return steps
 
     def _locate(self, error: CompileError, launch: KernelLaunch) -> None:
         """Add what the kernel computes, and where it went wrong."""
@@ -216,56 +284,3 @@ class _Result:
     address: int
     allocation: Allocation | None = None
     host: Array | None = None
-
-
-def _wrong(parameter: Parameter, view: View, device: int) -> list[Diagnostic]:
-    """What keeps an array on a GPU from being read as it is."""
-    name, note = parameter.name, declared(parameter)
-    if view.dtype != parameter.dtype:
-        message = f"`{name}` has elements of type {view.dtype}, expected {parameter.dtype}"
-        help = "arrays on a GPU are not converted: convert it before the call"
-        return [Diagnostic("TAD0504", message, notes=[note], helps=[help])]
-    if not parameter.fits(view.shape):
-        return [Diagnostic("TAD0503", shape_message(name, view.shape, parameter.shape), notes=[note])]
-    if not view.is_row_major:
-        message = f"`{name}` is not row-major"
-        help = f"pass a copy that is: `{name}.contiguous()` in PyTorch, `cupy.ascontiguousarray({name})`"
-        return [Diagnostic("TAD0504", message, notes=[note], helps=[help])]
-    if view.device != device:
-        message = f"`{name}` is on GPU {view.device}, another argument on GPU {device}"
-        return [Diagnostic("TAD0504", message, helps=["copy all arguments to one GPU"])]
-    return []
-
-
-def _given_on_gpu(outputs: Sequence[Parameter], out: Any, device: int, alignment: int) -> list[_Result]:
-    """The arrays of `out=`: one, a sequence, or a mapping by name."""
-    if isinstance(out, Mapping):
-        values: list[Any] = [out.get(p.name) for p in outputs]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    else:
-        values = list(out) if isinstance(out, tuple | list) else [out]  # pyright: ignore[reportUnknownArgumentType]
-    problems: list[Diagnostic] = []
-    results: list[_Result] = []
-    if len(values) != len(outputs):
-        message = f"`out` gives {len(values)} arrays for {len(outputs)} outputs"
-        raise ArgumentError([Diagnostic("TAD0505", message)])
-    for parameter, value in zip(outputs, values, strict=True):
-        if not is_on_gpu(value):
-            message = f"`out` for `{parameter.name}` is no array on a GPU, but an argument is"
-            problems.append(Diagnostic("TAD0505", message, notes=[declared(parameter)]))
-            continue
-        view = view_of(value)
-        wrong = _wrong(parameter, view, device)
-        if view.address % alignment:
-            message = f"`out` for `{parameter.name}` begins at an address that is no multiple of {alignment}"
-            wrong.append(
-                Diagnostic("TAD0505", message, helps=["pass an array of its own, no part of another"])
-            )
-        if view.is_read_only:
-            wrong.append(Diagnostic("TAD0505", f"`out` for `{parameter.name}` is read-only"))
-        for problem in wrong:
-            problem.code = "TAD0505"
-        problems += wrong
-        results.append(_Result(value, view.address))
-    if problems:
-        raise ArgumentError(problems)
-    return results

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _HEAD = object.__basicsize__
 _at = ctypes.c_void_p.from_address

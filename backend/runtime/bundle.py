@@ -69,24 +69,24 @@ def load_bundle(folder: str | Path, target: str = "cuda") -> Bundle:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _no_bundle(path, f"`{MANIFEST}` cannot be used: {error}") from None
     device: Callable[[int], Device] = cuda_device
+    code = b""
     if target == "emulated":
         from tadc.backend.emulator.device import emulated_device
 
         device = emulated_device
     else:
-        image = _image(path, image, manifest, device(0).architecture)
-    return Bundle(GpuKernel(manifest, image, device), program)
+        _require(manifest, device(0).architecture)
+        code = (path / CUBIN).read_bytes() if (path / CUBIN).is_file() else b""
+    return Bundle(GpuKernel(manifest, image, device, code=code), program)
 
 
-def _image(path: Path, ptx: bytes, manifest: Manifest, architecture: int) -> bytes:
-    """Machine code for this very architecture, else PTX that the driver compiles."""
+def _require(manifest: Manifest, architecture: int) -> None:
+    """Raise CompileError for code of a newer architecture."""
     if manifest.sm > architecture:
         message = f"the bundle is for sm_{manifest.sm}"
         notes = [f"the GPU of this machine is of architecture sm_{architecture}"]
         helps = [f"write the bundle with `--target cuda:sm_{architecture}`"]
         raise CompileError([Diagnostic("TAD0706", message, notes=notes, helps=helps)])
-    cubin = path / CUBIN
-    return cubin.read_bytes() if manifest.sm == architecture and cubin.is_file() else ptx
 
 
 def _no_bundle(path: Path, note: str) -> CompileError:

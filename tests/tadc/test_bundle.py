@@ -98,7 +98,18 @@ def test_a_gpu_of_the_bundles_architecture_gets_machine_code(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(monkeypatch, EmulatedCuda(architecture=80))
-    assert load_bundle(bundle).kernel.image == (bundle / "kernels.cubin").read_bytes()
+    kernel = load_bundle(bundle).kernel
+    assert kernel.code == (bundle / "kernels.cubin").read_bytes()
+    assert kernel.image == (bundle / "kernels.ptx").read_bytes()
+
+
+def test_machine_code_that_the_driver_refuses_is_compiled_from_ptx(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where ptxas was newer than the driver: the emulator takes PTX alone."""
+    install(monkeypatch, EmulatedCuda(architecture=80))
+    found = load_bundle(bundle)(np.arange(6.0), np.ones(3, np.float32), np.zeros(4), 1.0)
+    assert [np.asarray(v).tolist() for v in found] == expected()
 
 
 def test_sizes_that_have_no_meaning_are_refused(bundle: Path) -> None:

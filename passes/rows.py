@@ -1,0 +1,153 @@
+"""Rows of short length as tensors of their own, which share what is dear in their sums.
+
+    f[i, m: 3] = sum{j} (exp(d[i, j]) * x[j, m])
+
+becomes
+
+    let f_0[i] = sum{j} (exp(d[i, j]) * x[j, 0])
+    let f_1[i] = sum{j} (exp(d[i, j]) * x[j, 1])
+    let f_2[i] = sum{j} (exp(d[i, j]) * x[j, 2])
+    f[i, m] = if {m = 0} then (f_0[i]) else (if {m = 1} then (f_1[i]) else (f_2[i]))
+
+and `tad-fuse` evaluates the exponential once for the three sums. A tensor of all of them, which
+`tad-materialize` would make, may be too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Domain, Reduce, Select, Term, holds_reduction, operands
+from tadc.lattice.affine import ZERO, Affine, equals_zero
+from tadc.passes.algebra import Algebra
+from tadc.passes.costs import Costs, points
+from tadc.passes.index_ranges import Range, ranges_within
+from tadc.passes.merge_sums import holds_dear_values, sums_of
+from tadc.passes.moves import is_candidate
+from tadc.passes.names import Names
+from tadc.passes.simplify import Simplifier
+
+MOST = 7
+"""The longest row: with more sums at once results do not fit in registers."""
+
+WORTH = 256
+"""So many operations at least are saved for each row,"""
+
+WORTH_IN_ALL = 1 << 17
+"""and so many in all, where sizes are known: more maps take longer to compile."""
+
+
+def split_rows(program: Program) -> Program:
+    """The program with short rows as tensors of their own, where their sums share something dear."""
+    names = Names(program)
+    definitions: list[Definition] = []
+    for definition in program.definitions:
+        index = _row_index(program, definition)
+        if index is None:
+            definitions.append(definition)
+        else:
+            definitions += _split(program, names, definition, index)
+    if len(definitions) == len(program.definitions):
+        return program
+    return replace(program, definitions=tuple(definitions))
+
+
+def _row_index(program: Program, definition: Definition) -> str | None:
+    """The index along which sums share what is dear."""
+    short = [
+        index
+        for index, size in zip(definition.indices, definition.shape, strict=True)
+        if isinstance(size, int) and 1 < size <= MOST
+    ]
+    if not short or len(definition.shape) < 2 or not holds_reduction(definition.body, {}):
+        return None
+    ranges = {
+        index: Range(ZERO, as_form(size) - 1)
+        for index, size in zip(definition.indices, definition.shape, strict=True)
+    }
+    sizes = frozenset(program.sizes)
+    costs = Costs(sizes)
+    best: tuple[int, str] | None = None
+    for index in short:
+        saved = 0
+        for binders, domain, body in _sums(program, definition.body):
+            own = ranges_within(binders, domain, ranges, sizes)
+            shared = [t for t in _dear(body) if index not in t.free and not t.free.isdisjoint(binders)]
+            if index in body.free:
+                saved += points(own) * sum(costs.term(t, {**ranges, **own}) for t in shared)
+        saved *= max(ranges[index].extent.constant - 1, 0)
+        in_all = saved * points({name: found for name, found in ranges.items() if name != index})
+        enough = saved >= WORTH and (bool(program.sizes) or in_all >= WORTH_IN_ALL)
+        if enough and (best is None or saved > best[0]):
+            best = saved, index
+    return None if best is None else best[1]
+
+
+def _sums(program: Program, root: Term) -> Iterator[tuple[tuple[str, ...], Domain, Term]]:
+    """The sums that each element evaluates, opened."""
+    for term in _always(root):
+        if isinstance(term, Reduce) and term.kind == "sum":
+            yield program.terms.open(term)
+
+
+def _dear(root: Term) -> list[Term]:
+    """What is dear in a region, each not in another of them; of sums in it no part."""
+    found = [term for term in _always(root) if is_candidate(term)]
+    below = {t.number for term in found if isinstance(term, Apply) for t in _always(term) if t is not term}
+    return [term for term in found if term.number not in below]
+
+
+def _always(root: Term) -> list[Term]:
+    """What a region evaluates in any case."""
+    found: dict[int, Term] = {}
+    stack = [root]
+    while stack:
+        term = stack.pop()
+        if term.number not in found:
+            found[term.number] = term
+            stack += operands(term) if isinstance(term, Apply | Select) else ()
+    return list(found.values())
+
+
+def _split(program: Program, names: Names, definition: Definition, index: str) -> Iterator[Definition]:
+    """A tensor for each value of an index, and the definition that reads them."""
+    terms, algebra = program.terms, Algebra(program.terms)
+    place = definition.indices.index(index)
+    size = definition.shape[place]
+    assert isinstance(size, int)
+    indices = definition.indices[:place] + definition.indices[place + 1 :]
+    shape = definition.shape[:place] + definition.shape[place + 1 :]
+    body: Term | None = None
+    found: list[Definition] = []
+    for value in range(size):
+        part = replace(
+            definition,
+            name=names.free(f"{definition.name}_{value}"),
+            shape=shape,
+            indices=indices,
+            is_output=False,
+            gradient_of="",
+            tangent_of="",
+        )
+        own = terms.substitute(definition.body, {index: Affine.const(value)})
+        found.append(replace(part, body=Simplifier(terms).visit(own, program.facts(part))))
+    for value, part in reversed(list(enumerate(found))):
+        read = terms.read(part.name, list(map(Affine.var, indices)), part.type)
+        here = equals_zero(Affine.var(index) - value)
+        body = read if body is None else algebra.guard([here], read, body)
+    assert body is not None
+    yield from found
+    yield replace(definition, body=body)
+
+
+def may_have_rows(op: Any) -> bool:
+    """Whether a `tad.map` has a short row and a sum with something dear."""
+    type = op.results[0].type
+    short = [n for n in range(type.rank) if not type.is_dynamic_dim(n) and 1 < type.get_dim_size(n) <= MOST]
+    if type.rank < 2 or not short:
+        return False
+    return any(holds_dear_values(found) for found in sums_of(op.regions[0].blocks[0]))

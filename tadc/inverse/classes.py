@@ -1,0 +1,392 @@
+"""What the matrix of a lump looks like, read off its index maps: how it is solved, and what that costs.
+
+A lump takes the numbers that die to as many that are new, by a matrix A at each point. Which elements of A
+can differ from 0 follows from the access maps alone, exactly, whatever the values are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import prod
+
+from tadc.frontend.program import Definition
+from tadc.inverse.forms import Form
+from tadc.inverse.relations import Relation, TooMany, apart, facts, relations
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.points import SearchLimit, find_point
+from tadc.lattice.polyhedron import implied, is_empty
+
+#: A value of at most this share of the lump, and of at most so many numbers, makes a low rank.
+_SHARE, _RANK = 4, 256
+#: A band of more than this share of the matrix is none.
+_BAND = 3
+#: So many relations are compared in pairs.
+_PAIRS = 16
+#: So many points are tried to prove that two index maps meet nowhere.
+_TRIES = 5000
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A small system for each element of the first `batch` dimensions; of one number each it is diagonal."""
+
+    batch: int
+    count: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        return "diagonal" if self.size == 1 else f"block-diagonal, {self.count} of {self.size}x{self.size}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.count * (_lu(self.size) if self.size > 1 else 1)
+
+
+@dataclass(frozen=True)
+class Permutation:
+    """Each new element depends on one that dies, each time another."""
+
+    size: int
+    name = "permutation"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.size
+
+
+@dataclass(frozen=True)
+class Banded:
+    """Of row q only the columns from `q - lower` to `q + upper` are occupied.
+
+    Rows are the new elements in row-major order, columns the dying ones; those of several tensors take
+    turns if `interleaved`. If `cyclic`, columns are counted on past the end from the beginning.
+    """
+
+    size: int
+    lower: int
+    upper: int
+    interleaved: bool
+    cyclic: bool = False
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        band = f"{self.lower} below and {self.upper} above"
+        if self.cyclic:
+            return f"cyclic banded, {band}"
+        if self.lower and self.upper:
+            return f"banded, {band}"
+        return f"{'lower' if self.lower else 'upper'} triangular, banded, {band}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        width = self.lower + self.upper + 1
+        if not self.cyclic:
+            return self.size * (width if not (self.lower and self.upper) else width * (self.lower + 2))
+        corners = self.lower + self.upper
+        return self.size * width * (self.lower + 2) + self.size * width * corners + _lu(corners)
+
+
+@dataclass(frozen=True)
+class Triangular:
+    """No column right of the diagonal is occupied (`lower`), or none left of it."""
+
+    size: int
+    lower: bool
+    interleaved: bool
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        return f"{'lower' if self.lower else 'upper'} triangular"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.size * (self.size + 1) // 2
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Any element may be occupied."""
+
+    size: int
+    name = "dense"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return _lu(self.size)
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """A matrix of class `base` and a product of low rank: what passes through the values `through`.
+
+    (M. Woodbury, Inverting modified matrices, 1950.)
+    """
+
+    base: Blocks | Banded
+    through: tuple[str, ...]
+    rank: int
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        return f"{self.base.name} plus rank {self.rank}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        size = self.base.size if isinstance(self.base, Banded) else self.base.count * self.base.size
+        return self.base.cost * (self.rank + 1) + size * self.rank * (self.rank + 1) + _lu(self.rank)
+
+
+Class = Blocks | Permutation | Banded | Triangular | Dense | LowRank
+
+
+def _lu(size: int) -> int:
+    """Multiplications and divisions of Gaussian elimination with one right-hand side."""
+    return (size**3 - size) // 3 + size**2
+
+
+def class_of(form: Form) -> Class:
+    """The class of a lump, of those that hold of its index maps the one that is cheapest to solve."""
+    found = _direct(form, ())
+    if isinstance(found, Dense | Triangular):
+        through = _narrow(form)
+        if through:
+            rank = form.elements(through)
+            base = _direct(form, through)
+            if isinstance(base, Blocks | Banded) and not (isinstance(base, Banded) and base.cyclic):
+                low = LowRank(base, through, rank)
+                return low if low.cost < found.cost else found
+    return found
+
+
+def positions(form: Form, names: Sequence[str], interleaved: bool) -> dict[str, tuple[int, int, int]]:
+    """The place of each tensor's elements among all: of the first, and the step; row-major within one.
+
+    The third number counts the elements of a tensor.
+    """
+    found: dict[str, tuple[int, int, int]] = {}
+    start = 0
+    for name in names:
+        count = prod(form.shapes[name])
+        found[name] = (len(found), len(names), count) if interleaved else (start, 1, count)
+        start += count
+    return found
+
+
+def _direct(form: Form, through: tuple[str, ...]) -> Class:
+    """The class of what does not pass through some values."""
+    size = form.size
+    blocks = _scalars(form) if not through else None
+    if blocks is not None:
+        return blocks
+    try:
+        found = {
+            d.name: [
+                r for r in relations(form, d, through) if r.source in form.dying and not is_empty(facts(d, r))
+            ]
+            for d in form.program.definitions
+            if d.name in form.new
+        }
+    except (TooMany, EliminationLimit):
+        return Dense(size)
+    made = {d.name: d for d in form.program.definitions if d.name in form.new}
+    for attempt in (_blocks, _permutation, _banded):
+        with suppress(EliminationLimit, SearchLimit):
+            chosen = attempt(form, made, found)
+            if chosen is not None:
+                return chosen
+    return Dense(size)
+
+
+def _scalars(form: Form) -> Blocks | None:
+    """A few scalars are one small system."""
+    if all(not form.shapes[name] for name in (*form.dying, *form.new)):
+        return Blocks(0, 1, form.size)
+    return None
+
+
+_Found = Mapping[str, Sequence[Relation]]
+_Made = Mapping[str, Definition]
+
+
+def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
+    """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
+    shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
+    batch = 0
+    for extents in zip(*shapes, strict=False):
+        if len(set(extents)) > 1 or not all(
+            _same(r.forms[batch], Affine.var(d.indices[batch]), d, r)
+            for d in made.values()
+            for r in found[d.name]
+        ):
+            break
+        batch += 1
+    count = prod(shapes[0][:batch])
+    size = form.size // count if count else 1
+    if not batch or count == 1 < size:
+        return None
+    return Blocks(batch, count, size)
+
+
+def _same(one: Affine, other: Affine, definition: Definition, relation: Relation) -> bool:
+    if one == other:
+        return True
+    known = facts(definition, relation)
+    return implied(one - other, known) and implied(other - one, known)
+
+
+def _permutation(form: Form, made: _Made, found: _Found) -> Permutation | None:
+    """Whether every row and every column has at most one element: no two relations meet."""
+    pairs = [(made[name], r) for name, each in found.items() for r in each]
+    if len(pairs) > _PAIRS or any(_unknowns(r) for _, r in pairs):
+        return None
+    for (d, r), (e, s) in combinations_with_replacement(pairs, 2):
+        if r is not s and d is e and not _never_both(d, r, s):
+            return None
+        if r.source == s.source and not _never_one(d, r, e, s, r is s):
+            return None
+    return Permutation(form.size)
+
+
+def _unknowns(relation: Relation) -> bool:
+    forms = (*relation.forms, *(row.form for row in relation.rows))
+    return any(name.startswith("?") for form in forms for name in form.variables)
+
+
+def _never_both(definition: Definition, one: Relation, other: Relation) -> bool:
+    """Whether no element depends on two, one by each relation."""
+    known = (*facts(definition, one), *other.rows)
+    if one.source != other.source:
+        return _no_point(known)
+    return all(_no_point((*known, row)) for row in apart(one.forms, other.forms))
+
+
+def _never_one(d: Definition, r: Relation, e: Definition, s: Relation, itself: bool) -> bool:
+    """Whether no two elements depend on one, one by each relation."""
+    second = {name: Affine.var(f"{name}'") for name in e.indices}
+    there = [row.substitute(second) for row in facts(e, s)]
+    meet = [
+        Constraint(a - b.substitute(second), equality=True) for a, b in zip(r.forms, s.forms, strict=True)
+    ]
+    known = (*facts(d, r), *there, *meet)
+    if d is not e:
+        return _no_point(known)
+    here = [Affine.var(name) for name in d.indices]
+    different = apart(here, [second[name] for name in d.indices])
+    # Of a relation and itself the two points can be exchanged.
+    return all(_no_point((*known, row)) for row in (different[::2] if itself else different))
+
+
+def _no_point(rows: Sequence[Constraint]) -> bool:
+    return is_empty(rows) or find_point(rows, _TRIES) is None
+
+
+def _banded(form: Form, made: _Made, found: _Found) -> Banded | Triangular | None:
+    """How far the occupied columns of a row are from the diagonal."""
+    shapes = {form.shapes[name] for name in (*form.dying, *form.new)}
+    interleaved = len(shapes) == 1
+    columns = positions(form, form.dying, interleaved)
+    rows = positions(form, form.new, interleaved)
+    offsets = [
+        (_place(form.shapes[r.source], r.forms, columns[r.source]) - _own(d, form, rows), facts(d, r))
+        for d in made.values()
+        for r in found[d.name]
+    ]
+    size = form.size
+    upper = max([0, *(_greatest(offset, known, size) for offset, known in offsets)])
+    lower = max([0, *(_greatest(-offset, known, size) for offset, known in offsets)])
+    if (lower + upper + 1) * _BAND <= size:
+        return Banded(size, lower, upper, interleaved)
+    if not lower or not upper:
+        return Triangular(size, not upper, interleaved)
+    return _cyclic(size, interleaved, offsets)
+
+
+def _cyclic(
+    size: int, interleaved: bool, offsets: Sequence[tuple[Affine, Sequence[Constraint]]]
+) -> Banded | None:
+    """A band that goes on past the end: offsets near 0, near `size` and near `-size`."""
+
+    def within(reach: int) -> bool:
+        return all(
+            _no_point(
+                (*known, Constraint(sign * offset - reach - 1), Constraint(size - reach - 1 - sign * offset))
+            )
+            for offset, known in offsets
+            for sign in (1, -1)
+        )
+
+    most = (size // _BAND - 1) // 2
+    reach = 1
+    while reach <= most and not within(reach):
+        reach *= 2
+    if reach > most:
+        return None
+    reach = _least(within, reach // 2, reach)
+    return Banded(size, reach, reach, interleaved, cyclic=True)
+
+
+def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The least number from `low + 1` to `high` of which it holds; it holds of all above that."""
+    while low + 1 < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _own(definition: Definition, form: Form, rows: Mapping[str, tuple[int, int, int]]) -> Affine:
+    here = [Affine.var(name) for name in definition.indices]
+    return _place(form.shapes[definition.name], here, rows[definition.name])
+
+
+def _place(shape: Sequence[int], forms: Sequence[Affine], at: tuple[int, int, int]) -> Affine:
+    flat = Affine.const(0)
+    for extent, form in zip(shape, forms, strict=True):
+        flat = flat * extent + form
+    return flat * at[1] + at[0]
+
+
+def _greatest(form: Affine, known: Sequence[Constraint], size: int) -> int:
+    """The least bound of a form that is proven."""
+    return _least(lambda bound: implied(bound - form, known), -size - 1, size)
+
+
+def _narrow(form: Form) -> tuple[str, ...]:
+    """The small values in between that others read, where each path through one is of low rank."""
+    limit = min(_RANK, form.size // _SHARE)
+    small = [
+        d.name
+        for d in form.program.definitions
+        if d.name not in form.new and prod(form.shapes[d.name]) <= limit
+    ]
+    if not small:
+        return ()
+    chosen: dict[str, None] = {}
+    with suppress(TooMany):
+        for definition in form.program.definitions:
+            if definition.name not in small:
+                for r in relations(form, definition, small):
+                    if r.source in small:
+                        chosen[r.source] = None
+    through = tuple(chosen)
+    return through if form.elements(through) <= limit else ()
+
+
+__all__ = ["Banded", "Blocks", "Class", "Dense", "LowRank", "Permutation", "Triangular", "box", "class_of"]

@@ -1,0 +1,169 @@
+"""Factored matrices of lumps: solutions, transposed solutions, determinants, by LAPACK."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+
+
+class Factored(ABC):
+    """A square matrix, ready to be solved with. `pivots` are numbers of which one is 0 if it is singular."""
+
+    pivots: Array
+
+    @abstractmethod
+    def solve(self, right: Array) -> Array:
+        """The x with A x = right, of one vector."""
+
+    @abstractmethod
+    def solve_transposed(self, right: Array) -> Array:
+        """The x with A^T x = right."""
+
+    @property
+    def logabsdet(self) -> float:
+        """log |det A|."""
+        with np.errstate(divide="ignore"):
+            return float(np.log(np.abs(self.pivots)).sum())
+
+
+def lapack(names: tuple[str, ...], *arrays: Array) -> Any:
+    """Routines of LAPACK for the type of arrays."""
+    found: Any = import_module("scipy.linalg.lapack").get_lapack_funcs(names, arrays)
+    return found
+
+
+class DenseFactors(Factored):
+    """LU with partial pivoting."""
+
+    def __init__(self, matrix: Array) -> None:
+        factor, self._solver = lapack(("getrf", "getrs"), matrix)
+        self._lu, self._order, _ = factor(matrix)
+        self.pivots = np.diagonal(self._lu)
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        return self._solver(self._lu, self._order, right)[0]
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        return self._solver(self._lu, self._order, right, trans=1)[0]
+
+
+class DiagonalFactors(Factored):
+    """Numbers to divide by."""
+
+    def __init__(self, pivots: Array) -> None:
+        self.pivots = pivots
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        return right / self.pivots
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        return right / self.pivots
+
+
+class BlockFactors(Factored):
+    """Small systems, one for each element: `matrices[element, row, column]`."""
+
+    def __init__(self, matrices: Array) -> None:
+        self._matrices = matrices
+        self.pivots = np.linalg.det(matrices)
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`, of the rows of one element after another."""
+        return self._solved(self._matrices, right)
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        return self._solved(np.swapaxes(self._matrices, 1, 2), right)
+
+    def _solved(self, matrices: Array, right: Array) -> Array:
+        return np.linalg.solve(matrices, right.reshape(*matrices.shape[:2], 1)).reshape(-1)
+
+    @cached_property
+    def _slogdet(self) -> float:
+        return float(np.linalg.slogdet(self._matrices)[1].sum())
+
+    @property
+    def logabsdet(self) -> float:
+        """As `Factored.logabsdet`."""
+        return self._slogdet
+
+
+class BandFactors(Factored):
+    """LU with partial pivoting of a band; `band[lower + upper + q - p, p]` is element (q, p)."""
+
+    def __init__(self, band: Array, lower: int, upper: int) -> None:
+        factor, self._solver = lapack(("gbtrf", "gbtrs"), band)
+        self._lower, self._upper = lower, upper
+        self._lu, self._order, _ = factor(band, lower, upper, overwrite_ab=1)
+        self.pivots = self._lu[lower + upper]
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        return self._solver(self._lu, self._lower, self._upper, right, self._order)[0]
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        return self._solver(self._lu, self._lower, self._upper, right, self._order, trans=1)[0]
+
+
+class TriangularFactors(Factored):
+    """A triangular matrix as it is."""
+
+    def __init__(self, matrix: Array, lower: bool) -> None:
+        (self._solver,) = lapack(("trtrs",), matrix)
+        self._matrix, self._lower = matrix, lower
+        self.pivots = np.diagonal(matrix)
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        return self._solver(self._matrix, right, lower=self._lower)[0]
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        return self._solver(self._matrix, right, lower=self._lower, trans=1)[0]
+
+
+@dataclass
+class LowRankFactors(Factored):
+    """`base + outer @ inner`, by Woodbury's identity; the pivots of the base and of the capacitance matrix."""
+
+    base: Factored
+    outer: Array
+    inner: Array
+
+    def __post_init__(self) -> None:
+        columns = [self.base.solve(np.ascontiguousarray(column)) for column in self.outer.T]
+        self._spread = np.stack(columns, axis=1)
+        self._small = DenseFactors(
+            np.eye(len(self.inner), dtype=self.outer.dtype) + self.inner @ self._spread
+        )
+        self.pivots = np.concatenate([self.base.pivots.ravel(), self._small.pivots])
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        found = self.base.solve(right)
+        return found - self._spread @ self._small.solve(self.inner @ found)
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        small = self._small.solve_transposed(self._spread.T @ right)
+        return self.base.solve_transposed(right - self.inner.T @ small)
+
+    @property
+    def logabsdet(self) -> float:
+        """As `Factored.logabsdet`."""
+        return self.base.logabsdet + self._small.logabsdet

@@ -1,0 +1,178 @@
+"""Lumps under names of their own, so that equal ones are one form and share what is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from tadc.frontend.extents import shape_at
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, Terms, bottom_up, operands, tensors_read
+from tadc.inverse.graph import Graph
+from tadc.inverse.lumps import Lump
+from tadc.lattice.affine import Affine
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """A lump as a program: of values that die, that stay and of parameters, in this order, to all it makes.
+
+    Its definitions are `n0`, `n1`, … for what is new and stays, `h0`, `h1`, … for what is only in between.
+    """
+
+    program: Program
+    dying: tuple[str, ...]
+    kept: tuple[str, ...]
+    parameters: tuple[str, ...]
+    new: tuple[str, ...]
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each tensor."""
+        return {name: shape_at(shape, {}) for name, shape in self.program.shapes().items()}
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The element type of each tensor."""
+        return dict(self.program.types())
+
+    @cached_property
+    def size(self) -> int:
+        """The numbers that die, and as many that are new."""
+        return self.elements(self.dying)
+
+    def elements(self, names: Iterable[str]) -> int:
+        """How many numbers tensors hold."""
+        return sum(prod(self.shapes[name]) for name in names)
+
+
+class Forms:
+    """The forms of a program's lumps."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.terms = Terms()
+        self.types = graph.program.types()
+        self.made: dict[Any, Form] = {}
+
+    def of(self, lump: Lump) -> tuple[Form, dict[str, str]]:
+        """The form of a lump, and whose places its tensors take: by name there the name in the program."""
+        graph = self.graph
+        statements = [graph.statements[position] for position in lump.statements]
+        names = {name: f"d{n}" for n, name in enumerate(lump.dying)}
+        names |= {name: f"s{n}" for n, name in enumerate(lump.kept)}
+        names |= {name: f"n{n}" for n, name in enumerate(lump.new)}
+        between = [s.name for s in statements if s.name not in names]
+        names |= {name: f"h{n}" for n, name in enumerate(between)}
+        parameters = self._parameters(statements, names)
+        names |= {name: f"p{n}" for n, name in enumerate(parameters)}
+        made = [self._renamed(statement, names) for statement in statements]
+        arguments = [
+            Argument(names[name], self.types[name], graph.shapes[name])
+            for name in (*lump.dying, *lump.kept, *parameters)
+        ]
+        key = (
+            tuple((a.name, a.type, a.shape) for a in arguments),
+            tuple((d.name, d.type, d.shape, d.body.number) for d in made),
+        )
+        form = self.made.get(key)
+        if form is None:
+            program = Program(tuple(arguments), tuple(hoisted(made, self.terms, graph.shapes)), self.terms)
+            dying, kept, others, new = (
+                tuple(names[name] for name in group)
+                for group in (lump.dying, lump.kept, parameters, lump.new)
+            )
+            form = self.made[key] = Form(program, dying, kept, others, new)
+        return form, {own: name for name, own in names.items()}
+
+    def _parameters(self, statements: Sequence[Definition], names: Mapping[str, str]) -> list[str]:
+        """What the statements read besides values, in a fixed order."""
+        found: dict[str, None] = {}
+        for statement in statements:
+            stack = [statement.body]
+            seen: set[int] = set()
+            while stack:
+                term = stack.pop()
+                if term.number in seen:
+                    continue
+                seen.add(term.number)
+                if isinstance(term, Read):
+                    name = self.graph.names.get(term.tensor, term.tensor)
+                    if name not in names:
+                        found[name] = None
+                stack += reversed(operands(term))
+        return list(found)
+
+    def _renamed(self, statement: Definition, names: Mapping[str, str]) -> Definition:
+        indices = tuple(f"i{n}" for n in range(len(statement.indices)))
+        spoken = {old: Affine.var(new) for old, new in zip(statement.indices, indices, strict=True)}
+        tensors = {name: names[self.graph.names.get(name, name)] for name in tensors_read([statement.body])}
+        body = moved(statement.body, self.terms, tensors, spoken)
+        shape = self.graph.shapes[statement.name]
+        own = names[statement.name]
+        return Definition(own, statement.type, shape, indices, body, own.startswith("n"))
+
+
+def moved(
+    root: Term, terms: Terms, tensors: Mapping[str, str], indices: Mapping[str, Affine] | None = None
+) -> Term:
+    """The term in another table, with other names of tensors and forms in the place of free indices."""
+    spoken = indices or {}
+
+    def value(node: Term, below: list[Term]) -> Term:
+        if isinstance(node, Read):
+            assert node.type
+            forms = [form.substitute(spoken) for form in node.indices]
+            return terms.read(tensors.get(node.tensor, node.tensor), forms, node.type)
+        if isinstance(node, Const):
+            return terms.const(node.value)
+        return terms.rebuild(node, below, lambda form: form.substitute(spoken))
+
+    return bottom_up(root, {}, value)
+
+
+def hoisted(
+    definitions: Sequence[Definition], terms: Terms, shapes: Mapping[str, tuple[int, ...]]
+) -> list[Definition]:
+    """The definitions with sums that depend on fewer indices as values of their own.
+
+    Through such a value few numbers pass: it is where a Jacobian is of low rank.
+    """
+    found: list[Definition] = []
+    count = sum(d.name.startswith("h") for d in definitions)
+    for definition in definitions:
+        extents = dict(zip(definition.indices, definition.shape, strict=True))
+        replaced: dict[int, Term] = {}
+        stack = [definition.body]
+        while stack:
+            term = stack.pop()
+            if term.number in replaced:
+                continue
+            if isinstance(term, Reduce) and term.free < set(extents):
+                indices = tuple(i for i in extents if i in term.free)
+                name, type = f"h{count}", term.type or definition.type
+                count += 1
+                shape = tuple(extents[i] for i in indices)
+                found.append(Definition(name, type, shape, indices, term, is_output=False))
+                replaced[term.number] = terms.read(name, [Affine.var(i) for i in indices], type)
+            elif isinstance(term, Apply):  # the operands of others may not be computed everywhere
+                stack += operands(term)
+        if replaced:
+            body = _with(definition.body, replaced, terms)
+            definition = Definition(
+                definition.name,
+                definition.type,
+                definition.shape,
+                definition.indices,
+                body,
+                definition.is_output,
+            )
+        found.append(definition)
+    return found
+
+
+def _with(root: Term, replaced: Mapping[int, Term], terms: Terms) -> Term:
+    return bottom_up(root, dict(replaced), lambda node, below: terms.rebuild(node, below))

@@ -1,0 +1,293 @@
+"""The compiled programs of a form, each made at its first use."""
+
+from __future__ import annotations
+
+import threading
+from collections import ChainMap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tadc.frontend.printer import print_program
+from tadc.frontend.program import Program
+from tadc.functions import function
+from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Triangular, positions
+from tadc.inverse.factors import (
+    Array,
+    BandFactors,
+    BlockFactors,
+    DenseFactors,
+    DiagonalFactors,
+    Factored,
+    LowRankFactors,
+    TriangularFactors,
+)
+from tadc.inverse.forms import Form
+from tadc.inverse.programs import Programs
+
+Arrays: TypeAlias = Mapping[str, Array]
+
+_LOCK = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A compiled program: `inputs` and `outputs` by name, in the order of `run`."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    run: Callable[[Sequence[Any]], list[Array]]
+
+    def __call__(self, values: Arrays) -> dict[str, Array]:
+        """The outputs by name, of arrays by name."""
+        return dict(zip(self.outputs, self.run([values[name] for name in self.inputs]), strict=True))
+
+
+def compiled(program: Program) -> Kernel:
+    """The kernel of a program, from disk if it was compiled before."""
+    if not program.outputs:
+        return Kernel((), (), lambda _: [])
+    f = function(print_program(program), "<inverse>")
+    return Kernel(f.inputs, f.outputs, f.compiled().kernel)
+
+
+class Kernels:
+    """What a form is computed and inverted with. Tensors go by their names in the form."""
+
+    def __init__(self, form: Form, kind: Class) -> None:
+        self.form, self.kind = form, kind
+        self.programs = Programs(form, kind)
+        self.is_closed = self.programs.is_closed
+
+    @cached_property
+    def _taping(self) -> tuple[Program, ...]:
+        programs = self.programs
+        if self.is_closed:
+            return programs.inverse(), programs.columns()
+        if isinstance(self.kind, LowRank):
+            return programs.right_side(), programs.columns(), programs.outer()
+        return programs.right_side(), programs.columns()
+
+    @cached_property
+    def taped(self) -> tuple[str, ...]:
+        """The values in between that are kept for the way back."""
+        return self.programs.taped(self._taping)
+
+    @cached_property
+    def way_back(self) -> tuple[Kernel, ...]:
+        """What reads values when the lump is undone."""
+        if self.is_closed:
+            return (self.inverse, self.columns) if "least" in self.inverse.outputs else (self.inverse,)
+        found = (self.right_side, self.columns)
+        return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
+
+    @cached_property
+    def value(self) -> Kernel:
+        """New values and those to tape."""
+        return self._compiled(self.programs.value(self.taped))
+
+    @cached_property
+    def inverse(self) -> Kernel:
+        """The whole solution, of a form that is closed."""
+        return self._compiled(self._taping[0])
+
+    @cached_property
+    def transposed(self) -> Kernel:
+        """New values and the whole transposed solution, of a form that is closed."""
+        return self._compiled(self.programs.transposed())
+
+    @cached_property
+    def right_side(self) -> Kernel:
+        """What the system is solved for."""
+        return self._compiled(self._taping[0])
+
+    @cached_property
+    def back(self) -> Kernel:
+        """What the transposed solution leaves to the values that stay."""
+        return self._compiled(self.programs.back())
+
+    @cached_property
+    def columns(self) -> Kernel:
+        """The elements of the matrix."""
+        return self._compiled(self._taping[1])
+
+    @cached_property
+    def outer(self) -> Kernel:
+        """The first factor of a low rank."""
+        return self._compiled(self._taping[2])
+
+    @cached_property
+    def inner(self) -> Kernel:
+        """The second factor of a low rank, a row a call."""
+        return self._compiled(self.programs.inner())
+
+    @cached_property
+    def jvp(self) -> Kernel:
+        """A product with the Jacobian."""
+        return self._compiled(self.programs.jvp())
+
+    @cached_property
+    def vjp(self) -> Kernel:
+        """A product with the transposed Jacobian."""
+        return self._compiled(self.programs.vjp())
+
+    def _compiled(self, program: Program) -> Kernel:
+        with _LOCK:
+            return compiled(program)
+
+    # -- matrices ----------------------------------------------------------------------------------
+
+    def factored(self, values: Arrays) -> Factored:
+        """The matrix of the lump at a point, ready to be solved with."""
+        kind = self.kind
+        found = self.columns(values)
+        if isinstance(kind, LowRank):
+            base = _assembled(self.form, kind.base, found)
+            outer = _stacked(self.form, kind.base, self.outer(values))
+            if np.all(base.pivots):
+                return LowRankFactors(base, np.ascontiguousarray(outer.T), self._inner(kind, values))
+            # The base alone has no inverse; the sum may have one.
+            whole = _matrix(self.form, kind.base, found) + outer.T @ self._inner(kind, values)
+            return DenseFactors(whole)
+        return _assembled(self.form, kind, found)
+
+    def _inner(self, kind: LowRank, values: Arrays) -> Array:
+        """A row for each number that goes through."""
+        form = self.form
+        rows: list[Array] = []
+        for name in kind.through:
+            for place in range(prod(form.shapes[name])):
+                units = {f"w_{n}": np.zeros(form.shapes[n], _dtype(form, n)) for n in kind.through}
+                units[f"w_{name}"].reshape(-1)[place] = 1
+                found = self.inner(ChainMap(units, values))
+                rows.append(joined(form, kind.base, form.dying, {n: found[f"g_{n}"] for n in form.dying}))
+        return np.stack(rows)
+
+
+def _dtype(form: Form, name: str) -> Any:
+    return np.float32 if form.types[name] == "f32" else np.float64
+
+
+def _interleaved(kind: Class) -> bool:
+    return isinstance(kind, Banded | Triangular) and kind.interleaved
+
+
+def joined(form: Form, kind: Class, names: Sequence[str], arrays: Arrays) -> Array:
+    """The numbers of several tensors as the vector that a class solves for; of blocks one after another."""
+    if isinstance(kind, Blocks):
+        parts = [arrays[name].reshape(kind.count, -1) for name in names]
+        return (parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)).reshape(-1)
+    parts = [arrays[name].reshape(-1) for name in names]
+    if len(parts) == 1:
+        return parts[0]
+    return np.stack(parts, axis=1).reshape(-1) if _interleaved(kind) else np.concatenate(parts)
+
+
+def parted(form: Form, kind: Class, names: Sequence[str], vector: Array) -> dict[str, Array]:
+    """The tensors of which a vector of `joined` is made."""
+    found: dict[str, Array] = {}
+    start = 0
+    for position, name in enumerate(names):
+        shape = form.shapes[name]
+        if isinstance(kind, Blocks):
+            size = prod(shape) // kind.count
+            part = vector.reshape(kind.count, -1)[:, start : start + size]
+        elif _interleaved(kind):
+            size, part = 0, vector[position :: len(names)]
+        else:
+            size = prod(shape)
+            part = vector[start : start + size]
+        start += size
+        found[name] = np.ascontiguousarray(part, _dtype(form, name)).reshape(shape)
+    return found
+
+
+def _stacked(form: Form, kind: Class, found: Arrays) -> Array:
+    """Of each lane the vector of what is new, in the order of the class: `[lane, row]`."""
+    lanes = len(found[f"c_{form.new[0]}"])
+    if isinstance(kind, Blocks):
+        blocks = [found[f"c_{name}"].reshape(lanes, kind.count, -1) for name in form.new]
+        return np.concatenate(blocks, axis=2).reshape(lanes, -1)
+    parts = [found[f"c_{name}"].reshape(lanes, -1) for name in form.new]
+    if len(parts) == 1:
+        return parts[0]
+    if _interleaved(kind):
+        return np.stack(parts, axis=2).reshape(lanes, -1)
+    return np.concatenate(parts, axis=1)
+
+
+def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
+    """The factors of a matrix from its coloured columns."""
+    if isinstance(kind, Blocks):
+        columns = _stacked(form, kind, found)
+        if kind.size == 1:
+            return DiagonalFactors(columns[0])
+        return BlockFactors(
+            np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
+        )
+    if isinstance(kind, Banded):
+        return _band(kind, _stacked(form, kind, found))
+    if isinstance(kind, Permutation):
+        return DiagonalFactors(_stacked(form, kind, found)[0])
+    if isinstance(kind, Triangular):
+        return TriangularFactors(_matrix(form, kind, found), kind.lower)
+    return DenseFactors(_matrix(form, kind, found))
+
+
+def _matrix(form: Form, kind: Class, found: Arrays) -> Array:
+    """The whole matrix; LAPACK wants it by columns, as the lanes are."""
+    columns = _stacked(form, kind, found)
+    if isinstance(kind, Banded):
+        whole = np.zeros((kind.size, kind.size), columns.dtype, order="F")
+        for offset in range(-kind.lower, kind.upper + 1):
+            rows = np.arange(max(0, -offset), kind.size - max(0, offset))
+            whole[rows, rows + offset] = columns[(rows + offset) % len(columns), rows]
+        return whole
+    if isinstance(kind, Blocks):
+        whole = np.zeros((kind.size * kind.count,) * 2, columns.dtype, order="F")
+        for lane, column in enumerate(columns):
+            places = np.arange(kind.count) * kind.size
+            block = column.reshape(kind.count, kind.size)
+            for row in range(kind.size):
+                whole[places + row, places + lane] = block[:, row]
+        return whole
+    return np.ascontiguousarray(columns).T
+
+
+def _band(kind: Banded, columns: Array) -> Factored:
+    """The factors of a band from coloured columns; what goes on past the end is of low rank."""
+    size, lower, upper = kind.size, kind.lower, kind.upper
+    band = np.zeros((2 * lower + upper + 1, size), columns.dtype, order="F")
+    width = lower + upper + 1
+    for offset in range(-lower, upper + 1):
+        rows = np.arange(max(0, -offset), size - max(0, offset))
+        lanes = _lane(kind, rows + offset, width)
+        band[lower + upper - offset, rows + offset] = columns[lanes, rows]
+    factors = BandFactors(band, lower, upper)
+    if not kind.cyclic:
+        return factors
+    ends = np.concatenate([np.arange(lower), np.arange(size - upper, size)])
+    outer = np.zeros((size, len(ends)), columns.dtype)
+    outer[ends, np.arange(len(ends))] = 1
+    inner = np.zeros((len(ends), size), columns.dtype)
+    for number, row in enumerate(ends):
+        for offset in range(-lower, upper + 1):
+            if not 0 <= row + offset < size:
+                column = np.array((row + offset) % size)
+                inner[number, column] = columns[_lane(kind, column, width), row]
+    return LowRankFactors(factors, outer, inner)
+
+
+def _lane(kind: Banded, columns: Array, width: int) -> Array:
+    """The colours of columns, as `programs.colours` gives them."""
+    if not kind.cyclic:
+        return columns % width
+    cut = kind.size - kind.size % width
+    return np.where(columns < cut, columns % width, columns - cut + width)
+
+
+__all__ = ["Kernel", "Kernels", "compiled", "joined", "parted", "positions"]

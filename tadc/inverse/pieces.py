@@ -1,0 +1,235 @@
+"""Tangents and cotangents of a lump, as definitions of which programs are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import eq, ge, gt, le, lt, ne
+
+from tadc.derive import derive
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Guard,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    reachable,
+    tensors_read,
+)
+from tadc.inverse.forms import Form, moved
+from tadc.lattice.affine import Affine
+from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.forward import forward_program
+from tadc.passes.liveness import needed
+
+#: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
+Seed = Callable[[Sequence[Affine]], Term]
+
+_RELATIONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
+
+
+@dataclass
+class Pieces:
+    """Makes definitions over one form; `tensors` are the arguments beyond its own, by name."""
+
+    form: Form
+    tensors: dict[str, Argument] = field(default_factory=dict[str, Argument])
+
+    def __post_init__(self) -> None:
+        self.terms = self.form.program.terms
+        self.algebra = Algebra(self.terms)
+        self.primal = {d.name: d for d in self.form.program.definitions}
+
+    def given(self, prefix: str, name: str) -> str:
+        """An argument like a tensor of the form: its tangent or cotangent."""
+        made = prefix + name
+        self.tensors[made] = Argument(made, self.form.types[name], self.form.shapes[name])
+        return made
+
+    def read(self, name: str, like: str) -> Term:
+        """The element of an argument or a definition at the indices that definitions of a form have."""
+        rank = len(self.form.shapes[like])
+        return self.terms.read(name, [Affine.var(f"i{n}") for n in range(rank)], self.form.types[like])
+
+    def define(
+        self,
+        name: str,
+        like: str,
+        body: Term,
+        *,
+        is_output: bool = False,
+        front: Sequence[tuple[str, int]] = (),
+    ) -> Definition:
+        """A definition of the shape of a tensor of the form, with more indices in front."""
+        shape = (*(size for _, size in front), *self.form.shapes[like])
+        indices = (*(index for index, _ in front), *(f"i{n}" for n in range(len(self.form.shapes[like]))))
+        return Definition(name, self.form.types[like], shape, indices, body, is_output)
+
+    def tangents(
+        self,
+        tag: str,
+        seeds: Mapping[str, Seed],
+        *,
+        of: Collection[str] | None = None,
+        fixed: Collection[str] = (),
+        chunk: int = 0,
+    ) -> tuple[list[Definition], dict[str, Term]]:
+        """The tangents of the values `of` (None: what is new) along seeds of others.
+
+        First the tangents of what is in between, named with the tag, then the term of each; the values
+        `fixed` are taken as arguments. With a chunk the first index is `lane`.
+        """
+        wanted = self.form.new if of is None else of
+        program = self._cut(wanted, fixed)
+        wrt = [name for name in seeds if any(a.name == name for a in program.arguments)]
+        if not wrt:
+            return [], {name: self.algebra.zero for name in wanted}
+        made = forward_program(program, wrt, keep_values=False, chunk=chunk)
+        whose = {a.name: a.tangent_of for a in made.arguments if a.tangent_of}
+        own = set(self.primal)
+        tangents = [d for d in made.definitions if d.name not in own]
+        names = {d.name: f"{d.name}{tag}" for d in tangents}
+
+        def rule(node: Read) -> Term:
+            if node.tensor in whose:
+                return seeds[whose[node.tensor]](node.indices)
+            assert node.type
+            return self.terms.read(names.get(node.tensor, node.tensor), node.indices, node.type)
+
+        between: list[Definition] = []
+        found: dict[str, Term] = {}
+        memo: dict[int, Term] = {}
+        for definition in tangents:
+            body = self.rewritten(definition.body, rule, memo)
+            if chunk:
+                lane = definition.indices[0]
+                body = self.terms.substitute(body, {lane: Affine.var("lane")})
+            if definition.tangent_of:
+                found[definition.tangent_of] = body
+            indices = ("lane", *definition.indices[1:]) if chunk else definition.indices
+            between.append(
+                replace(
+                    definition,
+                    name=names[definition.name],
+                    indices=indices,
+                    body=body,
+                    is_output=False,
+                    tangent_of="",
+                )
+            )
+        return between, {name: found.get(name, self.algebra.zero) for name in wanted}
+
+    def _cut(self, wanted: Collection[str], fixed: Collection[str]) -> Program:
+        """The form's program with these outputs, and some of its values as arguments."""
+        form = self.form
+        arguments = [*form.program.arguments]
+        arguments += [Argument(name, form.types[name], form.shapes[name]) for name in fixed]
+        kept = [
+            replace(d, is_output=d.name in wanted) for d in form.program.definitions if d.name not in fixed
+        ]
+        return replace(form.program, arguments=tuple(arguments), definitions=needed(kept))
+
+    def gradients(
+        self, tag: str, wrt: Sequence[str], cotangents: Mapping[str, str]
+    ) -> tuple[list[Definition], dict[str, Term]]:
+        """The cotangents of values `wrt` for the cotangents, tensors by name, of values that are made.
+
+        First definitions of what they read, named with the tag, then the term of each.
+        """
+        program = self._cut(cotangents, ())
+        read = {name for d in program.definitions for name in tensors_read([d.body])}
+        through = [name for name in wrt if name in read]
+        if not through:
+            return [], {name: self.algebra.zero for name in wrt}
+        own = {a.name for a in self.form.program.arguments}
+        used = replace(program, arguments=tuple(a for a in program.arguments if a.name in read & own))
+        made = derive(used, "vjp", through)
+        names = {a.name: cotangents[a.cotangent_of] for a in made.arguments if a.cotangent_of}
+        names |= {d.name: f"{d.name}{tag}" for d in made.definitions}
+        between: list[Definition] = []
+        found: dict[str, Term] = {}
+        for definition in made.definitions:
+            indices = tuple(f"i{n}" for n in range(len(definition.indices)))
+            spoken = {a: Affine.var(b) for a, b in zip(definition.indices, indices, strict=True)}
+            body = moved(definition.body, self.terms, names, spoken)
+            if definition.gradient_of:
+                found[definition.gradient_of] = body
+            name = names[definition.name]
+            between.append(
+                replace(
+                    definition,
+                    name=name,
+                    indices=indices,
+                    body=body,
+                    is_output=False,
+                    gradient_of="",
+                    span=None,
+                )
+            )
+        return between, {name: found.get(name, self.algebra.zero) for name in wrt}
+
+    def rewritten(self, root: Term, rule: Callable[[Read], Term], memo: dict[int, Term]) -> Term:
+        """The term with other terms in the place of its reads, the trivial algebra done on the way."""
+        algebra = self.algebra
+        simple = {"add": algebra.add, "sub": algebra.sub, "mul": algebra.mul, "div": algebra.div}
+
+        def value(node: Term, below: list[Term]) -> Term:
+            match node:
+                case Read():
+                    return rule(node)
+                case Apply() if node.function in simple:
+                    return simple[node.function](*below)
+                case Apply(function="neg"):
+                    return algebra.neg(below[0])
+                case Guard():
+                    return algebra.guard(node.conditions, below[0], below[1])
+                case Select():
+                    return self._select(node, below)
+                case Reduce(kind="sum") if is_const(below[0], 0):
+                    return algebra.zero
+                case _:
+                    return self.terms.rebuild(node, below)
+
+        return bottom_up(root, memo, value)
+
+    def _select(self, node: Select, below: Sequence[Term]) -> Term:
+        lhs, rhs, then, otherwise = below
+        if isinstance(lhs, Const) and isinstance(rhs, Const):
+            return then if _RELATIONS[node.relation](lhs.value, rhs.value) else otherwise
+        return self.algebra.select(node.relation, lhs, rhs, then, otherwise)
+
+    def program(self, definitions: Iterable[Definition], *, taped: bool) -> Program:
+        """The program of definitions, with all that they read as arguments.
+
+        Values that the lump itself makes are arguments if they are `taped`, else computed.
+        """
+        made = list(definitions)
+        if not taped:
+            have = {d.name for d in made}
+            made = [replace(d, is_output=False) for d in self.primal.values() if d.name not in have] + made
+        kept = needed(made)
+        defined = {d.name for d in kept}
+        own = {a.name: a for a in self.form.program.arguments}
+        own |= {d.name: Argument(d.name, d.type, d.shape) for d in self.primal.values()}
+        known = own | self.tensors
+        read = {name for d in kept for name in tensors_read([d.body])} - defined
+        arguments = tuple(known[name] for name in known if name in read)
+        return Program(arguments, kept, self.terms)
+
+    def one(self, _: Sequence[Affine]) -> Term:
+        """The seed of all elements at once."""
+        return self.algebra.one
+
+    def seed_of(self, name: str, like: str) -> Seed:
+        """The seed that an argument holds."""
+        return lambda forms: self.terms.read(name, forms, self.form.types[like])
+
+
+def is_number(term: Term) -> bool:
+    """Whether a term has the same value at all elements, known without running."""
+    return all(not isinstance(t, Read | IndexValue | Reduce | Guard | Select) for t in reachable([term]))

@@ -1,0 +1,142 @@
+"""The plan of an inverse: its lumps in order, what each is like, and what it costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from tadc.frontend.program import Program
+from tadc.inverse.classes import Class, class_of
+from tadc.inverse.forms import Form, Forms
+from tadc.inverse.graph import Graph, graph_of
+from tadc.inverse.lumps import Lump, partition, widths
+from tadc.inverse.problems import constant_output, other_width, repeated_output
+
+
+@dataclass(frozen=True)
+class Step:
+    """A lump of the plan.
+
+    `statements` are the definitions done, `dying` the values that they overwrite, `new` what takes their
+    place, and `kept` what they read that stays. `size` numbers are solved for, at `cost` multiplications and
+    divisions, by a matrix of class `kind`.
+    """
+
+    statements: tuple[str, ...]
+    dying: tuple[str, ...]
+    new: tuple[str, ...]
+    kept: tuple[str, ...]
+    size: int
+    kind: str
+    cost: int
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A lump with its form, its class, and the names in the program by those in the form."""
+
+    lump: Lump
+    form: Form
+    kind: Class
+    names: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a program is inverted.
+
+    `width` numbers are live between any two steps; `widths` are those before the first statement and after
+    each, in the order of the text. `str` is what `tadc inverse --plan` prints.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    width: int
+    widths: tuple[int, ...]
+    steps: tuple[Step, ...]
+    tape: int
+    """The numbers that reverse-inverse mode keeps of the values, inputs included."""
+    graph: Graph = field(repr=False, compare=False)
+    lumps: tuple[Planned, ...] = field(repr=False, compare=False)
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of all solutions."""
+        return sum(step.cost for step in self.steps)
+
+    @cached_property
+    def forms(self) -> int:
+        """How many steps differ: what is compiled."""
+        return len({id(planned.form) for planned in self.lumps})
+
+    @cached_property
+    def kinds(self) -> dict[str, int]:
+        """How many steps are of each class."""
+        return dict(Counter(step.kind for step in self.steps))
+
+    def __str__(self) -> str:
+        from tadc.inverse.report import plan_text
+
+        return plan_text(self)
+
+
+def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
+    """The plan of a program without size symbols, by its arguments `wrt`.
+
+    Raises CompileError: TAD0910 where inputs and outputs differ in size, TAD0911 where the Jacobian is
+    singular whatever the values are.
+    """
+    graph = graph_of(program, wrt)
+    _checked(graph)
+    forms, kinds = Forms(graph), dict[int, Class]()
+    planned: list[Planned] = []
+    for lump in partition(graph):
+        form, names = forms.of(lump)
+        kind = kinds.get(id(form))
+        if kind is None:
+            kind = kinds[id(form)] = class_of(form)
+        planned.append(Planned(lump, form, kind, names))
+    steps = tuple(_step(graph, each) for each in planned)
+    live = {name for each in planned for name in (*each.lump.dying, *each.lump.new, *each.lump.kept)}
+    return Plan(
+        graph.inputs,
+        tuple(d.name for d in program.outputs),
+        sum(graph.sizes[name] for name in graph.inputs),
+        widths(graph),
+        steps,
+        sum(graph.sizes[name] for name in live),
+        graph,
+        tuple(planned),
+    )
+
+
+def _checked(graph: Graph) -> None:
+    program = graph.program
+    shapes = graph.shapes
+    inputs = sum(graph.sizes[name] for name in graph.inputs)
+    outputs = sum(prod(shapes[d.name]) for d in program.outputs)
+    if inputs != outputs:
+        raise other_width(graph, inputs, outputs)
+    seen: dict[str, str] = {}
+    for definition, value in zip(program.outputs, graph.outputs, strict=True):
+        if value not in graph.sizes:
+            raise constant_output(graph, definition.name)
+        if value in seen:
+            raise repeated_output(graph, seen[value], definition.name)
+        seen[value] = definition.name
+
+
+def _step(graph: Graph, planned: Planned) -> Step:
+    lump = planned.lump
+    return Step(
+        tuple(graph.statements[position].name for position in lump.statements),
+        lump.dying,
+        lump.new,
+        lump.kept,
+        planned.form.size,
+        planned.kind.name,
+        planned.kind.cost,
+    )
