@@ -8,7 +8,8 @@ from typing import Any
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import Split
-from tadc.passes.tile_loops import Ends, Schedule, TileLoops
+from tadc.passes.tile_loops import Ends, TileLoops
+from tadc.passes.tile_schedule import Schedule
 
 
 def element_loops(

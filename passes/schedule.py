@@ -21,7 +21,7 @@ from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.skews import lane_step, skew_steps, skewed
 from tadc.passes.splits import PLAIN, Split, copies
-from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_schedule import Schedule
 from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
 
@@ -33,6 +33,12 @@ LINE = 64
 
 MISS = 8
 """The price of a line from the second-level cache, where it is not clear beforehand that it is wanted."""
+
+SCATTER = 1.5
+"""The price of storing one lane of a vector that is not consecutive in memory."""
+
+SCATTER_FAR = 2.5
+"""That where each lane has a line of its own."""
 
 STREAMED = 8
 """An element of a higher price takes longer to compute than the line that it is in to be read."""
@@ -265,9 +271,9 @@ def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     """The price of one element."""
     body = accesses.body
     packed = packing(accesses, way, found) if way.over is None else None
-    cost = _loop(accesses, body, way, packed) + _store(body, way)
+    cost = _loop(accesses, body, way, packed) + _store(accesses, way)
     if packed is not None:
-        cost += packed.price + (packed.times - 1) * 2 * _store(body, way)
+        cost += packed.price + (packed.times - 1) * 2 * _store(accesses, way)
         cost += packed.rows.price if packed.rows else 0
     return cost / way.elements * _waste(accesses, way)
 
@@ -284,8 +290,9 @@ def _waste(accesses: Accesses, way: Way) -> float:
     return total
 
 
-def _store(body: Loop, way: Way) -> float:
+def _store(accesses: Accesses, way: Way) -> float:
     """The price of storing a tile."""
+    body = accesses.body
     tensors = len(body.op.results)
     if way.over is not None:
         return way.elements * tensors
@@ -294,7 +301,10 @@ def _store(body: Loop, way: Way) -> float:
     consecutive = way.lane == f"b{last}"
     if consecutive:
         return vectors + (SWITCH * tensors if _in_turns(body) else 0)
-    return vectors * way.width * 1.5
+    # Lanes so far apart that each has a line of its own.
+    inner = accesses.names[accesses.names.index(way.lane) + 1 :]
+    distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
+    return vectors * way.width * (SCATTER if distance < LINE else SCATTER_FAR)
 
 
 def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> float:

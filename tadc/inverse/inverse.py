@@ -84,7 +84,7 @@ class Inverse:
         fixed, arguments = self._at_arguments(args)
         return fixed.jinv(arguments, v, check)
 
-    def jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:  # noqa: N802
+    def jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:
         """J^-T w, the cotangents of the outputs whose pullback is w; keeps no tape.
 
         With `check` a pair, the result and its relative residual.
@@ -154,7 +154,7 @@ class _Fixed:
         again = self.modes.jvp(arguments, {p.name: found[p.name] for p in self.inputs})
         return Checked(result, _residual([(again[name], array) for name, array in state.items()]))
 
-    def jinvT(self, arguments: dict[str, Array], w: Any, check: bool) -> Any:  # noqa: N802
+    def jinvT(self, arguments: dict[str, Array], w: Any, check: bool) -> Any:
         """As `Inverse.jinvT`."""
         given = self._vectors(w, self.inputs)
         found = self.modes.transposed(arguments, given)

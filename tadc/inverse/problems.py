@@ -86,7 +86,7 @@ def repeated_output(graph: Graph, first: str, second: str) -> CompileError:
         "TAD0911",
         "the Jacobian is singular whatever the values are",
         notes=[f"the outputs `{first}` and `{second}` are the same value"],
-        helps=[f"leave out one of them, or make it a `let`"],
+        helps=["leave out one of them, or make it a `let`"],
         source=graph.program.source,
     )
     return CompileError([found])
