@@ -3,8 +3,10 @@
 `python -m bench compile`: how long compiling takes.
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.
+`python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
+`python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ import sys
 
 def main(words: list[str]) -> None:
     """Run the benchmark that the words name."""
-    if words == ["compile"]:
+    if words[:1] == ["jvp"]:
+        from bench.forward import main as forward
+
+        return forward(words[1:])
+    if words == ["uncertainty"]:
+        from bench.uncertainty import main as run
+    elif words == ["compile"]:
         from bench.compile_time import main as run
     elif words == ["sizes"]:
         from bench.specialised import main as run

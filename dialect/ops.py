@@ -4,6 +4,7 @@ Scalar work is upstream `arith` and `math`; indexing and control are ours:
 
     tad.map       a tensor: the element at the block arguments is what the body yields
     tad.maps      tensors of one shape: their elements are what one body yields, by `tad.yields`
+    tad.scan      a tensor given in an order: its elements may read those that come earlier
     tad.sum       the sum of what the body yields over an integer set
     tad.sums      sums over one set, of what one body yields, by `tad.yields`
     tad.reduce    the same for a product, a maximum, a minimum, a logarithm of a sum of exponentials
@@ -33,13 +34,13 @@ SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
 #: Kinds of `tad.reduce`; a sum is an op of its own.
 KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")
 
-REGION_OPS = ("tad.map", "tad.sum", "tad.reduce", "tad.guard")
+REGION_OPS = ("tad.map", "tad.scan", "tad.sum", "tad.reduce", "tad.guard")
 
 #: What `tad.yields` ends.
 MANY_OPS = ("tad.maps", "tad.sums")
 
 #: What makes tensors.
-MAPS = ("tad.map", "tad.maps")
+MAPS = ("tad.map", "tad.maps", "tad.scan")
 
 
 class Tad(ext.Dialect, name="tad"):
@@ -88,14 +89,32 @@ def error(op: Any, text: str) -> bool:
     return False
 
 
-def check_region(op: Any, region: ir.Region, arguments: int, last: str = "tad.yield") -> bool:
-    """One block of `arguments` indices that ends in `tad.yield`, or another such operation."""
+def indices_of(op: Any) -> list[Any]:
+    """The block arguments of what makes a tensor that are its indices."""
+    return [a for a in op.regions[0].blocks[0].arguments if isinstance(a.type, ir.IndexType)]
+
+
+def own_tensor(op: Any) -> Any:
+    """The block argument that stands for the tensor itself."""
+    return list(op.regions[0].blocks[0].arguments)[-1]
+
+
+def check_region(
+    op: Any, region: ir.Region, arguments: int, last: str = "tad.yield", own: ir.Type | None = None
+) -> bool:
+    """One block of `arguments` indices that ends in `tad.yield`, or another such operation.
+
+    After them comes the tensor itself, where its type is `own`.
+    """
     if len(region.blocks) != 1:
         return error(op, "expects exactly one block in each region")
     block = region.blocks[0]
-    if len(block.arguments) != arguments:
-        return error(op, f"region must have {arguments} index arguments, got {len(block.arguments)}")
-    for number, argument in enumerate(block.arguments):
+    indices = list(block.arguments)
+    if own is not None and (not indices or indices.pop().type != own):
+        return error(op, f"the last region argument must be the tensor itself, {own}")
+    if len(indices) != arguments:
+        return error(op, f"region must have {arguments} index arguments, got {len(indices)}")
+    for number, argument in enumerate(indices):
         if not isinstance(argument.type, ir.IndexType):
             return error(op, f"region argument #{number} must be of type index, got {argument.type}")
     body = list(block.operations)
@@ -194,6 +213,31 @@ class MapsOp(Tad.Operation, name="maps", traits=[ext.Pure]):
         return check_box(self, types[0], self.domain) and check_region(
             self, self.body, types[0].rank, "tad.yields"
         )
+
+
+class ScanOp(Tad.Operation, name="scan", traits=[ext.Pure]):
+    """A tensor given element by element as `order`, a linear form of the indices, increases.
+
+    The last block argument stands for the tensor. An element reads there elements alone whose order is
+    strictly less; elements of equal order do not depend on each other.
+    """
+
+    tensor: ext.Result[ir.RankedTensorType]
+    sizes: Sequence[ext.Operand[ir.IndexType]]
+    domain: ir.IntegerSetAttr
+    order: ir.AffineMapAttr
+    body: ext.Region
+
+    @affine
+    def verify_region_invariants(self) -> bool:
+        """Called by MLIR's verifier."""
+        kind = self.tensor.type
+        found = parse_map(str(self.order))
+        if (found.dims, found.symbols, len(found.forms)) != (kind.rank, 0, 1):
+            return error(self, f"order must take the {kind.rank} indices and yield one number")
+        if not found.forms[0].is_linear:
+            return error(self, "order must be linear")
+        return check_box(self, kind, self.domain) and check_region(self, self.body, kind.rank, own=kind)
 
 
 class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
@@ -350,7 +394,7 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
         if parent is None or parent.name not in REGION_OPS:
             return error(self, f"expects a parent of {', '.join(REGION_OPS)}")
         wanted = parent.results[0].type
-        wanted = wanted.element_type if parent.name == "tad.map" else wanted
+        wanted = wanted.element_type if parent.name in ("tad.map", "tad.scan") else wanted
         if self.value.type != wanted:
             return error(self, f"yields {self.value.type} but '{parent.name}' needs {wanted}")
         return True
@@ -376,5 +420,5 @@ class YieldsOp(Tad.Operation, name="yields", traits=[ir.IsTerminatorTrait, ext.P
         return True
 
 
-for _op in (MapOp, MapsOp, SumOp, SumsOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp, YieldsOp):
+for _op in (MapOp, MapsOp, ScanOp, SumOp, SumsOp, ReduceOp, GuardOp, ReadOp, IndexOp, ApplyOp, YieldsOp):
     trailing_variadic(_op)

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tadc.dialect.index_maps import parse_map
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
-from tadc.dialect.ops import MAPS
+from tadc.dialect.ops import MAPS, indices_of, own_tensor
 from tadc.dialect.region_reader import RegionReader, UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape
 from tadc.frontend.deep import deep_recursion
@@ -170,7 +171,7 @@ class _Reader:
         return element
 
     def top_level(self, operation: Any) -> None:
-        if operation.name == "tad.map":
+        if operation.name in ("tad.map", "tad.scan"):
             self.definition(operation)
         elif operation.name == "tad.maps":
             self.fused(operation)
@@ -188,16 +189,22 @@ class _Reader:
         shape = tuple(extent(form) for form in map_shape(operation, self.inside.indices))
         self.shapes[value] = shape
         name, is_output, gradient_of, tangent_of = self.role(value, operation.location)
-        block = operation.regions[0].blocks[0]
-        indices = self.index_names(name, [name_of(a.location) for a in block.arguments])
-        for argument, index in zip(block.arguments, indices, strict=True):
+        block, arguments = operation.regions[0].blocks[0], indices_of(operation)
+        indices = self.index_names(name, [name_of(a.location) for a in arguments])
+        for argument, index in zip(arguments, indices, strict=True):
             self.inside.indices[argument] = Affine.var(index)
+        order = None
+        if operation.name == "tad.scan":
+            self.inside.names[own_tensor(operation)] = name
+            names = {f"d{n}": Affine.var(index) for n, index in enumerate(indices)}
+            order = parse_map(str(operation.attributes["order"])).forms[0].substitute(names)
         body = self.inside.region(block)
         self.inside.names[value] = name
         place = place_of(operation.location)
-        self.definitions.append(
-            Definition(name, kind, shape, indices, body, is_output, place, gradient_of, tangent_of)
+        definition = Definition(
+            name, kind, shape, indices, body, is_output, place, gradient_of, tangent_of, order
         )
+        self.definitions.append(definition.in_order())
         self.copies()
 
     def role(self, value: Any, location: Any) -> tuple[str, bool, str, str]:

@@ -63,8 +63,8 @@ class RegionReader:
         if name == "arith.cmpf" or (name == "arith.constant" and not _is_float(operation)):
             return  # read where they are used: by a select, by an integer power
         result = operation.results[0]
-        if name == "tad.map":
-            raise UnsupportedIR("'tad.map' cannot stand inside another op", operation.location)
+        if name in ("tad.map", "tad.scan"):
+            raise UnsupportedIR(f"'{name}' cannot stand inside another op", operation.location)
         if name == "tad.sums":
             made = self.reductions(operation, place)
             self.values |= zip(operation.results, made, strict=True)

@@ -20,10 +20,15 @@
       tad.yield %2 : f64
     }
 
+    %g = tad.scan %own (%i) by %i -> tensor<3xf64> {
+      …
+    }
+
 It stands for MLIR's generic form line by line. Operands are the names used, in order of
 first use; where that is not so, they are listed in brackets (`[%i, %j] in {…}`). Maps and
 sets may be attributes as well (`tad.read %a[%i] at affine_map<…> : …`), a map without a
 domain ranges over its tensor's shape, and `attributes {…}` stands before `->` or `:`.
+A `tad.scan` names what stands for its tensor, `%own`, and after `by` the order of its elements.
 Ops of other dialects, and `tad` ops in generic form, are as MLIR reads them.
 """
 

@@ -76,7 +76,26 @@ class _Reader(Cursor):
     # -- ops with regions ----------------------------------------------------------------------
 
     def map(self, op: _Op) -> None:
+        self.elements(op, *self.binders())
+
+    def scan(self, op: _Op) -> None:
+        own = self.expect_kind("value", "a name for the tensor itself, such as `%own`")
+        place = self.given_location() or self.location(own, self.binder_name(own))
         binders, places = self.binders()
+        self.expect("by")
+        token = self.token
+        if token.kind == "alias" or token.text == "affine_map":
+            order = self.attribute("affine_map")
+        else:
+            space = Space([b.text for b in binders], closed=True)
+            order = space.map([spell(self.sum(space))])
+        op.give("order", order, token)
+        self.elements(op, binders, places, (own, place))
+
+    def elements(
+        self, op: _Op, binders: list[Token], places: list[str], own: tuple[Token, str] | None = None
+    ) -> None:
+        """The rest of what makes a tensor, from its domain on; `own` is what stands for it inside."""
         boxed = self.token.text not in ("in", "[")
         if not boxed:
             space = self.space([b.text for b in binders])
@@ -89,7 +108,7 @@ class _Reader(Cursor):
         op.result_type = self.type()
         if boxed:
             op.give("domain", box_attribute(op.result_type, len(binders)), op.token)
-        self.open(op, binders, places)
+        self.open(op, binders, places, own)
         self.region(op, self.close)
 
     def sum_op(self, op: _Op) -> None:
@@ -151,16 +170,25 @@ class _Reader(Cursor):
         rows = space.set(self.rows(space)) if self.accept("{") else self.attribute("affine_set")
         op.give(key, rows, token)
 
-    def open(self, op: _Op, binders: Sequence[Token], places: Sequence[str]) -> None:
+    def open(
+        self,
+        op: _Op,
+        binders: Sequence[Token],
+        places: Sequence[str],
+        own: tuple[Token, str] | None = None,
+    ) -> None:
         """Write `"tad.sum"(%i) ({ ^bb0(%k: index …):`; the next token is the `{`."""
         out = self.out
         self.call(op)
         out.put(" ({", self.token.start)
-        for number, (binder, place) in enumerate(zip(binders, places, strict=True)):
+        given = [(b, "index", place) for b, place in zip(binders, places, strict=True)]
+        if own is not None:
+            given.append((own[0], op.result_type, own[1]))
+        for number, (binder, type, place) in enumerate(given):
             out.put(", " if number else " ^bb0(", binder.start)
-            out.put(f"{binder.text}: index{place}", binder.start)
-        out.put("):" if binders else "", self.token.start)
-        self.scopes.append({b.text[1:] for b in binders})
+            out.put(f"{binder.text}: {type}{place}", binder.start)
+        out.put("):" if given else "", self.token.start)
+        self.scopes.append({b.text[1:] for b, _, _ in given})
 
     def call(self, op: _Op) -> None:
         """Write `"tad.read"(%a, %i)`."""
@@ -323,6 +351,7 @@ class _Reader(Cursor):
 #: Reads each op, its name consumed.
 OPS: dict[str, Callable[[_Reader, _Op], None]] = {
     "tad.map": _Reader.map,
+    "tad.scan": _Reader.scan,
     "tad.sum": _Reader.sum_op,
     "tad.reduce": _Reader.reduce_op,
     "tad.guard": _Reader.guard,

@@ -40,6 +40,18 @@ class Speller:
             self.spelled[key] = self._map(text, operands)
         return self.spelled[key]
 
+    def order(self, text: str, binders: Sequence[str]) -> str | None:
+        """A map to one form of the binders as that form."""
+        tokens = Tokens(text)
+        names = {f"d{i}": name for i, name in enumerate(binders)}
+        short = _spell_form(*_read_form(tokens, *_body(tokens), names))
+        cursor, space = Cursor(Tokens(short)), Space(binders, closed=True)
+        try:
+            back = space.map([spell(cursor.sum(space))])
+            return short if cursor.token.kind == "end" and self.same(back, text) else None
+        except (TextError, ir.MLIRError):
+            return None
+
     def same(self, one: str, other: str) -> bool:
         """Whether two texts are one attribute."""
         return self._attribute(one) == self._attribute(other)

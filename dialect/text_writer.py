@@ -114,6 +114,7 @@ class _Writer:
         self.ends: dict[int, tuple[str, int]] = {}
         self.writers: dict[str, Callable[[_Op], None]] = {
             "tad.map": self.map,
+            "tad.scan": self.scan,
             "tad.sum": self.sum_op,
             "tad.reduce": self.reduce_op,
             "tad.guard": self.guard,
@@ -155,9 +156,20 @@ class _Writer:
 
     def map(self, op: _Op) -> None:
         binders, names, body = self.region(op)
+        self.elements(op, f"({', '.join(binders)})", names, body)
+
+    def scan(self, op: _Op) -> None:
+        binders, names, body = self.region(op, own=True)
+        order = op.take("order")
+        form = self.speller.order(order, names[:-1])
+        head = f"{binders[-1]} ({', '.join(binders[:-1])}) by {order if form is None else form}"
+        self.elements(op, head, names[:-1], body)
+
+    def elements(self, op: _Op, head: str, binders: list[str], body: int) -> None:
+        """What makes a tensor: its head, with the domain where the tensor's shape does not say it."""
+        names = binders
         op.check_indices()
         domain = op.take("domain")
-        head = f"({', '.join(binders)})"
         if op.operands:
             head += " {}in {}".format(*self.domain(domain, op.operands, names))
         elif not self.speller.same(domain, box_attribute(op.result_type, len(binders))):
@@ -193,8 +205,11 @@ class _Writer:
         rows = self.speller.set(text, operands, binders, closed=True)
         return f"[{', '.join(operands)}] " if operands else "", text if rows is None else rows
 
-    def region(self, op: _Op) -> tuple[list[str], list[str], int]:
-        """The block arguments as written and by name, and the first token of the body."""
+    def region(self, op: _Op, *, own: bool = False) -> tuple[list[str], list[str], int]:
+        """The block arguments as written and by name, and the first token of the body.
+
+        All are indices, but for the last where it is the op's `own` tensor.
+        """
         op.check(len(op.regions) == 1)
         opened, closed = op.regions[0]
         blocks = self.blocks(opened, closed)
@@ -207,9 +222,12 @@ class _Writer:
         binders: list[str] = []
         names: list[str] = []
         for start, stop in self.tokens.split(cursor.at, end):
-            op.check(self.tokens.is_at(start + 1, ":", "index"))
+            is_own = own and stop == end
+            op.check(
+                self.tokens.is_at(start + 1, ":") if is_own else self.tokens.is_at(start + 1, ":", "index")
+            )
             names.append(self.tokens[start].text)
-            place = self.tokens.flat(start + 3, stop)
+            place = self.tokens.flat(self.tokens.after_angles(start + 2), stop)
             binders.append(f"{names[-1]} {place}".rstrip())
         op.check(self.tokens.is_at(end + 1, ":"))
         return binders, names, end + 2

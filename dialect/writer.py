@@ -1,9 +1,9 @@
 """Typed programs to the `tad` dialect.
 
 One function for a program: arguments and results carry their names as `tad.name`; each
-definition is a `tad.map`. A region holds what it always evaluates, operations before
-the regions that use them; what only a branch or a sum needs stays in there, so no read
-leaves the guard that protects it.
+definition is a `tad.map`, a recurrence a `tad.scan`. A region holds what it always evaluates,
+operations before the regions that use them; what only a branch or a sum needs stays in
+there, so no read leaves the guard that protects it.
 """
 
 from __future__ import annotations
@@ -118,18 +118,25 @@ class _Writer:
     def definition(self, definition: Definition, point: Any) -> Any:
         rows = box(definition.indices, definition.shape)
         sizes = [n for n in _in_order([c.form for c in rows]) if n not in definition.indices]
-        domain = set_attribute(rows, definition.indices, self.context, sizes)
+        attributes = {"domain": set_attribute(rows, definition.indices, self.context, sizes)}
+        order = definition.order
+        if order is not None:
+            attributes["order"] = map_attribute([order], definition.indices, self.context)
         self.location = self.place(definition.span)
+        type = self.tensor_type(definition.type, definition.shape)
         operation = self.create(
-            "tad.map",
-            self.tensor_type(definition.type, definition.shape),
+            "tad.map" if order is None else "tad.scan",
+            type,
             [self.outermost.index(n) for n in sizes],
-            {"domain": domain},
+            attributes,
             point,
             regions=1,
             location=self.named(definition.name, definition.span),
         )
         scope = self.region(operation, 0, self.outermost, definition.indices)
+        if order is not None:
+            block = operation.regions[0].blocks[0]
+            self.tensors[definition.name] = block.add_argument(type, self.named("own", definition.span))
         self.body(definition.body, definition.type, scope)
         return operation.results[0]
 

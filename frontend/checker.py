@@ -16,7 +16,8 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import Extent, size_sources
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
-from tadc.frontend.reads import Setting
+from tadc.frontend.reads import ReadChecker, Setting
+from tadc.frontend.recurrences import Recurrence, canonical_order, not_affine, type_without, types_of
 from tadc.frontend.report import Enough, Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Size, Tensor
 from tadc.frontend.size_conditions import negative_sizes, not_negative, without_repeats
@@ -147,13 +148,24 @@ class _Checker:
         for spec, size in zip(statement.indices, sizes, strict=True):
             context = context.bind(spec.name, size)
         indices = {spec.name: Index(spec.name, spec.name) for spec in statement.indices}
-        reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses)
-        value = reader.read(statement.body, Setting(Scope(statement.name, head, indices), context))
-        self.excluded += reader.reads.excluded
+        setting = Setting(Scope(statement.name, head, indices), context)
         shape = tuple(size for size in sizes if size is not None)
+        dims = declared.dims if declared else tuple(spec.span for spec in statement.indices)
+        element = declared.type if declared else statement.element_type
+        recurrence = None
+        if statement.order is not None and id(statement) not in self.names.repeated:
+            recurrence = self._recurrence(statement, statement.order, setting)
+            element = element or type_without(statement.name, statement.body, types_of(self.names.known))
+            own = Tensor(statement.name, element, shape, head, dims, is_argument=False)
+            whole = recurrence is not None and len(shape) == len(sizes)
+            self.names.known[statement.name] = own if whole else None
+            uses = RangeUses(statement, self.names)
+        reader = ValueReader(self.names, self.sizes, self.terms, self.reporter, uses, recurrence)
+        value = reader.read(statement.body, setting)
+        self.excluded += reader.reads.excluded
         if value is None or len(shape) < len(sizes) or len(self.reporter.diagnostics) > before:
             return None
-        element = declared.type if declared else statement.element_type or natural_type(value.term)
+        element = element or natural_type(value.term)
         check_extent(statement.name, shape, element, head)
         if id(statement) not in self.names.repeated:
             definition = Definition(
@@ -164,10 +176,24 @@ class _Checker:
                 value.term,
                 is_output=not statement.is_let,
                 span=statement.span,
+                order=recurrence.order if recurrence else None,
             )
-            self.definitions.append(definition)
-        dims = declared.dims if declared else tuple(spec.span for spec in statement.indices)
+            self.definitions.append(definition.in_order())
         return Tensor(statement.name, element, shape, head, dims, is_argument=False)
+
+    def _recurrence(
+        self, statement: syntax.Define, order: syntax.Expr, setting: Setting
+    ) -> Recurrence | None:
+        """The order of a definition; None where it is rejected."""
+        reads = ReadChecker(self.names, self.reporter)
+        form = reads.form(order, "order", setting)
+        if form is None:
+            return None
+        if not form.is_linear:
+            self.reporter.add(not_affine(order.span))
+            return None
+        indices = tuple(spec.name for spec in statement.indices)
+        return Recurrence(statement.name, indices, canonical_order(form, indices), order.span)
 
     def _declaration(self, statement: syntax.Define) -> Tensor | None:
         """The declaration of the output that is defined, if there is one."""

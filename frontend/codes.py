@@ -47,6 +47,8 @@ CODES: dict[str, str] = {
     "TAD0312": "a read with too many cases to prove",
     "TAD0314": "an `if` with too many conditions",
     "TAD0315": "an index set with too many bounds",
+    "TAD0316": "a recurrence that reads what is not computed earlier",
+    "TAD0317": "an order of a recurrence that is not affine",
     # Differentiation.
     "TAD0401": "a name that one cannot differentiate by",
     "TAD0402": "a gradient that is zero almost everywhere",
@@ -83,6 +85,7 @@ CODES: dict[str, str] = {
     "TAD0708": "a kernel that does what it may not do",
     "TAD0709": "an instruction of PTX that the emulator does not know",
     "TAD0710": "what is no bundle",
+    "TAD0711": "a recurrence on a GPU",
     # Files of the command.
     "TAD0801": "a file that cannot be read or written",
     # Pictures.
@@ -98,6 +101,12 @@ CODES: dict[str, str] = {
     "TAD0907": "a branch that an interval does not decide",
     "TAD0908": "a function without bounds over an interval",
     "TAD0909": "what a method cannot take into account",
+    # Inverses.
+    "TAD0910": "a Jacobian that is not square",
+    "TAD0911": "a Jacobian that is singular whatever the values are",
+    "TAD0912": "a step that cannot be inverted",
+    "TAD0913": "a step that can hardly be inverted",
+    "TAD0914": "a system that is too large",
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.

@@ -20,6 +20,8 @@ from tadc.frontend.source import Source, Span
 #: Words with a place of their own in the grammar; each is a kind of token.
 KEYWORDS = frozenset({"let", "size", "sum", "if", "then", "else", "select", "and", "pi"})
 ELEMENT_TYPES = ("f32", "f64")
+#: Begins a recurrence before a brace; elsewhere it is a name like others.
+SCAN = "scan"
 #: Words that name no tensor, size or index.
 RESERVED = KEYWORDS | {*ELEMENT_TYPES, *FUNCTIONS, *ALIASES, "out"}
 

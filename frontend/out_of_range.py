@@ -64,17 +64,17 @@ def check_access(access: Access) -> list[Domain] | Diagnostic:
             f"cannot prove that `{access.tensor.name}` is read in range",
             access.span,
             "the guards and bounds around it leave too many cases",
-            notes=_index_set(access),
+            notes=index_set(access.form, access.context, access.scope),
             helps=["put the read under a guard of its own that states its range"],
         )
     return excluded
 
 
-def _index_set(access: Access) -> list[str]:
-    """The indices that bear on an access, and what is known of them besides their ranges."""
-    facts, names = joined(access.form, access.context)
-    spoken = {index.key: Affine.var(index.name) for index in access.scope.indices.values()}
-    own = [index.name for index in access.scope.indices.values() if index.key in names]
+def index_set(form: Affine, context: Context, scope: Scope) -> list[str]:
+    """The indices that bear on a form, and what is known of them besides their ranges, as a note."""
+    facts, names = joined(form, context)
+    spoken = {index.key: Affine.var(index.name) for index in scope.indices.values()}
+    own = [index.name for index in scope.indices.values() if index.key in names]
     rows = [fact.substitute(spoken) for fact in facts]
     return [f"its indices run over {set_text(own, rows)}"] if own else []
 
@@ -88,7 +88,7 @@ def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
         label = f"takes values {found[0]}..{found[1]} here"
     held = "no elements" if size == 0 else "only element 0" if size == 1 else f"only elements 0..{size - 1}"
     where = f"`{tensor.name}` holds {held}" + (" in this dimension" if len(tensor.shape) > 1 else "")
-    shown = _point_text(access, point)
+    shown = point_text(access.form, access.context, access.scope, point)
     return error(
         "TAD0302",
         f"`{tensor.name}` is read {'past its end' if past else 'before its start'}",
@@ -100,16 +100,16 @@ def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
     )
 
 
-def _point_text(access: Access, point: Point) -> str:
-    """The coordinates that matter, by the names that the read sees."""
-    _, names = joined(access.form, access.context)
-    for clause in access.context.clauses:
+def point_text(form: Affine, context: Context, scope: Scope, point: Point) -> str:
+    """The coordinates that matter for a form, by the names that its place sees."""
+    _, names = joined(form, context)
+    for clause in context.clauses:
         for fact in clause:
             if not names.isdisjoint(fact.form.variables):
                 names |= fact.form.variables
     # A constant index fails wherever it is read: any point shows it.
-    shown = [index for index in access.scope.indices.values() if not names or index.key in names]
-    sizes = [name for name in point if name in access.context.sizes and name in (names or point)]
+    shown = [index for index in scope.indices.values() if not names or index.key in names]
+    sizes = [name for name in point if name in context.sizes and name in (names or point)]
     parts = [f"{name} = {point[name]}" for name in sizes]
     return ", ".join(parts + [f"{index.name} = {point[index.key]}" for index in shown])
 

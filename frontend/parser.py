@@ -7,7 +7,7 @@ from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.expressions import ExpressionParser
-from tadc.frontend.lexer import ELEMENT_TYPES, RESERVED
+from tadc.frontend.lexer import ELEMENT_TYPES, RESERVED, SCAN
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
@@ -52,7 +52,12 @@ class _Parser(ExpressionParser):
                 statement = self._size()
             case "let":
                 self.advance()
-                statement = self._define(token.start, is_let=True)
+                statement = self._define(token.start, is_let=True, order=self._order())
+            case _ if self._is_scan():
+                order = self._order()
+                if self.peek().kind == "let":
+                    self.unexpected("the name of a tensor", ["an intermediate is `let scan{t} h[t] = …`"])
+                statement = self._define(token.start, is_let=False, order=order)
             case _:
                 if token.kind != "name" and token.text not in RESERVED:
                     self.unexpected("a statement", _STATEMENT_HELPS)
@@ -105,7 +110,22 @@ class _Parser(ExpressionParser):
         self.advance()
         return ELEMENT_TYPES[1], token.span
 
-    def _define(self, start: int, *, is_let: bool) -> syntax.Define:
+    def _is_scan(self) -> bool:
+        """Whether a recurrence begins: `scan` is a name like others where no brace follows."""
+        token = self.peek()
+        return token.kind == "name" and token.text == SCAN and self.tokens[self.position + 1].kind == "{"
+
+    def _order(self) -> syntax.Expr | None:
+        """Read `scan{e}`, if it stands here."""
+        if not self._is_scan():
+            return None
+        self.advance()
+        self.enter("{")
+        order = self.expression()
+        self.leave("an operator")
+        return order
+
+    def _define(self, start: int, *, is_let: bool, order: syntax.Expr | None = None) -> syntax.Define:
         name = self.name("a tensor")
         indices: list[syntax.IndexSpec] = []
         if self.peek().kind == "[":
@@ -126,7 +146,7 @@ class _Parser(ExpressionParser):
         if depth(body) > MAX_DEPTH:
             self.too_deep(name.span, f"its definition is deeper than {MAX_DEPTH} levels")
         span = self.since(start)
-        return syntax.Define(span, name.text, name.span, tuple(indices), body, is_let, element_type)
+        return syntax.Define(span, name.text, name.span, tuple(indices), body, is_let, element_type, order)
 
     def _define_helps(self, name: str) -> list[str] | None:
         if self.peek().kind in ("newline", "end", ";"):

@@ -28,6 +28,7 @@ from tadc.frontend.print_index import (
 )
 from tadc.frontend.printable import box_sizes, printable
 from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.recurrences import type_of_others
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import level_of
@@ -109,9 +110,11 @@ def _head(definition: Definition) -> str:
     if not definition.is_output:
         specs = [f"{name}: {extent_text(size)}" for name, size in zip(specs, definition.shape, strict=True)]
     let = "" if definition.is_output else "let "
-    is_natural = definition.is_output or definition.type == natural_type(definition.body)
+    natural = natural_type(definition.body) if definition.order is None else type_of_others(definition)
+    is_natural = definition.is_output or definition.type == natural
     stated = "" if is_natural else f": {definition.type}"
-    return f"{let}{definition.name}{'[' + ', '.join(specs) + ']' if specs else ''}{stated} = "
+    order = "" if definition.order is None else f"scan{{{form_text(definition.order)}}} "
+    return f"{let}{order}{definition.name}{'[' + ', '.join(specs) + ']' if specs else ''}{stated} = "
 
 
 @dataclass(frozen=True)

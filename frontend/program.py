@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Extent, Shape, size_sources
 from tadc.frontend.source import Place, Source, Span
-from tadc.frontend.terms import Domain, ElementType, Term, Terms
+from tadc.frontend.terms import Domain, ElementType, Term, Terms, tensors_read
 from tadc.lattice.affine import Affine, Constraint, box
 
 
@@ -39,6 +39,9 @@ class Definition:
 
     `indices` are distinct names, one a dimension of `shape`; the indices that are free
     in `body` are among them. The body's value is converted to `type` when stored.
+
+    A definition with an `order`, a linear form of its indices, reads itself: each element reads those alone
+    whose order is strictly less.
     """
 
     name: str
@@ -50,6 +53,12 @@ class Definition:
     span: Span | Place | None = None
     gradient_of: str = ""  # the argument whose gradient this is
     tangent_of: str = ""  # the output whose tangent this is
+    order: Affine | None = None
+
+    def in_order(self) -> Definition:
+        """The definition, without an order if it does not read itself."""
+        reads_itself = self.order is not None and self.name in tensors_read([self.body])
+        return self if reads_itself or self.order is None else replace(self, order=None)
 
 
 @dataclass

@@ -46,6 +46,7 @@ class RangeUses:
     """The uses of every index of a definition: by name for its own, by node for those of sums."""
 
     def __init__(self, define: syntax.Define, names: Names) -> None:
+        """A recurrence's reads of itself say nothing until its own ranges are known."""
         self.own = {spec.name: Uses() for spec in define.indices}
         self._sums: dict[int, tuple[Uses, ...]] = {}
         # An explicit stack, innermost left first: expressions may be deep.
@@ -53,7 +54,8 @@ class RangeUses:
         while pending:
             expr, bound = pending.pop()
             if isinstance(expr, syntax.Subscript):
-                _collect(expr, bound, names)
+                if define.order is None or expr.tensor != define.name or define.name in names.known:
+                    _collect(expr, bound, names)
             elif isinstance(expr, syntax.Reduce):
                 fresh = {spec.name: Uses() for spec in expr.indices}
                 self._sums[id(expr)] = tuple(fresh[spec.name] for spec in expr.indices)

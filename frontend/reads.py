@@ -11,6 +11,7 @@ from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.index_expr import IndexReader
 from tadc.frontend.out_of_range import Access, check_access
 from tadc.frontend.proof import fits_64_bits
+from tadc.frontend.recurrences import OwnRead, Recurrence, check_earlier
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Scope, Tensor
 from tadc.frontend.source import Span
@@ -30,11 +31,13 @@ class Setting:
 class ReadChecker:
     """Turns what holds index expressions into forms. What is wrong is reported and gives None."""
 
-    def __init__(self, names: Names, reporter: Reporter) -> None:
+    def __init__(self, names: Names, reporter: Reporter, recurrence: Recurrence | None = None) -> None:
         self.names = names
         self.reporter = reporter
-        #: Sets of sizes at which a read that was checked leaves its tensor.
+        #: Sets of sizes at which a read that was checked leaves its tensor, or is not earlier.
         self.excluded: list[Domain] = []
+        #: The order of the definition at hand, if it has one.
+        self.recurrence = recurrence
 
     def form(self, expr: syntax.Expr, what: str, setting: Setting) -> Affine | None:
         """The form of an index expression; `what` is as in `IndexReader`."""
@@ -81,7 +84,22 @@ class ReadChecker:
                     self.reporter.add(found_sizes)
                 else:
                     self.excluded += found_sizes
-        return (tensor, forms) if in_range and len(forms) == len(found) else None
+        if not in_range or len(forms) < len(found):
+            return None
+        return (tensor, forms) if self.is_earlier(tensor, forms, expr.span, setting) else None
+
+    def is_earlier(self, tensor: Tensor, forms: list[Affine], span: Span, setting: Setting) -> bool:
+        """Whether a read is of another tensor, or of an element computed before; else that is reported."""
+        recurrence = self.recurrence
+        if recurrence is None or tensor.name != recurrence.name:
+            return True
+        read = OwnRead(recurrence, forms, span, setting.scope, setting.context, self.reporter.text)
+        found_sizes = check_earlier(read)
+        if isinstance(found_sizes, Diagnostic):
+            self.reporter.add(found_sizes)
+            return False
+        self.excluded += found_sizes
+        return True
 
     def _tensor(self, expr: syntax.Subscript, setting: Setting) -> Tensor | None:
         name, span = expr.tensor, expr.name_span

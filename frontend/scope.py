@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend import syntax
@@ -64,9 +64,13 @@ class Scope:
     head: Span
     indices: Mapping[str, Index]
 
+    def own(self) -> list[str]:
+        """The names of the head's indices."""
+        return [name for name, index in self.indices.items() if not index.kind]
+
     def binds(self) -> str:
         """What the head binds, for messages."""
-        own = [f"`{name}`" for name, index in self.indices.items() if not index.kind]
+        own = [f"`{name}`" for name in self.own()]
         return f"binds only {', '.join(own)}" if own else "binds no index"
 
 
@@ -144,14 +148,20 @@ class Names:
                 raise Rejected
             return found
         if name in self.sites:
-            raise Rejected(self.too_early(name, span, scope.owner))
+            raise Rejected(self.too_early(name, span, scope.owner, scope.own()))
         raise Rejected(self.unknown(name, span, [*scope.indices, *self.known], "name"))
 
-    def too_early(self, name: str, span: Span, owner: str) -> Diagnostic:
-        """Build the error for a name whose definition stands below."""
+    def too_early(self, name: str, span: Span, owner: str, indices: Sequence[str] = ()) -> Diagnostic:
+        """Build the error for a name whose definition stands below, or that `owner` itself has.
+
+        `indices` are those of the owner.
+        """
         if name == owner:
             message = f"`{name}` is read in its own definition"
             helps = ["a definition reads only what stands above it"]
+            if indices:
+                head = f"scan{{{indices[0]}}} {name}[{', '.join(indices)}] = …"
+                helps = [f"a recurrence states the order in which its elements are computed: `{head}`"]
             return error("TAD0206", message, span, "not computed yet", helps=helps)
         site = self.sites[name]
         verb = "used" if site.kind == "size" else "read"

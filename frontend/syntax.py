@@ -152,7 +152,10 @@ class SizeDecl(Node):
 
 @dataclass(frozen=True, slots=True)
 class Define(Node):
-    """`f[i, j] = e`, `let h[i] = e`, `let h[i]: f32 = e`, `f = e`; no element type where none is stated."""
+    """`f[i, j] = e`, `let h[i] = e`, `let h[i]: f32 = e`, `f = e`; no element type where none is stated.
+
+    A recurrence, `scan{t} h[t] = e`, has an order.
+    """
 
     name: str
     name_span: Span
@@ -160,6 +163,7 @@ class Define(Node):
     body: Expr
     is_let: bool
     element_type: str | None = None
+    order: Expr | None = None
 
 
 Statement = Declare | SizeDecl | Define

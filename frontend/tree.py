@@ -32,7 +32,8 @@ def children(node: Node) -> list[tuple[str, Node]]:
         case syntax.Declare():
             return [("size", e) for e in node.shape]
         case syntax.Define():
-            return [*(("index", spec) for spec in node.indices), ("", node.body)]
+            order = [("scan", node.order)] if node.order is not None else []
+            return [*order, *(("index", spec) for spec in node.indices), ("", node.body)]
         case syntax.Module():
             return [("", s) for s in node.statements]
         case _:

@@ -16,6 +16,7 @@ from tadc.frontend.index_expr import LONG, IndexReader, check_divisions, fits, g
 from tadc.frontend.printable import ranged
 from tadc.frontend.ranges import RangeUses, inferred_size
 from tadc.frontend.reads import ReadChecker, Setting, check_magnitude, rank_error
+from tadc.frontend.recurrences import Recurrence
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import Index, Names, Size, Tensor
 from tadc.frontend.size_conditions import negative_sizes
@@ -40,13 +41,19 @@ class ValueReader:
     """Turns the body of one definition into a term. What is wrong is reported and gives None."""
 
     def __init__(
-        self, names: Names, sizes: SizeReader, terms: Terms, reporter: Reporter, uses: RangeUses
+        self,
+        names: Names,
+        sizes: SizeReader,
+        terms: Terms,
+        reporter: Reporter,
+        uses: RangeUses,
+        recurrence: Recurrence | None = None,
     ) -> None:
         self.names = names
         self.sizes = sizes
         self.terms = terms
         self.reporter = reporter
-        self.reads = ReadChecker(names, reporter)
+        self.reads = ReadChecker(names, reporter, recurrence)
         self.uses = uses
 
     def read(self, expr: syntax.Expr, setting: Setting) -> Value | None:
@@ -116,6 +123,8 @@ class ValueReader:
             case Tensor() as tensor:
                 if tensor.shape:
                     raise Rejected(rank_error(tensor, 0, expr.span))
+                if not self.reads.is_earlier(tensor, [], expr.span, setting):
+                    raise Rejected
                 return Value(self.terms.read(tensor.name, (), tensor.type, expr.span))
 
     def _element(self, expr: syntax.Subscript, setting: Setting) -> Value | None:

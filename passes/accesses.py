@@ -61,12 +61,12 @@ class Loop:
     """Those by which the bounds of the loops differ, where the map's index runs in its full part."""
     is_box: bool = True
     """Whether no bound of an index depends on another of them."""
-    moved: Affine = ZERO
-    """How far the indices of the map move the innermost binder: its values are counted from there."""
     results: int = 1
     """How many values it gives."""
     additions: int = 1
     """How many of those add up, or compare, what is no product, which would be added in one step."""
+    moved: Affine = ZERO
+    """How far the indices of the map move the innermost binder: its values are counted from there."""
     direct: bool = True
     """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])

@@ -112,7 +112,7 @@ def boxes_around(
                 break
         else:
             groups.append(([one], own, sizes.about(own.shape)))
-    if not pieces and shape:
+    if not pieces:
         return [Box(tuple(Side(Affine.const(0), 0) for _ in shape))]
     found = list(dict.fromkeys(box for _, box, _ in groups))
     whole = full_box(shape)

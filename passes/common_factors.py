@@ -1,6 +1,8 @@
 """Arithmetic with fewer operations, term by term, where no derivative follows.
 
     c * x + c * y                                    is  c * (x + y)
+    c**2 * x + c * y                                 is  c * (c * x + y)
+    c * x + (z + c * y)                              is  z + c * (x + y)
     x / d - y / d                                    is  (x - y) / d
     select(t != 0, x, 0) + select(t != 0, y, 0)      is  select(t != 0, x + y, 0)
     x / 2**n                                         is  2**-n * x
@@ -11,12 +13,20 @@ The last two are exact. The others round less often; they differ where the commo
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
-from tadc.frontend.terms import Apply, Const, Select, Term, Terms, bottom_up
+from tadc.frontend.terms import Apply, Const, Select, Term, Terms, bottom_up, integer_exponent, operands
 from tadc.passes.algebra import Algebra, is_const
-from tadc.passes.products import Product, product_of
+from tadc.passes.costs import WEIGHTS
+from tadc.passes.products import Product, added, product_of, summands, without
+
+#: In longer sums, only neighbours are compared.
+MOST_SUMMANDS = 6
+#: Higher powers are one factor.
+HIGHEST = 4
 
 
 @dataclass
@@ -41,6 +51,8 @@ class CommonFactors:
                 return algebra.mul(algebra.const(1 / value), below[0])
             case Apply(function="add" | "sub" as function):
                 found = self.together(function, *below)
+                if found is None and function == "add":
+                    found = self.regrouped(*below)
                 return found if found is not None and found.type == node.type else self.rebuilt(node, below)
             case _:
                 return self.rebuilt(node, below)
@@ -49,6 +61,18 @@ class CommonFactors:
         """The node over its new operands."""
         return self.terms.rebuild(node, below)
 
+    def regrouped(self, x: Term, y: Term) -> Term | None:
+        """The sum of two sums, where a summand of each have something in common."""
+        xs, ys = summands(x), summands(y)
+        if len(xs) + len(ys) == 2 or max(len(xs), len(ys)) > MOST_SUMMANDS:
+            return None
+        for n, m in product(range(len(xs)), range(len(ys))):
+            found = self.together("add", xs[n], ys[m])
+            if found is not None:
+                rest = added(self.algebra, [*without(xs, n), *without(ys, m)])
+                return self.combined("add", rest, found)
+        return None
+
     def together(self, function: str, x: Term, y: Term) -> Term | None:
         """The sum or difference of two terms that have something in common; None where they have not."""
         if isinstance(x, Select) and isinstance(y, Select):
@@ -56,21 +80,30 @@ class CommonFactors:
             if same and is_const(x.otherwise, 0) and is_const(y.otherwise, 0):
                 return self.algebra.branch(x, self.combined(function, x.then, y.then))
             return None
-        a, b = product_of(x), product_of(y)
+        a, b = self.without_powers(product_of(x)), self.without_powers(product_of(y))
         over, under = _common(a.over, b.over), _common(a.under, b.under)
         scale = a.scale if abs(a.scale) == abs(b.scale) else 1
-        if not over and not under and abs(scale) == 1:
-            return None
-        if not under and abs(scale) == 1 and len(over) in (len(a.over), len(b.over)):
-            return None  # `x + x * y`: nothing is gained
-        parts = [
-            Product(
-                p.scale / scale if abs(scale) != 1 else p.scale, _rest(p.over, over), _rest(p.under, under)
-            )
-            for p in (a, b)
-        ]
-        made = self.combined(function, *(p.term(self.algebra) for p in parts))
-        return Product(scale if abs(scale) != 1 else 1, tuple(over), tuple(under)).term(self.algebra, made)
+        common = Product(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
+        parts = [Product(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)]
+        if _operations(common) + sum(map(_operations, parts)) + 1 >= _operations(a) + _operations(b):
+            return None  # as in `x + x * y`: nothing is gained
+        made = self.combined(function, *(self.with_powers(p) for p in parts))
+        return self.with_powers(common, made)
+
+    def without_powers(self, product: Product) -> Product:
+        """The product with low powers as several factors."""
+        over: list[Term] = []
+        for factor in product.over:
+            n = integer_exponent(factor)
+            base = operands(factor)[0] if n is not None and 1 < n <= HIGHEST else factor
+            over += [base] * (n or 1) if base is not factor else [factor]
+        return Product(product.scale, tuple(over), product.under)
+
+    def with_powers(self, product: Product, *more: Term) -> Term:
+        """The product, further factors and all, with powers of equal factors."""
+        counts = Counter(product.over)
+        over = tuple(self.algebra.power(base, n) for base, n in counts.items())
+        return Product(product.scale, over, product.under).term(self.algebra, *more)
 
     def combined(self, function: str, x: Term, y: Term) -> Term:
         """The sum or difference, again with what is common outside."""
@@ -83,6 +116,14 @@ class CommonFactors:
 def is_power_of_two(value: float) -> bool:
     """Whether a number is 2**n with n so small that the reciprocal is exact in every type."""
     return 2.0**-64 <= value <= 2.0**64 and math.frexp(value)[0] == 0.5
+
+
+def _operations(product: Product) -> int:
+    """The weight of a product of factors that are known."""
+    counts = Counter(product.over)
+    powers = sum(n.bit_length() + n.bit_count() - 2 for n in counts.values())
+    factors = len(counts) + (abs(product.scale) != 1)
+    return powers + max(factors - 1, 0) + WEIGHTS["div"] * len(product.under)
 
 
 def _common(xs: Sequence[Term], ys: Sequence[Term]) -> list[Term]:

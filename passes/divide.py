@@ -52,6 +52,13 @@ def dividable(shape: Sequence[Affine], schedule: Schedule | None) -> tuple[int, 
     return (known.index(most),) if most > 1 else ()
 
 
+def dividable_batch(shape: Sequence[Affine], batch: frozenset[int]) -> tuple[int, ...]:
+    """The index to divide of those along which a recurrence does not go: no thread waits for another."""
+    many = (n for n in sorted(batch) if not shape[n].is_constant or shape[n].constant >= FEW)
+    found = next(many, max(batch, key=lambda n: shape[n].constant, default=None))
+    return () if found is None or (shape[found].is_constant and shape[found].constant < 2) else (found,)
+
+
 def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule) -> float:
     """What two threads lose that divide an index: what all ranges read or pack again, the time one waits."""
     extent = shape[axis].constant if shape[axis].is_constant else MANY
@@ -85,11 +92,14 @@ def _packed_again(axis: int, extent: int, ranges: int, packed: Packed) -> float:
 
 
 def _grain(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> int:
-    """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
+    """What ranges of an index begin at multiples of: a tile that does not fit is computed by two threads."""
     tile = 1 if schedule is None else schedule.extent(axis)
-    if axis < len(shape) - 1 or (schedule is not None and schedule.packed is not None):
+    if schedule is not None and schedule.packed is not None:
         return tile
-    return -(-MULTIPLE // tile) * tile
+    least = MULTIPLE if axis == len(shape) - 1 else 1
+    if shape[axis].is_constant and tile >= shape[axis].constant:
+        return least
+    return -(-least // tile) * tile
 
 
 def _divided(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> Affine:

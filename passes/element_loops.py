@@ -8,6 +8,8 @@ from typing import Any
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import Split
+from tadc.passes.step_loops import StepLoops
+from tadc.passes.steps import Steps
 from tadc.passes.tile_loops import Ends, TileLoops
 from tadc.passes.tile_schedule import Schedule
 
@@ -20,16 +22,21 @@ def element_loops(
     found: Sequence[Split],
     ends: Ends | None = None,
     schedule: Schedule | None = None,
+    steps: Steps | None = None,
 ) -> None:
     """Lower a map of these sizes to loops over tiles; over single elements where a tile does not fit.
 
-    `found` says how the loop of each index is split. An index without `ends` takes all of its values.
+    `found` says how the loop of each index is split. An index without `ends` takes all of its values. The
+    loops of a recurrence with `steps` run in its order.
     """
-    single = Schedule(1, tuple(range(len(sizes))))
+    single = Schedule(1, tuple(range(len(sizes))) if steps is None else steps.loops(len(sizes)))
 
     def loops(schedule: Schedule) -> Callable[[Any], list[Any]]:
         def emit(inside: Any) -> list[Any]:
-            TileLoops(op, sizes, lowering, schedule, found, ends).emit(inside)
+            if steps is None:
+                TileLoops(op, sizes, lowering, schedule, found, ends).emit(inside)
+            else:
+                StepLoops(op, sizes, lowering, schedule, found, ends, steps).emit(inside)
             return []
 
         return emit

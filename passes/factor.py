@@ -45,6 +45,7 @@ from tadc.passes.left_out import leaves_out, taken_apart
 from tadc.passes.occupied import occupied
 from tadc.passes.operation_counts import count_definition
 from tadc.passes.products import Product, added, product_of, summands, without
+from tadc.passes.signs import with_one_sign
 
 #: More indices, summands or factors are not tried in all ways.
 MOST_BINDERS = 4
@@ -104,6 +105,8 @@ class _Factoring:
 
     def definition(self, definition: Definition) -> Definition:
         """The definition with cheaper sums."""
+        body = with_one_sign(self.terms, definition.body)
+        definition = definition if body is definition.body else replace(definition, body=body)
         if self.values:
             body = self.common.rewritten(definition.body)
             definition = definition if body is definition.body else replace(definition, body=body)

@@ -81,7 +81,8 @@ class _Forward:
             definition.is_output,
             definition.span,
             tangent_of=name if definition.is_output else "",
-        )
+            order=definition.order,
+        ).in_order()
 
     def tangent(self, root: Term) -> Term:
         """The tangent of a term, from those of its operands; a reduction's body is opened for it."""

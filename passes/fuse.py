@@ -242,7 +242,7 @@ class _Fusion:
 
 def _marked(op: Any) -> bool:
     """Whether a map is computed in a way of its own."""
-    return PARTS in op.attributes or JOINED in op.attributes
+    return op.name == "tad.scan" or PARTS in op.attributes or JOINED in op.attributes
 
 
 def _domain(op: Any) -> tuple[Any, ...]:

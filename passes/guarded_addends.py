@@ -7,6 +7,8 @@
     is  if A then 0 else (a + b)
 (if A then a else 0) + (if A then 0 else b)
     is  if A then a else b
+if A then (a + (if B then 0 else b)) else 0
+    is  (if A then a else 0) + (if B then 0 else b)   where B holds wherever A does not
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
         if then is term.then and otherwise is term.otherwise:
             return term
         return algebra.guard(term.conditions, then, otherwise, term.span)
-    parts = addends(term)
+    parts = [inner for part in addends(term) for inner in _outside(algebra, part, facts)]
     if sum(_is_partial(part) for _, part in parts) < 2:
         return term
     plain: list[Signed] = []
@@ -55,11 +57,48 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
             guards.append(_Part(part.conditions, negative, part.then))
         else:
             plain.append((negative, part))
-    plain, guards = _chosen(algebra, plain, guards, facts)
+    plain, guards = _chosen(algebra, plain, _merged(algebra, guards), facts)
     if len(guards) > MOST_GUARDS:
         plain += [(g.negative, algebra.guard(g.rows, g.term, algebra.zero)) for g in guards]
         guards = []
     return added(algebra, plain, _total(algebra, guards, facts))
+
+
+def _merged(algebra: Algebra, guards: Sequence[_Part]) -> list[_Part]:
+    """The same total, what is added under the same rows together."""
+    groups: dict[Domain, list[_Part]] = {}
+    for part in guards:
+        groups.setdefault(_canonical(part.rows), []).append(part)
+    found: list[_Part] = []
+    for same in groups.values():
+        first = same[0]
+        if len(same) > 1:
+            parts = [(part.negative, part.term) for part in same]
+            first = _Part(first.rows, False, added(algebra, parts, algebra.zero))
+        found.append(first)
+    return found
+
+
+def _outside(algebra: Algebra, signed: Signed, facts: Domain) -> list[Signed]:
+    """A part, what is in its guard and needs none taken out."""
+    negative, part = signed
+    if not isinstance(part, Guard) or not is_const(part.otherwise, 0):
+        return [signed]
+    inside = addends(part.then)
+    free = [s for s in inside if is_idle(part.conditions, s[1], part.otherwise, facts)]
+    if not free:
+        return [signed]
+    rest = added(algebra, [s for s in inside if s not in free], algebra.zero)
+    kept = [] if is_const(rest, 0) else [(negative, algebra.guard(part.conditions, rest, algebra.zero))]
+    return [*kept, *((negative != sign, term) for sign, term in free)]
+
+
+def is_idle(rows: Domain, then: Term, otherwise: Term, facts: Domain) -> bool:
+    """Whether a guard says nothing: where its row does not hold, another guard in it gives the same."""
+    if len(rows) != 1 or rows[0].equality or not isinstance(then, Guard) or then.then is not otherwise:
+        return False
+    known = (*facts, Constraint(-rows[0].form - 1))
+    return all(implied(form, known) for row in then.conditions for form in row.inequalities)
 
 
 def _is_partial(term: Term) -> bool:

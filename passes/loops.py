@@ -22,6 +22,8 @@ from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
 from tadc.passes.plans import Plan, is_worth, operations_in, plan_of
+from tadc.passes.steps import Steps, as_map, steps_of
+from tadc.passes.wavefronts import wavefronts
 from tadc.passes.work import operations_of
 
 
@@ -61,12 +63,12 @@ class _Loops:
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
         for number, op in enumerate(maps_of(self.function)):
             entry.location = unnamed(op.location)
+            shape, name = shapes.of(op.results[0]), f"{self.name}.{number}"
+            plan = plan_of(op, shape, entry.forms, self.machine, self.steps(op))
             used = _values_used(op)
             places = {self.places[v][0] for v in used if v in self.places}
             places = sorted(places.union(*(self.places[result] for result in op.results)))
             operands = [*(given[n] for n in places), *given[len(tensors) :]]
-            shape, name = shapes.of(op.results[0]), f"{self.name}.{number}"
-            plan = plan_of(op, shape, entry.forms, self.machine)
             made = [tensors[n] for n in places]
             body = self.outline(op, name, made, used, plan)
             if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
@@ -82,6 +84,14 @@ class _Loops:
             callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
             entry.create("func.call", [], operands, point, callee)
         entry.create("func.return", [], [], point)
+
+    def steps(self, op: Any) -> Steps | None:
+        """The steps of a recurrence, which is a map from now on; None of a map."""
+        if op.name != "tad.scan":
+            return None
+        steps = steps_of(op)
+        as_map(op, steps)
+        return steps
 
     def outline(
         self,
@@ -107,7 +117,10 @@ class _Loops:
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
         ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
-        element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule)
+        if plan.steps is not None and plan.steps.order is not None:
+            wavefronts(op, shape, lowering, point, plan.steps.order)
+        else:
+            element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule, plan.steps)
         lowering.create("func.return", [], [], point)
         return block.owner
 

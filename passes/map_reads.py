@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tadc.dialect.ops import indices_of
 from tadc.lattice.affine import Affine
 from tadc.passes.merge_sums import holds_dear_values, sums_of
 from tadc.passes.operand_forms import subscripts
@@ -32,8 +33,9 @@ class MapReads:
         block = self.op.regions[0].blocks[0]
         self._forms: dict[Any, Affine] = dict(self.sizes)
         self._bound = 0
-        self._own = tuple(Affine.var(f"d{n}") for n in range(len(block.arguments)))
-        self._forms |= zip(block.arguments, self._own, strict=True)
+        indices = indices_of(self.op)
+        self._own = tuple(Affine.var(f"d{n}") for n in range(len(indices)))
+        self._forms |= zip(indices, self._own, strict=True)
         self._dear = {op for op in sums_of(block) if holds_dear_values(op)}
         self._block(block, False)
 

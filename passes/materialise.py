@@ -93,7 +93,7 @@ def _round(
     if active is None and len(program.definitions) <= MANY_DEFINITIONS:
         for definition in program.definitions:
             _Body(mover, costs, definition, definition.name, False, known, mode, shared, None).survey()
-            if read_later or not definition.is_output:
+            if definition.order is None and (read_later or not definition.is_output):
                 mover.holds(definition)
     held = KnownValues(program.terms, frozenset(program.sizes), mover.size_facts) if active is None else None
     definitions: list[Definition] = []
@@ -109,7 +109,8 @@ def _round(
                 held.add(found)
         if not body.new or active is None:
             definitions += [*body.new, made]
-            mover.holds(made)
+            if made.order is None:
+                mover.holds(made)
             continue
         # What is new comes first, and may hold more of the kind.
         for new in body.new:
@@ -133,7 +134,7 @@ def _in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
     stack = [d.name for d in reversed(definitions)]
     while stack:
         name = stack[-1]
-        before = sorted(reads[name] & waiting.keys())
+        before = sorted((reads[name] - {name}) & waiting.keys())
         if name in waiting and before:
             stack += before
             continue
@@ -169,6 +170,7 @@ class _Body:
         self.memo: dict[tuple[int, int], Term] = {}
         self.holds: dict[int, bool] = {}
         self.depends: dict[int, bool] = {}
+        self.own: dict[int, bool] = {}
         self.reads: int | None = None
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
         self.elements: set[tuple[int, int]] = set()
@@ -193,7 +195,8 @@ class _Body:
                 continue
             seen.add((at, term.number))
             stack += self.below(at, term)
-            key = self.mover.key(term, self.places[at]) if is_candidate(term) else None
+            may_move = is_candidate(term) and not self.reads_itself(term)
+            key = self.mover.key(term, self.places[at]) if may_move else None
             if key is not None:
                 self.shared[key] = self.shared.get(key, 0) + points(self.places[at].ranges)
 
@@ -210,6 +213,15 @@ class _Body:
             return any(below) or (isinstance(node, Read) and node.tensor in self.active)
 
         return bool(self.active) and bottom_up(term, self.depends, reads)
+
+    def reads_itself(self, term: Term) -> bool:
+        """Whether a term reads the tensor that is defined: only a recurrence does, step by step."""
+        name = self.definition.name
+
+        def reads(node: Term, below: Sequence[bool]) -> bool:
+            return any(below) or (isinstance(node, Read) and node.tensor == name)
+
+        return self.definition.order is not None and bottom_up(term, self.own, reads)
 
     # -- places ----------------------------------------------------------------------------------
 
@@ -317,6 +329,8 @@ class _Body:
         """A read in the place of a term that is worth a tensor."""
         is_element = (at, term.number) in self.elements and self.is_active(term)
         if not (is_element or isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
+            return None
+        if self.reads_itself(term):
             return None
         known = self.held and self.held.find(term, self.places[at])
         if known:

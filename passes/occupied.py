@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import implied, normalised
 
 
 def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | None:
@@ -35,6 +35,7 @@ def occupied(binders: Sequence[str], domain: Domain, facts: Domain) -> Domain | 
         if not lower[name] or not upper[name]:
             return None
         rows += [_between(a, p, b, q) for a, p in lower[name] for b, q in upper[name]]
+    rows = list(dict.fromkeys(map(normalised, rows)))
     return tuple(row for row in rows if not all(implied(form, facts) for form in row.inequalities))
 
 

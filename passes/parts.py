@@ -151,7 +151,7 @@ class _Cut:
 
     def run(self) -> list[Definition]:
         """The parts, and the definition that reads them."""
-        if self.elements >= self.cutting.elements:
+        if self.elements >= self.cutting.elements or self.definition.order is not None:
             return [self.definition]
         body = self.term(self.definition.body)
         if not self.new:

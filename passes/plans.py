@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.lattice.affine import Affine
-from tadc.passes.divide import dividable
+from tadc.passes.divide import dividable, dividable_batch
 from tadc.passes.machine import Machine
 from tadc.passes.probes import probed_operations
 from tadc.passes.schedule import EACH, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
+from tadc.passes.steps import Steps
 from tadc.passes.tile_schedule import Schedule
 from tadc.passes.tile_values import region_operations
 from tadc.passes.work import LEAST
@@ -41,6 +42,7 @@ class Plan:
     schedule: Schedule | None
     axes: tuple[int, ...]
     is_small: bool = False
+    steps: Steps | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -50,7 +52,7 @@ class Plan:
     @property
     def plain(self) -> Plan:
         """The plan with the least code."""
-        return Plan(self.work, (PLAIN,) * len(self.parts), None, self.axes, is_small=True)
+        return Plan(self.work, (PLAIN,) * len(self.parts), None, self.axes, True, self.steps)
 
 
 def is_worth(code: int, work: int | None) -> bool:
@@ -63,23 +65,36 @@ def _worthwhile(work: int) -> int:
     return max(LEAST_CODE, work // MOST_CODE)
 
 
-def plan_of(op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine) -> Plan:
-    """The plan of a map of this shape; `forms` has the forms of values from above it."""
+def plan_of(
+    op: Any,
+    shape: Sequence[Affine],
+    forms: Mapping[Any, Affine],
+    machine: Machine,
+    steps: Steps | None = None,
+) -> Plan:
+    """The plan of a map of this shape, or of a recurrence with steps.
+
+    `forms` has the forms of values from above it.
+    """
     work = None
     # The forms from above are sizes.
     if all(extent.is_constant for extent in shape) and not _uses(op, forms):
         work = probed_operations(op, [extent.constant for extent in shape])
         if SMALL * work < machine.least_work:
-            return Plan(work, (PLAIN,) * len(shape), None, (), is_small=True)
+            return Plan(work, (PLAIN,) * len(shape), None, (), True, steps)
+    if steps is not None and steps.order is not None:
+        return Plan(work, (PLAIN,) * len(shape), None, (), steps=steps)
     parts, schedule = tuple(splits(op, shape, forms)), None
     body = operations_in(op)
     if machine.least_work and not is_worth(EACH * copies(parts) * body, work):
         parts = (PLAIN,) * len(shape)
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
-        schedule = schedule_of(op, shape, parts, forms, machine, code)
-    divided = work is None or work >= LEAST
-    return Plan(work, parts, schedule, dividable(shape, schedule) if divided else ())
+        schedule = schedule_of(op, shape, parts, forms, machine, code, steps)
+    axes: tuple[int, ...] = ()
+    if work is None or work >= LEAST:
+        axes = dividable(shape, schedule) if steps is None else dividable_batch(shape, steps.batch)
+    return Plan(work, parts, schedule, axes, steps=steps)
 
 
 def operations_in(op: Any) -> int:

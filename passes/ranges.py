@@ -1,4 +1,4 @@
-"""Reads of IR that can leave their tensor, each with a point where it does.
+"""Reads of IR that can leave their tensor, or are of an element not computed yet, each with a point.
 
 Programs of the language are proven in range by the checker, at their source; IR that comes from
 elsewhere is proven here, before anything is lowered.
@@ -19,10 +19,13 @@ from tadc.lattice.polyhedron import implied
 
 @dataclass(frozen=True)
 class OutOfRange:
-    """A read, its dimension, and the point where it takes a value that is no index."""
+    """A read, its dimension, and the point where it takes a value that is no index.
+
+    No dimension: the read is of an element of a recurrence that comes no earlier, `value` steps back.
+    """
 
     read: Read
-    dimension: int
+    dimension: int | None
     size: Extent
     value: int
     point: str
@@ -33,7 +36,7 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
     shapes = program.shapes()
     found: list[OutOfRange] = []
     for definition in program.definitions:
-        walk = _Walk(program, shapes)
+        walk = _Walk(program, shapes, definition)
         walk.visit(definition.body, program.facts(definition))
         found += walk.found
     return found
@@ -41,7 +44,7 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
 
 def all_proven(program: Program, shapes: dict[str, Shape], definition: Definition) -> bool:
     """Whether each read of a definition that could join a program is proven to be in range."""
-    walk = _Proof(program, shapes)
+    walk = _Proof(program, shapes, definition)
     walk.visit(definition.body, program.facts(definition))
     return walk.holds
 
@@ -50,6 +53,7 @@ def all_proven(program: Program, shapes: dict[str, Shape], definition: Definitio
 class _Walk:
     program: Program
     shapes: dict[str, Shape]
+    definition: Definition
     found: list[OutOfRange] = field(default_factory=list[OutOfRange])
     seen: set[tuple[int, Domain]] = field(default_factory=set[tuple[int, Domain]])
     spoken: dict[str, str] = field(default_factory=dict[str, str])
@@ -78,14 +82,26 @@ class _Walk:
     def read(self, read: Read, facts: Domain) -> None:
         for dimension, (form, size) in enumerate(zip(read.indices, self.shapes[read.tensor], strict=True)):
             for side in (form, size - 1 - form):
-                if implied(side, facts):
-                    continue
-                point = violation((*facts, Constraint(-side - 1)), self.program.excluded)
-                if point is not None:
-                    at = ", ".join(f"{self.spoken.get(n, n)} = {v}" for n, v in sorted(point.items()))
-                    value = form.evaluate({**dict.fromkeys(form.variables, 0), **point})
-                    self.found.append(OutOfRange(read, dimension, size, value, at))
+                if self.fails(read, dimension, form, side, facts):
                     break
+        order = self.definition.order
+        if order is not None and read.tensor == self.definition.name:
+            there = dict(zip(self.definition.indices, read.indices, strict=True))
+            back = order - order.substitute(there)
+            self.fails(read, None, back, back - 1, facts)
+
+    def fails(self, read: Read, dimension: int | None, form: Affine, side: Affine, facts: Domain) -> bool:
+        """Whether there is a point where `side` is less than 0; it is noted, with the form's value there."""
+        if implied(side, facts):
+            return False
+        point = violation((*facts, Constraint(-side - 1)), self.program.excluded)
+        if point is None:
+            return False
+        at = ", ".join(f"{self.spoken.get(n, n)} = {v}" for n, v in sorted(point.items()))
+        value = form.evaluate({**dict.fromkeys(form.variables, 0), **point})
+        size = 0 if dimension is None else self.shapes[read.tensor][dimension]
+        self.found.append(OutOfRange(read, dimension, size, value, at))
+        return True
 
 
 @dataclass

@@ -154,6 +154,9 @@ class Reverse:
 
     def definition(self, definition: Definition) -> None:
         """Push the cotangent of a definition into what its body reads."""
+        if definition.order is not None:
+            self.recurrence(definition, definition.order)
+            return
         algebra, terms, name = self.algebra, self.program.terms, definition.name
         fresh = [terms.fresh("i") for _ in definition.indices]
         mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
@@ -173,6 +176,34 @@ class Reverse:
             cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
         self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
+
+    def recurrence(self, definition: Definition, order: Affine) -> None:
+        """The same of a definition that reads itself, whose cotangent is a recurrence the other way round.
+
+        For h[i] = F(…, h[r(i)], …) with the cotangent c[i] from outside,
+
+            dh[b] = c[b] + sum{i in D, r(i) = b} dh[i] * dF/dh[r(i)]
+
+        where order(i) > order(b), since order(r(i)) < order(i).
+        """
+        algebra, terms, name = self.algebra, self.program.terms, definition.name
+        if not definition.is_output and name not in self.contributions:
+            return
+        indices = self.indices[name]
+        fresh = [terms.fresh("i") for _ in indices]
+        mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
+        types = (definition.type, definition.body.type, *(t.type for t in self.contributions.get(name, ())))
+        kind = "f64" if "f64" in types else definition.type
+        adjoint, front = self.names.free("d" + name), self.front()
+        place = len(self.adjoints)
+        cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
+        scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
+        self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
+        total = self.total(name, self.seed(definition) if definition.is_output else algebra.zero)
+        back = -order.substitute({i: Affine.var(b) for i, b in zip(definition.indices, indices, strict=True)})
+        shape, names = (*front.values(), *definition.shape), (*front, *indices)
+        made = Definition(adjoint, kind, shape, names, total, is_output=False, order=back)
+        self.adjoints.insert(place, made.in_order())
 
     # -- one body --------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ becomes
     let f_2[i] = sum{j} (exp(d[i, j]) * x[j, 2])
     f[i, m] = if {m = 0} then (f_0[i]) else (if {m = 1} then (f_1[i]) else (f_2[i]))
 
-and `tad-fuse` evaluates the exponential once for the three sums. A tensor of all of them, which
+and `tad-fuse` evaluates the exponential once for the three sums. Short sums in them are written out. A tensor of all of them, which
 `tad-materialize` would make, may be too large.
 """
 
@@ -29,6 +29,7 @@ from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.merge_sums import holds_dear_values, sums_of
 from tadc.passes.moves import is_candidate
 from tadc.passes.names import Names
+from tadc.passes.short_sums import write_out_short_sums
 from tadc.passes.simplify import Simplifier
 
 MOST = 7
@@ -53,7 +54,7 @@ def split_rows(program: Program) -> Program:
             definitions += _split(program, names, definition, index)
     if len(definitions) == len(program.definitions):
         return program
-    return replace(program, definitions=tuple(definitions))
+    return write_out_short_sums(replace(program, definitions=tuple(definitions)))
 
 
 def _row_index(program: Program, definition: Definition) -> str | None:

@@ -21,6 +21,7 @@ from tadc.passes.marks import JOINED, PARTS
 from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.skews import lane_step, skew_steps, skewed
 from tadc.passes.splits import PLAIN, Split, copies
+from tadc.passes.steps import Steps
 from tadc.passes.tile_schedule import Schedule
 from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
@@ -34,14 +35,14 @@ LINE = 64
 MISS = 8
 """The price of a line from the second-level cache, where it is not clear beforehand that it is wanted."""
 
+STREAMED = 8
+"""An element of a higher price takes longer to compute than the line that it is in to be read."""
+
 SCATTER = 1.5
 """The price of storing one lane of a vector that is not consecutive in memory."""
 
 SCATTER_FAR = 2.5
 """That where each lane has a line of its own."""
-
-STREAMED = 8
-"""An element of a higher price takes longer to compute than the line that it is in to be read."""
 
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
@@ -90,29 +91,36 @@ def schedule_of(
     outer: Mapping[Any, Affine],
     machine: Machine,
     code: int | None = None,
+    steps: Steps | None = None,
 ) -> Schedule | None:
     """The cheapest schedule with vectors, or None where there is none worth having.
 
     `found` are the splits of the indices; `outer` has the forms of values from above. Tiles are so small that
-    they make about `code` operations at most.
+    they make about `code` operations at most. `steps` are those of a recurrence, of whose ordered indices
+    each value has its turn.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine, code)
+    tiled = frozenset(range(len(sizes))) if steps is None else steps.tiled(len(sizes))
+    best = _best(accesses, sizes, found, machine, tiled, code)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
     blocks = {index[name]: count for name, count in best.blocks.items() if count > 1}
-    packed = packing(accesses, best, found) if best.over is None else None
-    split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
-    order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
+    packed = packing(accesses, best, found) if best.over is None and steps is None else None
+    if steps is None:
+        split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
+        order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
+    else:
+        order = steps.loops(len(sizes))
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
     if packed is None:
         skews = {loop.op: lane_step(best, loop) for loop in skewed(best, accesses.body)}
         lanes = index[best.lane]
         is_whole = lanes == order[-1] and found[lanes].factor == 1
+        is_whole &= steps is None
         streams = is_whole and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
         return Schedule(best.width, order, lanes, blocks, skews=skews, streams=streams)
     whole = price(accesses, best, found) * best.elements
@@ -129,7 +137,7 @@ def least_price(
     Where it chooses none, that is one without vectors.
     """
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine)
+    best = _best(accesses, sizes, found, machine, frozenset(range(len(sizes))))
     if best is None:
         return price(accesses, Way(1, accesses.names[-1] if accesses.names else "", None, {}), found), 0
     packed = packing(accesses, best, found) if best.over is None else None
@@ -141,27 +149,37 @@ def _best(
     sizes: Sequence[Affine],
     found: Sequence[Split],
     machine: Machine,
+    tiled: frozenset[int],
     code: int | None = None,
 ) -> Way | None:
-    """The way with the least price; where there is none of so little code, that with the least code."""
+    """The way with the least price, tiles along some indices alone.
+
+    Where there is none of so little code, that with the least code.
+    """
     budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
     if _moves(accesses):
         # Loops whose bounds move with a tile stand three times in its code, under masks.
         budget //= MASKED
     if accesses.body.size > budget:
         return None
-    ways = _ways(accesses, sizes, found, budget, machine)
+    ways = _ways(accesses, sizes, found, budget, machine, tiled)
     return min(ways, key=lambda way: price(accesses, way, found), default=None)
 
 
 def _ways(
-    accesses: Accesses, sizes: Sequence[Affine], found: Sequence[Split], budget: int, machine: Machine
+    accesses: Accesses,
+    sizes: Sequence[Affine],
+    found: Sequence[Split],
+    budget: int,
+    machine: Machine,
+    tiled: frozenset[int],
 ) -> Iterator[Way]:
     """All ways that fit sizes and registers."""
     width = machine.vector_bytes // accesses.widest
     extents = {
         name: size.constant // split.factor if size.is_constant else None
-        for name, size, split in zip(accesses.names, sizes, found, strict=True)
+        for n, (name, size, split) in enumerate(zip(accesses.names, sizes, found, strict=True))
+        if n in tiled
     }
     size = max(accesses.body.size, 1)
     most = budget // size

@@ -22,6 +22,7 @@ from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.guarded_addends import is_idle
 
 
 def simplify_program(program: Program) -> Program:
@@ -149,6 +150,8 @@ class Simplifier:
             names = frozenset(name for residue in known for name in residue.form.variables)
             then = self.terms.rewrite_forms(then, names, lambda form: with_residues(form, known))
         then = self.visit(then, facts + tuple(rows))
+        if is_idle(tuple(rows), then, term.otherwise, facts):
+            return then
         negated: Domain = ()
         if len(rows) == 1 and not rows[0].equality:
             negated = (Constraint(-rows[0].form - 1),)

@@ -76,6 +76,7 @@ class TileLoops:
         """`found` has the split of each index; one without `ends` takes all of its values."""
         self.op, self.sizes, self.low = op, sizes, lowering
         self.schedule: Schedule = schedule
+        self.stores = TileStores(lowering, op, schedule.width, schedule.streams)
         self.splits = [self.fitting(index, split) for index, split in enumerate(found)]
         self.ends: Ends | None = ends
         self.block = op.regions[0].blocks[0]
@@ -300,9 +301,8 @@ class TileLoops:
         bases, used = around.bases, around.splits
         split = PLAIN if lanes is None else used[lanes]
         woven = split.factor > 1 and lanes == len(self.sizes) - 1
-        stores = TileStores(self.low, self.op, self.schedule.width, self.schedule.streams)
         groups: list[list[tuple[Copy, list[Any]]]] = []
-        all_forms: list[list[Affine]] = []
+        first: list[Affine] = []
         for residue in range(split.factor):
             forms: list[Affine] = []
             more: Domain = ()
@@ -315,12 +315,17 @@ class TileLoops:
                     # A residue is in the base already, and the copies step over groups.
                     form = self.schedule.form(index, ZERO) * factor + bases[index]
                 forms.append(form)
-            all_forms.append(forms)
             groups.append([])
-            then = groups[-1].extend if woven else partial(stores.store, forms, point)
+            places = self.places(forms)
+            first = first or places
+            then = groups[-1].extend if woven else partial(self.stores.store, places, point)
             self.values(forms, (*around.known, *more), point, then)
         if woven:
-            stores.weave(groups, all_forms[0], point)
+            self.stores.weave(groups, first, point)
+
+    def places(self, forms: list[Affine]) -> list[Affine]:
+        """Where an element is stored whose loops have these forms."""
+        return forms
 
     def values(
         self, forms: Sequence[Affine], known: Domain, point: Any, then: Callable[[Elements], None]

@@ -38,6 +38,10 @@ def main(argv: list[str] | None = None) -> int:
             from tadc.uncert_command import uncert_command
 
             return uncert_command(words[1:])
+        if words[:1] == ["inverse"]:
+            from tadc.inverse_command import inverse_command
+
+            return inverse_command(words[1:])
         arguments = parse_arguments(words)
         if arguments is None:
             return 0

@@ -29,6 +29,7 @@ tadc: compile tensor expressions and their derivatives
   tadc f.tad --wrt d --certificate        why the gradients are exact
   tadc f.tad --size N=4096 --stats        operations, bytes and temporaries, counted
   tadc uncert f.tad --at x=2 --u x=.1     uncertainties of the outputs
+  tadc inverse f.tad --plan               how the Jacobian is inverted
   tadc -e 'x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])'
   tadc cache                              kernels on disk; `tadc cache clear` removes them
 
@@ -37,7 +38,7 @@ tadc: compile tensor expressions and their derivatives
 
 EPILOG = """\
 FILE is a program (.tad), IR of any stage (.mlir), or `-` for stdin.
-`tadc cache` shows or clears the kernels on disk, `tadc uncert` propagates uncertainties.
+`tadc cache` shows or clears the kernels on disk; `tadc uncert`: uncertainties; `tadc inverse`: inverses.
 exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compiler, 130 interrupted
 """
 

@@ -51,19 +51,25 @@ def programs_of(module: Any, source: Source) -> list[Program]:
 
 
 def check_ranges(program: Program, source: Source) -> None:
-    """Raises CompileError (TAD0607) for reads that can leave their tensor."""
+    """Raises CompileError for reads that can leave their tensor (TAD0607), or come too early (TAD0316)."""
     from tadc.passes.ranges import reads_out_of_range
 
     problems: list[Diagnostic] = []
     for found in reads_out_of_range(program):
         read = found.read
         label = Label(source.span_at(read.span)) if isinstance(read.span, Place) else None
-        made = Diagnostic("TAD0607", f"`{read.tensor}` is read out of range", label, source=source)
-        made.notes.append(
-            f"dimension {found.dimension} holds 0..{found.size - 1}, the index is {found.value}"
-        )
+        if found.dimension is None:
+            message = f"`{read.tensor}` is read at an element that is not computed earlier"
+            made = Diagnostic("TAD0316", message, label, source=source)
+            what = "not earlier"
+        else:
+            made = Diagnostic("TAD0607", f"`{read.tensor}` is read out of range", label, source=source)
+            made.notes.append(
+                f"dimension {found.dimension} holds 0..{found.size - 1}, the index is {found.value}"
+            )
+            what = "out of range"
         if found.point:
-            made.notes.append(f"out of range at `{found.point}`")
+            made.notes.append(f"{what} at `{found.point}`")
         problems.append(made)
     if problems:
         raise CompileError(problems)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
@@ -246,6 +246,7 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.passes.catalogue import ToGpu
     from tadc.pipeline import run_pass_objects
 
+    _refuse_recurrences(state)
     if _may_store(state.options):
         run_pipeline(state, "tad-cut{gpu=true}")
     _note_buffers(state)
@@ -253,6 +254,24 @@ def lower_to_gpu(state: Compilation) -> None:
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
     run_pipeline(state, "canonicalize,cse")
+
+
+def _refuse_recurrences(state: Compilation) -> None:
+    """Raises CompileError (TAD0711) for recurrences: each step would be a launch, or one block alone."""
+    from tadc.dialect.locations import name_of, place_of
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.buffers import maps_of
+
+    for function in tad_functions(state.module.operation):
+        for op in maps_of(function):
+            if op.name == "tad.scan":
+                made = Diagnostic("TAD0711", "a recurrence does not run on a GPU", source=state.source)
+                place = place_of(op.location)
+                if place is not None and state.source is not None and place.file == state.source.name:
+                    label = f"`{name_of(op.location)}` is computed in steps that wait for each other"
+                    made.primary = Label(state.source.span_at(place), label)
+                made.helps.append("compile it for the CPU: `--target cpu`, the default")
+                raise CompileError([made])
 
 
 def lower_to_llvm_dialect(state: Compilation) -> None:

@@ -103,7 +103,7 @@ class Structure:
         text = f"{self.kind}: {', '.join(tied)}" if tied else self.kind
         if self.kind not in ("diagonal", "dense", "zero") and self.toeplitz:
             text += "; Toeplitz pattern"
-        if self.filled is False:
+        if self.filled is False and self.sets:
             text += f"; where {' or '.join(self.sets)}" if len(self.sets) <= 3 else "; with holes"
         return text
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class GpuProgram:
-    """A program, values of its sizes, and how far apart results may be, in units of the last place."""
+    """A program, and values of its sizes."""
 
     text: str
     sizes: dict[str, int] = field(default_factory=dict[str, int])
-    ulps: float = 200.0
 
 
 #: One thread an element or a tile.
@@ -39,7 +38,7 @@ GROUPS = {
         " + prod{k} (1 + x[i, k] / 100) * logsumexp{k} (x[i, k])"
     ),
     "all kinds f64": GpuProgram(
-        "x: f64[5, 3000]; f[i] = max{k} (x[i, k]) + min{k} (x[i, k])"
+        "x: f64[5, 1300]; f[i] = max{k} (x[i, k]) + min{k} (x[i, k])"
         " + prod{k} (1 + x[i, k] / 1000) * logsumexp{k} (x[i, k])"
     ),
     "ties": GpuProgram("x: f32[7, 500]; f[i] = max{k} (floor(x[i, k])) + min{k} (ceil(2 * x[i, k]))"),
@@ -57,6 +56,20 @@ GROUPS = {
     "a block at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 3, "M": 5000}),
     "columns at launch": GpuProgram("x: f32[N, M]; f[k] = sum{i} (x[i, k]**2)", {"N": 400, "M": 70}),
     "autocorrelation": GpuProgram("x: f32[700]; f[l: 64] = sum{i: 636} (x[i] * x[i + l])"),
+}
+
+#: Long reductions of few elements, which many blocks compute parts of.
+PARTS = {
+    "parts of a sum": GpuProgram("x: f32[20001]; f = sum{i} (x[i]**2)"),
+    "parts of rows": GpuProgram("x: f32[3, 7001]; f[i] = sum{k} (x[i, k]) - max{k} (x[i, k])"),
+    "parts of columns": GpuProgram("x: f64[3011, 5]; f[k] = sum{i} (x[i, k])"),
+    "parts of a matrix": GpuProgram("x: f32[N, M]; f = sum{i, k} (x[i, k]**2)", {"N": 100, "M": 700}),
+    "parts at launch": GpuProgram("x: f32[N]; f = logsumexp{i} (x[i])", {"N": 10001}),
+    "no part at launch": GpuProgram("x: f32[N]; f = sum{i} (x[i]) + N", {"N": 0}),
+    "split product": GpuProgram("a: f32[64, 820]; b: f32[820, 64]; f[i, j] = sum{k} (a[i, k] * b[k, j])"),
+    "split windows": GpuProgram(
+        "x: f32[4, 4, 259]; y: f32[4, 64, 256]; f[c, d: 64, k: 4] = sum{n, i} (x[n, c, i + k] * y[n, d, i])"
+    ),
 }
 
 #: Reductions whose operands many elements read.
@@ -99,4 +112,4 @@ CONTRACTIONS = {
     ),
 }
 
-PROGRAMS = ELEMENTS | GROUPS | CONTRACTIONS
+PROGRAMS = ELEMENTS | GROUPS | PARTS | CONTRACTIONS

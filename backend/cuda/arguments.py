@@ -24,21 +24,22 @@ def viewed(parameter: Parameter, value: Any) -> View:
 
 def wrong(parameter: Parameter, view: View, device: int) -> list[Diagnostic]:
     """What keeps an array on a GPU from being read as it is."""
+    fits = parameter.fits(view.shape)
+    if view.dtype == parameter.dtype and fits and view.is_row_major and view.device == device:
+        return []
     name, note = parameter.name, declared(parameter)
     if view.dtype != parameter.dtype:
         message = f"`{name}` has elements of type {view.dtype}, expected {parameter.dtype}"
         help = "arrays on a GPU are not converted: convert it before the call"
         return [Diagnostic("TAD0504", message, notes=[note], helps=[help])]
-    if not parameter.fits(view.shape):
+    if not fits:
         return [Diagnostic("TAD0503", shape_message(name, view.shape, parameter.shape), notes=[note])]
     if not view.is_row_major:
         message = f"`{name}` is not row-major"
         help = f"pass a copy that is: `{name}.contiguous()` in PyTorch, `cupy.ascontiguousarray({name})`"
         return [Diagnostic("TAD0504", message, notes=[note], helps=[help])]
-    if view.device != device:
-        message = f"`{name}` is on GPU {view.device}, another argument on GPU {device}"
-        return [Diagnostic("TAD0504", message, helps=["copy all arguments to one GPU"])]
-    return []
+    message = f"`{name}` is on GPU {view.device}, another argument on GPU {device}"
+    return [Diagnostic("TAD0504", message, helps=["copy all arguments to one GPU"])]
 
 
 def given_on_gpu(

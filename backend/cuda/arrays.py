@@ -101,8 +101,8 @@ class View:
 
 def is_on_gpu(value: Any) -> bool:
     """Whether a value is an array on a GPU."""
-    if type(value) is np.ndarray:
-        return False
+    if isinstance(value, np.ndarray | DeviceArray):
+        return isinstance(value, DeviceArray)
     framework = framework_of(value)
     if framework is not None:
         return framework.is_on_gpu(value)
@@ -117,6 +117,12 @@ def view_of(value: Any) -> View:
 
     Raises ValueError, TypeError or BufferError for an array that does not give one.
     """
+    if isinstance(value, DeviceArray):
+        memory = value.allocation
+        stream = memory.stream or LEGACY_STREAM
+        return View(
+            memory.address, value.shape, value.dtype, True, memory.device.number, value, None, stream
+        )  # fmt: skip
     framework = framework_of(value)
     if framework is not None:
         value = framework.plain(value)
@@ -127,7 +133,7 @@ def view_of(value: Any) -> View:
         if found.get("mask") is not None:
             raise ValueError("it has a mask")
         address, is_read_only = found["data"]
-        own = device if device is not None else _device_of(value, address or 0)
+        own = device if device is not None else _device_of(address or 0)
         return View(
             address or 0, shape, dtype, _row_major(shape, found.get("strides"), dtype.itemsize),
             own, value, framework, found.get("stream"), bool(is_read_only),
@@ -142,10 +148,8 @@ def view_of(value: Any) -> View:
     )  # fmt: skip
 
 
-def _device_of(value: Any, address: int) -> int:
+def _device_of(address: int) -> int:
     """The number of the GPU that an array lies on, of a library that does not tell."""
-    if isinstance(value, DeviceArray):
-        return value.allocation.device.number
     try:
         return cuda_driver().device_at(address) or 0
     except NoGpu:

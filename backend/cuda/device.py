@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from hashlib import sha256
 
 from tadc.backend.cuda import api
@@ -31,14 +29,9 @@ class Device:
         self._modules: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    @contextmanager
-    def current(self) -> Generator[Driver]:
+    def current(self) -> Current:
         """The driver, with this device's context current in this thread."""
-        self.driver.push(self._context)
-        try:
-            yield self.driver
-        finally:
-            self.driver.pop()
+        return Current(self.driver, self._context)
 
     def function(self, image: bytes, name: str, shared: int = 0, code: bytes = b"") -> int:
         """A kernel of a module, which is loaded once; `shared` are bytes of dynamic shared memory.
@@ -63,6 +56,22 @@ class Device:
         with self.current() as driver:
             address = driver.allocate(count, stream, self.pooled)
         return Allocation(self, address, count, stream)
+
+
+class Current:
+    """While this is entered, a context is current in the thread."""
+
+    __slots__ = ("_context", "_driver")
+
+    def __init__(self, driver: Driver, context: int) -> None:
+        self._driver, self._context = driver, context
+
+    def __enter__(self) -> Driver:
+        self._driver.push(self._context)
+        return self._driver
+
+    def __exit__(self, *error: object) -> None:
+        self._driver.pop()
 
 
 class Allocation:

@@ -25,8 +25,9 @@ from tadc.backend.cuda.frameworks import Framework, stream_handle
 from tadc.backend.runtime.arrays import Parameter, arrange, bind
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.sizes import SizeSymbols
-from tadc.backend.runtime.workspace import workspace
+from tadc.backend.runtime.workspace import Workspace, workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.frontend.extents import shape_at
 from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
@@ -64,6 +65,23 @@ class _Call:
                 driver.wait_for(allocation.stream, self.stream)
 
 
+class _Output(NamedTuple):
+    """An output for given sizes."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    bytes: int
+
+
+class _Plan(NamedTuple):
+    """What a call for given sizes on a device makes and does."""
+
+    parameters: tuple[Parameter, ...]
+    outputs: tuple[_Output, ...]
+    room: Workspace
+    steps: tuple[_Step, ...]
+
+
 class _Step(NamedTuple):
     """A launch for given sizes on a device; `places` are its arguments among buffers and sizes."""
 
@@ -73,8 +91,8 @@ class _Step(NamedTuple):
     places: tuple[int, ...]
 
 
-#: The launches of so many devices and sizes are kept.
-_STEPS = 256
+#: The plans for so many devices and sizes are kept.
+_PLANS = 256
 
 
 class GpuKernel:
@@ -107,7 +125,7 @@ class GpuKernel:
         self._device = device
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}
-        self._steps: dict[tuple[Device, tuple[int, ...]], list[_Step]] = {}
+        self._plans: dict[tuple[Device, tuple[int, ...]], _Plan] = {}
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -121,13 +139,14 @@ class GpuKernel:
         named = dict(kwargs or {})
         stream = named.pop("stream", None) if all(p.name != "stream" for p in self.inputs) else None
         call, sizes = self._arguments(args, named, stream)
-        outputs = [p.at(sizes) for p in self.outputs]
-        results = self._results(call, outputs, out)
+        plan = self._plan(call.device, sizes)
+        results = self._results(call, plan, out)
         # Kernels run one after the other, as the maps of the CPU do.
-        room = workspace([t.at(sizes) for t in self.temporaries])
+        room = plan.room
         scratch = call.device.allocate(room.bytes, call.stream) if room.bytes else None
         between = [scratch.address + offset if scratch else 0 for offset in room.offsets]
-        self._launch(call, [*call.addresses, *(r.address for r in results), *between], tuple(sizes.values()))
+        addresses = [*call.addresses, *(r.address for r in results), *between]
+        self._launch(call, plan.steps, cells_of([*addresses, *sizes.values()]))
         call.give_back()
         if scratch:
             scratch.free()
@@ -186,8 +205,10 @@ class GpuKernel:
 
     def _aligned(self, view: View, call: _Call) -> int:
         """The address of an array, or of a copy where it begins at an address that kernels cannot take."""
+        if view.address % self._alignment == 0:
+            return view.address
         count = view.dtype.itemsize * prod(view.shape)
-        if view.address % self._alignment == 0 or not count:
+        if not count:
             return view.address
         made = call.device.allocate(count, call.stream)
         with call.device.current() as driver:
@@ -195,39 +216,44 @@ class GpuKernel:
         call.kept.append(made)
         return made.address
 
-    def _results(self, call: _Call, outputs: Sequence[Parameter], out: Any) -> list[_Result]:
-        if call.on_host:
-            given = given_outputs(outputs, out) if out is not None else [None] * len(outputs)
-            return [self._new(call, p, array) for p, array in zip(outputs, given, strict=True)]
+    def _results(self, call: _Call, plan: _Plan, out: Any) -> list[_Result]:
         if out is None:
-            return [self._new(call, p, None) for p in outputs]
-        given = given_on_gpu(outputs, out, call.device.number, self._alignment)
+            return [self._new(call, output, None) for output in plan.outputs]
+        if call.on_host:
+            given = given_outputs(plan.parameters, out)
+            return [self._new(call, *pair) for pair in zip(plan.outputs, given, strict=True)]
+        given = given_on_gpu(plan.parameters, out, call.device.number, self._alignment)
         for _, view in given:
             call.borrow(view)
         return [_Result(value, view.address) for value, view in given]
 
-    def _new(self, call: _Call, parameter: Parameter, array: Array | None) -> _Result:
-        shape = tuple(int(str(size)) for size in parameter.shape)
+    def _new(self, call: _Call, output: _Output, array: Array | None) -> _Result:
+        shape, dtype, count = output
         if not call.on_host and call.framework is not None:
-            made = call.framework.empty(shape, parameter.dtype, call.device.number)
+            made = call.framework.empty(shape, dtype, call.device.number)
             if made is not None:
                 return _Result(made, view_of(made).address)
-        allocation = call.device.allocate(parameter.bytes, call.stream)
+        allocation = call.device.allocate(count, call.stream)
         if call.on_host:
             whole = array is None or not array.flags.c_contiguous
-            host = np.empty(shape, parameter.dtype) if whole else array
+            host = np.empty(shape, dtype) if whole else array
             return _Result(host if array is None else array, allocation.address, allocation, host)
-        return _Result(DeviceArray(allocation, shape, parameter.dtype), allocation.address)
+        return _Result(DeviceArray(allocation, shape, dtype), allocation.address)
 
-    def _launch(self, call: _Call, addresses: Sequence[int], sizes: tuple[int, ...]) -> None:
-        key = call.device, sizes
-        steps = self._steps.get(key)
-        if steps is None:
-            steps = self._steps_for(call.device, sizes)
-            if len(self._steps) >= _STEPS:
-                self._steps = {}
-            self._steps[key] = steps
-        cells = cells_of([*addresses, *sizes])
+    def _plan(self, device: Device, sizes: Mapping[str, int]) -> _Plan:
+        key = device, tuple(sizes.values())
+        plan = self._plans.get(key)
+        if plan is None:
+            parameters = tuple(p.at(sizes) for p in self.outputs)
+            outputs = tuple(_Output(shape_at(p.shape, {}), p.dtype, p.bytes) for p in parameters)
+            room = workspace([t.at(sizes) for t in self.temporaries])
+            plan = _Plan(parameters, outputs, room, tuple(self._steps_for(device, key[1])))
+            if len(self._plans) >= _PLANS:
+                self._plans = {}
+            self._plans[key] = plan
+        return plan
+
+    def _launch(self, call: _Call, steps: Sequence[_Step], cells: Any) -> None:
         with call.device.current() as driver:
             for launch, function, grid, places in steps:
                 try:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tadc.backend.emulator.errors import Fault, UnknownPtx
-from tadc.backend.emulator.lanes import At, Lanes, Operands, Read, split_address, stored_as, viewed
+from tadc.backend.emulator.lanes import At, Lanes, Operands, Read, Write, split_address, stored_as, viewed
 from tadc.backend.emulator.memory import LOCAL, SHARED, UNSIGNED, Array
 from tadc.backend.emulator.operations import DTYPES
 from tadc.backend.emulator.syntax import SIZES, Instruction
@@ -44,18 +44,24 @@ def access(one: Instruction, operands: Operands) -> Run | None:
         raise UnknownPtx(f"`{one}`")
     address = operands.read_address(place)
     if name == "ld":
-        return _load(address, space, SIZES[type], [operands.write(n) for n in names], type)
+        # LLVM reads up to 16 aligned bytes where it needs 12 of them: a GPU has no page that ends within.
+        needed = [n for n in names if n not in operands.unread] or names
+        writes = [operands.write(n) if n in needed else None for n in names]
+        return _load(address, space, SIZES[type], writes, type)
     return _store(address, space, SIZES[type], [operands.read(n, f"b{8 * SIZES[type]}") for n in names])
 
 
-def _load(address: Read, space: str, size: int, writes: list[Callable[..., None]], type: str) -> Run:
+def _load(address: Read, space: str, size: int, writes: list[Write | None], type: str) -> Run:
+    """A load of as many values as there are `writes`, but for those that nothing reads."""
+    needed = [(n, write) for n, write in enumerate(writes) if write is not None]
+
     def run(lanes: Lanes, at: At) -> None:
         numbers = lanes.numbers_at(at)
         first = np.broadcast_to(address(lanes, at), numbers.shape)
         where, first = _space(space, first, numbers)
         _check_vector(first, size * len(writes), numbers)
-        values = [_load_from(lanes, where, first + n * size, size, numbers) for n in range(len(writes))]
-        for write, value in zip(writes, values, strict=True):
+        values = [_load_from(lanes, where, first + n * size, size, numbers) for n, _ in needed]
+        for (_, write), value in zip(needed, values, strict=True):
             write(lanes, at, value.view(DTYPES[type]))
 
     return run

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,6 +26,7 @@ Read: TypeAlias = "Callable[[Lanes, At], Array]"
 Write: TypeAlias = "Callable[[Lanes, At, Array], None]"
 
 WARP = 32
+_REGISTER = re.compile(r"%[\w.]+")
 Extents: TypeAlias = tuple[int, int, int]
 
 
@@ -110,6 +113,14 @@ class Operands:
         self.addresses = addresses
         self.parameters = {name for name, _ in kernel.parameters}
         self._types = kernel.registers
+        self._instructions = kernel.instructions
+
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """The registers that stand in one place alone: what is put there is used by nothing."""
+        texts = [text for one in self._instructions for text in (*one.operands, one.guard)]
+        counts = Counter(name for text in texts for name in _REGISTER.findall(text))
+        return frozenset(["_", *(name for name, count in counts.items() if count == 1)])
 
     def read(self, text: str, type: str) -> Read:
         """What gives an operand as values of a type. Raises UnknownPtx."""

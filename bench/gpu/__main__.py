@@ -9,17 +9,20 @@ from pathlib import Path
 
 from tadc.frontend.diagnostics import CompileError
 
+RESULTS = Path(__file__).parents[1] / "results"
+
 
 def main(words: list[str] | None = None) -> int:
     """Run what the words say; 1 where something disagrees or there is no GPU."""
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description="Tests and times on a GPU.")
     parser.add_argument("what", choices=("write", "test", "bench"))
-    parser.add_argument("folder", type=Path, help="where the bundles are, and the results as JSON")
-    parser.add_argument("--sm", type=int, default=80, help="the architecture of the bundles (80)")
+    parser.add_argument("folder", type=Path, help="where the bundles are")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where JSON is left (bench/results)")
+    parser.add_argument("--sm", type=int, help="architecture of the bundles (that of the GPU here, else 80)")
     parser.add_argument("--target", default="cuda", choices=("cuda", "emulated"), help="where they run")
     parser.add_argument("--only", nargs="*", default=None, help="names of workloads or cases")
     parser.add_argument("--small", action="store_true", help="bench: small sizes")
-    parser.add_argument("--minutes", type=float, default=7.0, help="bench: no peer is begun later (7)")
+    parser.add_argument("--minutes", type=float, default=6.0, help="bench: no peer is begun later (6)")
     a = parser.parse_args(words)
     try:
         if a.target == "cuda" and a.what != "write":
@@ -30,19 +33,30 @@ def main(words: list[str] | None = None) -> int:
             from bench.gpu.write import write
 
             kinds = ("test", "bench") if a.what == "write" else (a.what,)
-            write(a.folder, kinds, a.sm, a.only, a.small)
+            write(a.folder, kinds, a.sm or _architecture(), a.only, a.small)
         if a.what == "test":
             from bench.gpu.check import check
 
-            return check(a.folder, a.target, a.only)
+            return check(a.folder, a.target, a.only, a.results)
         if a.what == "bench":
             from bench.gpu.times import bench
 
-            return bench(a.folder, a.target, a.only, a.minutes)
+            return bench(a.folder, a.target, a.only, a.minutes, a.results)
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _architecture() -> int:
+    """Of the GPU of this machine, or the least that bundles are for."""
+    from tadc.backend.cuda.device import cuda_device
+    from tadc.backend.target import DEFAULT_SM, parse_target
+
+    try:
+        return parse_target("cuda").on(cuda_device(0).architecture).sm or DEFAULT_SM
+    except CompileError:
+        return DEFAULT_SM
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
@@ -29,8 +30,7 @@ def measure(device: Device, copied: int = 1 << 30, rounds: int = 4096) -> Ceilin
 
 def _copy(device: Device, count: int) -> float:
     a, b = device.allocate(count), device.allocate(count)
-    library = device.driver.library
-    times = _times(device, lambda: library.cuMemcpyDtoDAsync_v2(b.address, a.address, count, 0))
+    times = _times(device, lambda: device.driver.copy_within(b.address, a.address, count))
     return 2 * count / median(times)
 
 
@@ -43,8 +43,7 @@ def _products(device: Device, rounds: int, bits: int) -> float:
     return 2 * CHAINS * ROUND * rounds * blocks * THREADS / median(times)
 
 
-def _times(device: Device, work: object, repeats: int = 5) -> list[float]:
-    assert callable(work)
+def _times(device: Device, work: Callable[[], None], repeats: int = 5) -> list[float]:
     with device.current() as driver:
         begin, end = driver.event(), driver.event()
         times: list[float] = []

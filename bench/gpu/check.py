@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench.gpu.cases import CASE, TOLERANCE, Case, worst_error
-from bench.gpu.machine import device_of, names_in
+from bench.gpu.machine import device_of, names_in, results_file
 from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import Device
 from tadc.backend.runtime import load_bundle
@@ -20,7 +22,7 @@ from tadc.frontend.diagnostics import CompileError
 REPEATS = 3
 
 
-def check(folder: Path, target: str, only: Sequence[str] | None) -> int:
+def check(folder: Path, target: str, only: Sequence[str] | None, into: Path) -> int:
     """Run each case with NumPy arrays, on arrays of the GPU, and again: the bits must be the same."""
     device, machine = device_of(target)
     print(machine["device"])
@@ -35,8 +37,9 @@ def check(folder: Path, target: str, only: Sequence[str] | None) -> int:
         print(f"{'ok   ' if found['ok'] else 'WRONG'} {path.name:30} {found.get('why', found.get('error'))}")
     wrong = [name for name, found in results.items() if not found["ok"]]
     text = json.dumps({"machine": machine, "cases": results}, indent=1)
-    (folder / "test.json").write_text(text, encoding="utf-8")
-    print(f"{len(results) - len(wrong)} of {len(results)} agree; {folder / 'test.json'}")
+    file = results_file(into, "test", machine)
+    file.write_text(text, encoding="utf-8")
+    print(f"{len(results) - len(wrong)} of {len(results)} agree; {file}")
     return 1 if wrong or not results else 0
 
 
@@ -53,7 +56,21 @@ def _check(path: Path, target: str, device: Device) -> dict[str, Any]:
         again = [np.asarray(a) for a in _listed(f(*arrays))]
         if any(a.tobytes() != b.tobytes() for a, b in zip(first, again, strict=True)):
             return {"ok": False, "error": error, "why": "has other bits when run again"}
+    if target == "cuda" and (tensors := _by_torch(f, case.inputs)) is not None:
+        if any(a.tobytes() != b.tobytes() for a, b in zip(first, tensors, strict=True)):
+            return {"ok": False, "error": error, "why": "has other bits on tensors of PyTorch"}
     return {"ok": True, "error": error}
+
+
+def _by_torch(f: Any, inputs: list[np.ndarray]) -> list[np.ndarray] | None:
+    """The results for tensors of PyTorch, on a stream of their own; None where it has no GPU."""
+    if not find_spec("torch"):
+        return None
+    torch: Any = import_module("torch")
+    if not torch.cuda.is_available():
+        return None
+    with torch.cuda.stream(torch.cuda.Stream()):
+        return [a.cpu().numpy() for a in _listed(f(*(torch.from_numpy(a).cuda() for a in inputs)))]
 
 
 def _listed(found: Any) -> list[Any]:

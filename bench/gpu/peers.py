@@ -1,7 +1,11 @@
-"""The peers on a GPU. Each is a call without arguments that returns arrays, and the stream it works on."""
+"""The peers on a GPU. Each is a call without arguments that returns arrays, and the stream it works on.
+
+All compute f32 in f32: the shorter products of tensor cores are turned off.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,11 +19,12 @@ from bench.workloads.workload import Workload
 
 @dataclass
 class Peer:
-    """A call; a stream of None is not known, so the host's clock times it, which waits for the results."""
+    """A call, which may go on after it returns. Where its stream is None, `wait` waits for its results."""
 
     call: Callable[[], Any]
     numpy: Callable[[Any], np.ndarray]
     stream: int | None
+    wait: Callable[[Any], object] = lambda results: None
 
 
 class UnavailableError(Exception):
@@ -47,6 +52,7 @@ def _torch(form: Callable[..., Any], library: str, inputs: list[np.ndarray]) -> 
     torch: Any = import_module("torch")
     if not torch.cuda.is_available():
         raise UnavailableError("PyTorch finds no GPU")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     package: Any = torch if library == "PyTorch" else import_module("pykeops.torch")
     *arguments, cotangent = (torch.from_numpy(a).cuda() for a in inputs)
     for argument in arguments:
@@ -60,6 +66,8 @@ def _torch(form: Callable[..., Any], library: str, inputs: list[np.ndarray]) -> 
 
 
 def _jax(form: Callable[..., Any], inputs: list[np.ndarray]) -> Peer:
+    # In its own way JAX takes most of the memory, of which others need some.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     jax: Any = import_module("jax")
     if all(device.platform == "cpu" for device in jax.devices()):
         raise UnavailableError("JAX finds no GPU")
@@ -72,4 +80,4 @@ def _jax(form: Callable[..., Any], inputs: list[np.ndarray]) -> Peer:
         return (value, *pull(given[-1]))
 
     compiled = jax.jit(gradients)
-    return Peer(lambda: jax.block_until_ready(compiled(*arrays)), np.asarray, None)
+    return Peer(lambda: compiled(*arrays), np.asarray, None, jax.block_until_ready)

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -14,20 +15,23 @@ import numpy as np
 
 from bench.gpu import ceilings
 from bench.gpu.cases import TOLERANCE, WORK, worst_error
-from bench.gpu.machine import device_of, names_in
-from bench.gpu.peers import UnavailableError, names_of, prepare
+from bench.gpu.machine import device_of, names_in, results_file
+from bench.gpu.peers import Peer, UnavailableError, names_of, prepare
+from bench.gpu.sizes import sizes_of
 from bench.workloads import WORKLOADS
-from bench.workloads.workload import Workload
+from bench.workloads.workload import Arrays, Workload
 from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import Device
 from tadc.backend.runtime import load_bundle
 
-#: Seconds and calls that a contender is timed for.
-SECONDS, CALLS = 1.0, 30
+#: Seconds that a contender is timed for, and the most measurements.
+SECONDS, MEASUREMENTS = 0.7, 30
+#: A measurement takes about so many seconds: short calls are queued one after another, to be timed together.
+EACH, MOST_CALLS = 0.01, 200
 ALL = {workload.name: workload for workload in WORKLOADS}
 
 
-def bench(folder: Path, target: str, only: Sequence[str] | None, minutes: float) -> int:
+def bench(folder: Path, target: str, only: Sequence[str] | None, minutes: float, results: Path) -> int:
     """Check and time each workload, print a line for each, and leave a JSON; 1 where one is wrong."""
     end = time.monotonic() + 60 * minutes
     device, machine = device_of(target)
@@ -38,26 +42,28 @@ def bench(folder: Path, target: str, only: Sequence[str] | None, minutes: float)
     print(f"{machine['device']}: {limits.bytes / 1e9:.0f} GB/s copied, {peaks}")
     print(f"{'workload':24}{'ms':>10}{'GB/s':>8}{'':>6}{'TFLOP/s':>9}{'':>6}  best peer")
     cells: list[dict[str, Any]] = []
+    file = results_file(results, "bench", machine)
     # f32 first: if time runs out, it is f64 that lacks peers.
     for path in sorted(paths, key=lambda path: path.name.endswith("f64")):
-        cell = _measure(path, target, device, 0.0 if emulated else end)
+        # The emulator's times mean nothing: one of each.
+        cell = _measure(path, target, device, 0.0 if emulated else end, 0.0 if emulated else SECONDS)
         cells.append(cell)
         print(_line(cell, limits), flush=True)
         whole = {"machine": machine, "ceilings": asdict(limits), "cells": cells}
-        (folder / "bench.json").write_text(json.dumps(whole, indent=1), encoding="utf-8")
-    print(folder / "bench.json")
+        file.write_text(json.dumps(whole, indent=1), encoding="utf-8")
+    print(file)
     return 1 if any("tadc" in cell["skipped"] for cell in cells) else 0
 
 
-def _measure(path: Path, target: str, device: Device, end: float) -> dict[str, Any]:
+def _measure(path: Path, target: str, device: Device, end: float, seconds: float) -> dict[str, Any]:
     work = json.loads((path / WORK).read_text(encoding="utf-8"))
     workload = ALL[work["workload"]]
     dtype = np.dtype({"f32": np.float32, "f64": np.float64}[work["dtype"]])
-    given = workload.inputs(workload.small if work["small"] else workload.sizes)
-    expected = [np.asarray(a, np.float64) for a in workload.reference(given)]
+    given, expected = _task(workload.name, work["small"])
     inputs = [np.asarray(a, dtype) for a in given]
     cell: dict[str, Any] = {
-        "workload": workload.name, "dtype": work["dtype"], "operations": work["operations"],
+        "workload": workload.name, "dtype": work["dtype"], "sizes": dict(sizes_of(workload, work["small"])),
+        "operations": work["operations"],
         "bytes": dtype.itemsize * sum(a.size for a in (*workload.arguments(tuple(inputs)), *expected)),
         "seconds": {}, "errors": {}, "skipped": {},
     }  # fmt: skip
@@ -66,7 +72,7 @@ def _measure(path: Path, target: str, device: Device, end: float) -> dict[str, A
         DeviceArray(copied_in(np.ascontiguousarray(a), device, 0), a.shape, a.dtype)
         for a in workload.arguments(tuple(inputs))
     ]
-    _enter("tadc", cell, lambda: f(*arrays), np.asarray, expected, device, 0)
+    _enter("tadc", cell, Peer(lambda: f(*arrays), np.asarray, 0), expected, device, seconds)
     for name in names_of(workload):
         if time.monotonic() > end:
             cell["skipped"][name] = "no time was left"
@@ -75,13 +81,21 @@ def _measure(path: Path, target: str, device: Device, end: float) -> dict[str, A
     return cell
 
 
+@cache
+def _task(name: str, small: bool) -> tuple[Arrays, list[np.ndarray]]:
+    """Inputs of a workload and the results to expect, the same numbers for both types."""
+    workload = ALL[name]
+    given = workload.inputs(sizes_of(workload, small))
+    return given, [np.asarray(a, np.float64) for a in workload.reference(given)]
+
+
 def _enter_peer(
     name: str, cell: dict[str, Any], workload: Workload, inputs: list[np.ndarray],
     expected: list[np.ndarray], device: Device,
 ) -> None:  # fmt: skip
     try:
         peer = prepare(name, workload, inputs)
-        _enter(name, cell, peer.call, peer.numpy, expected, device, peer.stream)
+        _enter(name, cell, peer, expected, device, SECONDS)
     except UnavailableError as why:
         cell["skipped"][name] = str(why)
     except Exception as problem:  # of any library: the others are timed all the same
@@ -89,38 +103,44 @@ def _enter_peer(
 
 
 def _enter(
-    name: str, cell: dict[str, Any], call: Callable[[], Any], numpy: Callable[[Any], np.ndarray],
-    expected: list[np.ndarray], device: Device, stream: int | None,
-) -> None:  # fmt: skip
+    name: str, cell: dict[str, Any], peer: Peer, expected: list[np.ndarray], device: Device, seconds: float
+) -> None:
     """Check a contender, then time it."""
-    found = call()
-    results = [numpy(a) for a in (found if isinstance(found, tuple | list) else (found,))]
+    found = peer.call()
+    results = [peer.numpy(a) for a in (found if isinstance(found, tuple | list) else (found,))]
     error = cell["errors"][name] = worst_error(results, expected)
     if not error <= TOLERANCE[4 if cell["dtype"] == "f32" else 8]:
         cell["skipped"][name] = f"is wrong by {error:.1e}"
         return
     del found, results
-    cell["seconds"][name] = _times(call, device, stream)
-
-
-def _times(call: Callable[[], Any], device: Device, stream: int | None) -> list[float]:
-    """Seconds of calls, by events on the stream where it is known."""
-    times: list[float] = []
     with device.current() as driver:
         first, last = driver.event(), driver.event()
-        call()
-        driver.synchronize(stream or 0)
-        begin = time.monotonic()
-        while len(times) < 3 or (len(times) < CALLS and time.monotonic() - begin < SECONDS):
-            if stream is None:
-                start = time.perf_counter()
-                call()
-                times.append(time.perf_counter() - start)
-                continue
-            driver.record(first, stream)
-            call()
-            driver.record(last, stream)
-            times.append(driver.elapsed(first, last) / 1e3)
+
+        def timed(count: int) -> float:
+            """Seconds of a call, of so many: by events on the stream where it is known, else by the clock."""
+            if peer.stream is not None:
+                driver.record(first, peer.stream)
+            begin = time.perf_counter()
+            found: Any = None
+            for _ in range(count):
+                found = peer.call()
+            if peer.stream is None:
+                peer.wait(found)
+                return (time.perf_counter() - begin) / count
+            driver.record(last, peer.stream)
+            return driver.elapsed(first, last) / 1e3 / count
+
+        cell["seconds"][name] = _times(timed, seconds)
+
+
+def _times(timed: Callable[[int], float], seconds: float) -> list[float]:
+    """Seconds of calls, after some that are not counted."""
+    timed(1)
+    count = max(1, min(MOST_CALLS, round(EACH / max(timed(1), 1e-9))))
+    begin = time.monotonic()
+    times: list[float] = []
+    while len(times) < 3 or (len(times) < MEASUREMENTS and time.monotonic() - begin < seconds):
+        times.append(timed(count))
     return times
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import tadc
 from bench.counting import counts
 from bench.gpu.cases import CASE, WORK, Case
+from bench.gpu.sizes import sizes_of
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 from tadc.backend.target import Target
@@ -68,7 +69,7 @@ def _random(random: np.random.Generator, argument: Any) -> np.ndarray:
 
 def _write_workload(workload: Workload, dtype: str, folder: Path, options: Options, small: bool) -> None:
     """Value and gradients of a workload. A small one comes with results; of another its work is noted."""
-    sizes = workload.small if small else workload.sizes
+    sizes = sizes_of(workload, small)
     write_bundle(workload.derivative(dtype, sizes).program, options, str(folder))
     if folder.parent.name == "test":
         inputs = workload.inputs(sizes)

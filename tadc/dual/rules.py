@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tadc.dual.gamma import digamma
 from tadc.passes.derivative_table import RULES
 
 #: The relations of `select` as numbers have them.
@@ -120,6 +121,8 @@ _OF_ONE: dict[str, Callable[[float, float], _Partials]] = {
     "reciprocal": lambda y, u: (-y * y,),
     "degrees": lambda y, u: (180 / math.pi,),
     "radians": lambda y, u: (math.pi / 180,),
+    "gamma": lambda y, u: (y * digamma(u),),
+    "lgamma": lambda y, u: (digamma(u),),
     "erfc": lambda y, u: (-_TWO_OVER_ROOT_PI * math.exp(-u * u),),
 }
 _OF_TWO: dict[str, Callable[[float, float, float], _Partials]] = {

@@ -15,7 +15,7 @@ from tadc.dual.numbers import Number
 #: Functions of `math` and what they are here, where the names differ.
 _RENAMED = {"fabs": "abs"}
 _OPERATIONS = (
-    *("exp", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt", "erf", "erfc"),
+    *("exp", "exp2", "expm1", "log2", "log10", "log1p", "sqrt", "cbrt", "erf", "erfc", "gamma", "lgamma"),
     *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
     *("fabs", "atan2", "pow", "hypot", "copysign", "fmod", "remainder", "degrees", "radians", "ldexp", "fma"),
 )

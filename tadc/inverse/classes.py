@@ -41,6 +41,8 @@ class Blocks:
     @property
     def name(self) -> str:
         """The class, as people call it."""
+        if self.count == 1 < self.size:
+            return "dense"
         return "diagonal" if self.size == 1 else f"block-diagonal, {self.count} of {self.size}x{self.size}"
 
     @property

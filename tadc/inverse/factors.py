@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -38,8 +40,14 @@ class Factored(ABC):
 
 def lapack(names: tuple[str, ...], *arrays: Array) -> Any:
     """Routines of LAPACK for the type of arrays."""
-    found: Any = import_module("scipy.linalg.lapack").get_lapack_funcs(names, arrays)
-    return found
+    try:
+        routines: Any = import_module("scipy.linalg.lapack")
+    except ImportError as problem:
+        helps = ["install it with `pip install 'tadc[sparse]'`"]
+        notes = ["diagonal, block-diagonal and permuting lumps do without"]
+        message = f"a system of this class needs SciPy: {problem}"
+        raise CompileError([Diagnostic("TAD0802", message, notes=notes, helps=helps)]) from None
+    return routines.get_lapack_funcs(names, arrays)
 
 
 class DenseFactors(Factored):
@@ -139,7 +147,7 @@ class TriangularFactors(Factored):
 
 @dataclass
 class LowRankFactors(Factored):
-    """`base + outer @ inner`, by Woodbury's identity; the pivots of the base and of the capacitance matrix."""
+    """`base + outer @ inner`, by Woodbury's identity; the pivots of base and capacitance matrix."""
 
     base: Factored
     outer: Array

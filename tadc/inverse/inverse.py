@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
-from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.derive import resolve_wrt
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
-from tadc.frontend.program import Program
+from tadc.frontend.program import Argument, Program
 from tadc.functions import Function
 from tadc.inverse.modes import Modes
 from tadc.inverse.plan import Plan, plan_of
@@ -101,7 +100,7 @@ class Inverse:
         """The inverse for the sizes that arguments tell, and the arguments."""
         f = self.function
         names = [a.name for a in f.program.arguments]
-        given = _given(args, names)
+        given = _given(args, f.program.arguments)
         sizes: dict[str, int] = {}
         if self._open:
             shapes = {n: np.shape(v) for n, v in given.items()}
@@ -138,10 +137,7 @@ class _Fixed:
         self.inputs = [known[name] for name in wrt]
         self.outputs = [Parameter(d.name, d.type, shape_at(d.shape, {})) for d in program.outputs]
         self.values = dict(zip(self.plan.outputs, graph.outputs, strict=True))
-        self._tuples = [
-            namedtuple("Result", [p.name for p in side], rename=True)  # pyright: ignore[reportUntypedNamedTuple]
-            for side in (self.inputs, self.outputs)
-        ]
+        self._tuples = [_named(self.inputs), _named(self.outputs)]
 
     def jinv(self, arguments: dict[str, Array], v: Any, check: bool) -> Any:
         """As `Inverse.jinv`."""
@@ -167,11 +163,10 @@ class _Fixed:
     def _vectors(self, given: Any, parameters: Sequence[Parameter]) -> dict[str, Array]:
         """The arrays of a vector by name. Raises ArgumentError."""
         names = [p.name for p in parameters]
-        return dict(zip(names, bind(parameters, (), _given(given, names)), strict=True))
+        return dict(zip(names, bind(parameters, (), _given(given, parameters)), strict=True))
 
     def _result(self, side: int, arrays: list[Array]) -> Any:
-        copies = [np.array(array) for array in arrays]
-        return copies[0] if len(copies) == 1 else self._tuples[side](*copies)
+        return arrays[0] if len(arrays) == 1 else self._tuples[side](*arrays)
 
 
 def inverse(
@@ -186,18 +181,30 @@ def inverse(
     return Inverse(f, wrt, sizes)
 
 
+def _named(parameters: Sequence[Parameter]) -> Any:
+    """The named tuple of results."""
+    names = [p.name for p in parameters]
+    return namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+
+
 def _parameters(program: Program) -> list[Parameter]:
     return [Parameter(a.name, a.type, a.shape) for a in program.arguments]
 
 
-def _given(given: Any, names: Sequence[str]) -> Mapping[str, Any]:
+def _given(given: Any, parameters: Sequence[Argument | Parameter]) -> Mapping[str, Any]:
     """What is given in order, or by name, or alone, by name; more than there are get names of their own."""
     if isinstance(given, Mapping):
-        return dict(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    alone = len(names) == 1 and not (isinstance(given, tuple) and len(given) == 1)  # pyright: ignore[reportUnknownArgumentType]
-    items: list[Any] = [given] if alone else list(given)
-    found = dict(zip(names, items, strict=False))
-    return found | {f"argument {n}": item for n, item in enumerate(items) if n >= len(names)}
+        return dict(cast("Mapping[str, Any]", given))
+    items: list[Any] = [given]
+    if len(parameters) != 1 or _holds_one(given, len(parameters[0].shape)):
+        items = list(given)
+    found = {p.name: item for p, item in zip(parameters, items, strict=False)}
+    return found | {f"argument {n}": item for n, item in enumerate(items) if n >= len(parameters)}
+
+
+def _holds_one(given: Any, rank: int) -> bool:
+    """Whether it is a sequence of one array of this rank, and no array itself."""
+    return isinstance(given, tuple | list) and len(given) == 1 and np.ndim(given[0]) == rank  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _residual(pairs: Sequence[tuple[Array, Array]]) -> float:
@@ -216,4 +223,4 @@ def _needs_value(name: str, program: Program) -> Diagnostic:
     )
 
 
-__all__ = ["Checked", "Inverse", "inverse", "prod"]
+__all__ = ["Checked", "Inverse", "inverse"]

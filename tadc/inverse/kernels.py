@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.functions import function
@@ -27,6 +27,7 @@ from tadc.inverse.factors import (
     TriangularFactors,
 )
 from tadc.inverse.forms import Form
+from tadc.inverse.pool import LARGE, Pool
 from tadc.inverse.programs import Programs
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -34,25 +35,41 @@ Arrays: TypeAlias = Mapping[str, Array]
 _LOCK = threading.RLock()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Kernel:
     """A compiled program: `inputs` and `outputs` by name, in the order of `run`."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    run: Callable[[Sequence[Any]], list[Array]]
+    call: Callable[..., list[Array]]
+    parameters: tuple[Parameter, ...]
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return any(p.bytes >= LARGE for p in self.parameters)
+
+    def run(self, arrays: Sequence[Array], pool: Pool | None = None) -> list[Array]:
+        """The outputs in order, of arrays in order."""
+        if pool is None or not self._is_large:
+            return self.call(arrays)
+        return self.call(arrays, None, pool.out(self.parameters))
 
     def __call__(self, values: Arrays) -> dict[str, Array]:
         """The outputs by name, of arrays by name."""
         return dict(zip(self.outputs, self.run([values[name] for name in self.inputs]), strict=True))
 
 
+def _nothing(_: Sequence[Array]) -> list[Array]:
+    return []
+
+
 def compiled(program: Program) -> Kernel:
     """The kernel of a program, from disk if it was compiled before."""
     if not program.outputs:
-        return Kernel((), (), lambda _: [])
+        return Kernel((), (), _nothing, ())
     f = function(print_program(program), "<inverse>")
-    return Kernel(f.inputs, f.outputs, f.compiled().kernel)
+    kernel = f.compiled().kernel
+    return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
 
 
 class Kernels:
@@ -163,7 +180,8 @@ class Kernels:
             for place in range(prod(form.shapes[name])):
                 units = {f"w_{n}": np.zeros(form.shapes[n], _dtype(form, n)) for n in kind.through}
                 units[f"w_{name}"].reshape(-1)[place] = 1
-                found = self.inner(ChainMap(units, values))
+                given = {n: units[n] if n in units else values[n] for n in self.inner.inputs}
+                found = self.inner(given)
                 rows.append(joined(form, kind.base, form.dying, {n: found[f"g_{n}"] for n in form.dying}))
         return np.stack(rows)
 

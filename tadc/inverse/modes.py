@@ -8,19 +8,23 @@ Forward-inverse mode gives J^-T w together with the values, lump after lump, and
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tadc.backend.runtime.memory import available_memory
 from tadc.frontend.diagnostics import CompileWarning
-from tadc.frontend.program import Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
-from tadc.inverse.classes import Blocks, LowRank, Permutation
+from tadc.inverse.classes import Blocks, Class, Dense, LowRank, Permutation, Triangular
 from tadc.inverse.factors import Array, Factored
 from tadc.inverse.kernels import Kernel, Kernels, compiled, joined, parted
 from tadc.inverse.plan import Plan, Planned
-from tadc.inverse.problems import near_singular, singular_step
+from tadc.inverse.pool import Pool, Store
+from tadc.inverse.problems import near_singular, singular_step, too_large
 from tadc.passes.liveness import needed
 
 Arrays = dict[str, Array]
@@ -39,50 +43,59 @@ class Modes:
             if id(planned.form) not in made:
                 made[id(planned.form)] = Kernels(planned.form, planned.kind)
         self.lumps = [_Lump(self, planned, made[id(planned.form)]) for planned in plan.lumps]
+        self.store = Store()
         self._parameters: Kernel | None = None
-        self._needed: list[tuple[bool, tuple[str, ...]]] | None = None
 
     # -- modes -------------------------------------------------------------------------------------
 
     def inverse(self, arguments: Arrays, tangents: Arrays) -> Arrays:
         """J^-1 v: the tangents of the inputs from those of the outputs, by the names of values."""
-        values, state = self.forwards(arguments, dropping=True), dict(tangents)
-        for lump in reversed(self.lumps):
-            lump.undo(values, state)
-        return state
+        pool = Pool(self.store)
+        values, state = self.forwards(arguments, pool, dropping=True), dict(tangents)
+        for lump, ends in zip(reversed(self.lumps), reversed(self._ends), strict=True):
+            lump.undo(values, state, pool)
+            drop(values, ends, pool)
+        return self._kept(state, pool)
 
     def transposed(self, arguments: Arrays, cotangents: Arrays) -> Arrays:
         """J^-T w: the cotangents of the outputs from those of the inputs."""
+        pool = Pool(self.store)
         values, state = self.start(arguments), dict(cotangents)
         for lump in self.lumps:
-            lump.advance(values, state)
-            for name in lump.planned.lump.dying:
-                values.pop(name, None)
-        return state
+            lump.advance(values, state, pool)
+            drop(values, lump.planned.lump.dying, pool)
+        return self._kept(state, pool)
+
+    def _kept(self, state: Arrays, pool: Pool) -> Arrays:
+        """Results, and the memory of all else given back."""
+        found = {name: pool.keep(array) for name, array in state.items()}
+        pool.close()
+        return found
 
     def logabsdet(self, arguments: Arrays) -> float:
         """log |det J|, the sum over lumps."""
-        values, total = self.start(arguments), 0.0
+        values, total, pool = self.start(arguments), 0.0, Pool(self.store)
         for lump in self.lumps:
-            lump.compute(values)
-            total += lump.kernels.factored(lump.inside(values)).logabsdet
+            lump.compute(values, pool)
+            total += lump.logabsdet(values)
         return total
 
     def jvp(self, arguments: Arrays, tangents: Arrays) -> Arrays:
         """J v."""
-        values, state = self.start(arguments), dict(tangents)
+        values, state, pool = self.start(arguments), dict(tangents), Pool(self.store)
         for lump in self.lumps:
-            found = lump.run(lump.kernels.jvp, values, state)
-            lump.replace(state, lump.planned.lump.dying, {n[2:]: a for n, a in found.items()})
-            lump.compute(values)
+            found = lump.run(lump.kernels.jvp, values, state, pool)
+            lump.replace(state, lump.planned.lump.dying, {n[2:]: a for n, a in found.items()}, pool)
+            lump.compute(values, pool)
         return state
 
     def vjp(self, arguments: Arrays, cotangents: Arrays) -> Arrays:
         """J^T w."""
-        values, state = self.forwards(arguments, dropping=False), dict(cotangents)
+        pool = Pool(self.store)
+        values, state = self.forwards(arguments, pool, dropping=False), dict(cotangents)
         for lump in reversed(self.lumps):
-            found = lump.run(lump.kernels.vjp, values, state)
-            lump.replace(state, lump.planned.lump.new, {n[2:]: a for n, a in found.items()})
+            found = lump.run(lump.kernels.vjp, values, state, pool)
+            lump.replace(state, lump.planned.lump.new, {n[2:]: a for n, a in found.items()}, pool)
         return state
 
     # -- values ------------------------------------------------------------------------------------
@@ -93,30 +106,27 @@ class Modes:
             return dict(arguments)
         if self._parameters is None:
             self._parameters = compiled(_parameter_program(self.plan))
-        return arguments | self._parameters(arguments)
+        return arguments | dict(self._parameters(arguments))
 
-    def forwards(self, arguments: Arrays, *, dropping: bool) -> Arrays:
+    def forwards(self, arguments: Arrays, pool: Pool, *, dropping: bool) -> Arrays:
         """All values with what is taped between them; `dropping` what the way back does not need."""
         values = self.start(arguments)
         if not dropping:
             for lump in self.lumps:
-                lump.compute(values)
+                lump.compute(values, pool)
             return values
-        if self._needed is None:
-            self._needed = self._liveness()
         for lump, (is_needed, last) in zip(self.lumps, self._needed, strict=True):
             if is_needed:
-                lump.compute(values)
-            for name in last:
-                values.pop(name, None)
+                lump.compute(values, pool)
+            drop(values, last, pool)
         return values
 
-    def _liveness(self) -> list[tuple[bool, tuple[str, ...]]]:
-        """For each lump whether its values are needed, and which are not after it."""
-        back = [set(lump.read(lump.kernels.way_back)) for lump in self.lumps]
-        taped = set[str]().union(*back)
-        wanted, found = set(taped), list[tuple[bool, tuple[str, ...]]]()
-        seen = set(taped)
+    @cached_property
+    def _needed(self) -> list[tuple[bool, tuple[str, ...]]]:
+        """For each lump whether the way back needs its values, and which values nothing reads after it."""
+        taped = {name for lump in self.lumps for name in lump.read(lump.kernels.way_back)}
+        wanted, seen = set(taped), set(taped)
+        found: list[tuple[bool, tuple[str, ...]]] = []
         for lump in reversed(self.lumps):
             value = lump.kernels.value
             made = [lump.own(name) for name in value.outputs]
@@ -129,6 +139,25 @@ class Modes:
                 seen.update(reads)
             found.append((is_needed, tuple(last)))
         return found[::-1]
+
+    @cached_property
+    def _ends(self) -> list[list[str]]:
+        """For each lump the values that no lump before it reads on the way back."""
+        seen: set[str] = set()
+        found: list[list[str]] = []
+        for lump in self.lumps:
+            reads = list(dict.fromkeys(lump.read(lump.kernels.way_back)))
+            found.append([name for name in reads if name not in seen])
+            seen.update(reads)
+        return found
+
+
+def drop(values: Arrays, names: Iterable[str], pool: Pool) -> None:
+    """Forget values."""
+    for name in names:
+        array = values.pop(name, None)
+        if array is not None:
+            pool.give(array)
 
 
 class _Lump:
@@ -149,7 +178,7 @@ class _Lump:
         """The values that kernels read, by their names in the program."""
         return [self.own(name) for kernel in kernels for name in kernel.inputs if name[1:2] != "_"]
 
-    def run(self, kernel: Kernel, values: Arrays, state: Arrays) -> Arrays:
+    def run(self, kernel: Kernel, values: Arrays, state: Arrays, pool: Pool) -> Arrays:
         """Run a kernel on values, and on tangents or cotangents; the outputs by their names there."""
         bound = self._bound.get(id(kernel))
         if bound is None:
@@ -157,64 +186,70 @@ class _Lump:
                 (name[1:2] == "_", self.own(name[2:] if name[1:2] == "_" else name)) for name in kernel.inputs
             )
         arrays = [state[name] if of_state else values[name] for of_state, name in bound]
-        return dict(zip(kernel.outputs, kernel.run(arrays), strict=True))
+        return dict(zip(kernel.outputs, kernel.run(arrays, pool), strict=True))
 
     def inside(self, values: Arrays) -> _Inside:
         """The values under the names of the form."""
         return _Inside(self, values)
 
-    def compute(self, values: Arrays) -> None:
+    def compute(self, values: Arrays, pool: Pool) -> None:
         """Compute the new values, and what is taped."""
-        for name, array in self.run(self.kernels.value, values, {}).items():
+        for name, array in self.run(self.kernels.value, values, {}, pool).items():
             values[self.own(name)] = array
 
-    def replace(self, state: Arrays, gone: Sequence[str], found: Mapping[str, Array]) -> None:
+    def replace(self, state: Arrays, gone: Sequence[str], found: Mapping[str, Array], pool: Pool) -> None:
         """Put tangents or cotangents, by the names of the form, in the place of others."""
-        for name in gone:
-            del state[name]
+        drop(state, gone, pool)
         for name, array in found.items():
-            state[self.own(name)] = array
+            own = self.own(name)
+            if own in state:
+                pool.give(state[own])
+            state[own] = array
 
     # -- backwards ---------------------------------------------------------------------------------
 
-    def undo(self, values: Arrays, state: Arrays) -> None:
+    def undo(self, values: Arrays, state: Arrays, pool: Pool) -> None:
         """The tangents of what died from those of what is new."""
         kernels = self.kernels
         if kernels.is_closed:
-            found = self.run(kernels.inverse, values, state)
+            found = self.run(kernels.inverse, values, state, pool)
             self._check_extremes(found, values)
             solved = {name[2:]: array for name, array in found.items() if name[1:2] == "_"}
         else:
             factors = self._factors(values)
-            right = {n[2:]: a for n, a in self.run(kernels.right_side, values, state).items()}
+            right = {n[2:]: a for n, a in self.run(kernels.right_side, values, state, pool).items()}
             vector = factors.solve(joined(self.form, _base(self.kind), self.form.new, right))
             solved = parted(self.form, _base(self.kind), self.form.dying, vector)
-        self.replace(state, self.planned.lump.new, solved)
+        self.replace(state, self.planned.lump.new, solved, pool)
 
     # -- forwards ----------------------------------------------------------------------------------
 
-    def advance(self, values: Arrays, state: Arrays) -> None:
+    def advance(self, values: Arrays, state: Arrays, pool: Pool) -> None:
         """The new values, and the cotangents after the lump from those before it."""
         kernels, lump = self.kernels, self.planned.lump
         if kernels.is_closed:
-            found = self.run(kernels.transposed, values, state)
+            found = self.run(kernels.transposed, values, state, pool)
             self._check_extremes(found, values)
             for name, array in found.items():
                 if name in self.form.new:
                     values[self.own(name)] = array
             solved = {name[2:]: array for name, array in found.items() if name[1:2] == "_"}
-            self.replace(state, lump.dying, solved)
+            self.replace(state, lump.dying, solved, pool)
             return
-        self.compute(values)
+        self.compute(values, pool)
         factors = self._factors(values)
         given = {name: state[self.own(name)] for name in self.form.dying}
         vector = factors.solve_transposed(joined(self.form, _base(self.kind), self.form.dying, given))
         solved = parted(self.form, _base(self.kind), self.form.new, vector)
-        self.replace(state, lump.dying, solved)
-        for name, array in self.run(kernels.back, values, state).items():
-            state[self.own(name[2:])] = array
-        for name in kernels.taped:
-            values.pop(self.own(name), None)
+        self.replace(state, lump.dying, solved, pool)
+        left = self.run(kernels.back, values, state, pool)
+        self.replace(state, (), {name[2:]: array for name, array in left.items()}, pool)
+        drop(values, [self.own(name) for name in kernels.taped], pool)
+
+    def logabsdet(self, values: Arrays) -> float:
+        """log |det A|."""
+        self._check_memory()
+        return self.kernels.factored(self.inside(values)).logabsdet
 
     # -- pivots ------------------------------------------------------------------------------------
 
@@ -225,13 +260,14 @@ class _Lump:
             return
         size, most = float(least), float(found["most"])
         if not size > self._near(most, least.dtype):
-            if any(name in self.form.new for name in found):
-                values = values | {self.own(n): a for n, a in found.items() if n in self.form.new}
-            self.compute(values := dict(values))
+            # What a kernel in one piece does not tape is needed to say which pivot it is.
+            values = dict(values)
+            self.compute(values, Pool(self.modes.store))
             self._factors(values)
 
     def _factors(self, values: Arrays) -> Factored:
         """The factored matrix; raises for a pivot that is 0 or no number, warns of one near 0."""
+        self._check_memory()
         factors = self.kernels.factored(self.inside(values))
         pivots = np.abs(factors.pivots)
         least = pivots.min(initial=np.inf)
@@ -239,15 +275,34 @@ class _Lump:
             self._report(factors.pivots, pivots)
         return factors
 
+    def _check_memory(self) -> None:
+        """Refuse a matrix that does not fit. Raises ArgumentError (TAD0914)."""
+        if not isinstance(self.kind, Dense | Triangular):
+            return
+        item = 4 if all(self.form.types[name] == "f32" for name in self.form.dying) else 8
+        needed, free = 2 * item * self.kind.size**2, available_memory()
+        if free is not None and needed > free:
+            raise too_large(
+                self.plan.graph.program.source,
+                self._statements(),
+                self.kind.name,
+                self.kind.size,
+                needed,
+                free,
+            )
+
+    def _statements(self) -> list[Definition]:
+        """The definitions of what is new."""
+        names = set(self.planned.lump.new)
+        return [s for s in self.plan.graph.statements if s.name in names]
+
     def _near(self, most: float, dtype: Any) -> float:
         return _NEAR * float(np.finfo(dtype).eps) * max(1.0, most)
 
     def _report(self, pivots: Array, sizes: Array) -> None:
         bad = ~(sizes > 0)
         place = int(np.argmax(bad)) if bad.any() else int(np.argmin(sizes))
-        graph = self.plan.graph
-        names = set(self.planned.lump.new)
-        statements = [s for s in graph.statements if s.name in names]
+        graph, statements = self.plan.graph, self._statements()
         what, element = self._where(place)
         value = float(pivots.reshape(-1)[place])
         source = graph.program.source
@@ -295,7 +350,8 @@ class _Inside(Mapping[str, Array]):
         return len(self.lump.planned.names)
 
 
-def _base(kind: Any) -> Any:
+def _base(kind: Class) -> Class:
+    """The class in whose order vectors are."""
     return kind.base if isinstance(kind, LowRank) else kind
 
 
@@ -307,18 +363,11 @@ def _parameter_program(plan: Plan) -> Program:
     """What the statements read that depends on no input."""
     graph = plan.graph
     wanted = {graph.names.get(n, n) for s in graph.statements for n in tensors_read([s.body])}
-    made = [replace_output(d, d.name in wanted) for d in graph.parameters]
+    made = [replace(d, is_output=d.name in wanted) for d in graph.parameters]
     kept = needed(made)
     read = {name for d in kept for name in tensors_read([d.body])}
     arguments = tuple(a for a in graph.program.arguments if a.name in read)
     return Program(arguments, kept, graph.program.terms, graph.program.source)
 
 
-def replace_output(definition: Any, is_output: bool) -> Any:
-    """The definition as a result, or not."""
-    from dataclasses import replace
-
-    return replace(definition, is_output=is_output)
-
-
-__all__ = ["Callable", "Modes"]
+__all__ = ["Modes"]

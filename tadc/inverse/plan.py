@@ -57,8 +57,6 @@ class Plan:
     width: int
     widths: tuple[int, ...]
     steps: tuple[Step, ...]
-    tape: int
-    """The numbers that reverse-inverse mode keeps of the values, inputs included."""
     graph: Graph = field(repr=False, compare=False)
     lumps: tuple[Planned, ...] = field(repr=False, compare=False)
 
@@ -100,14 +98,12 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
             kind = kinds[id(form)] = class_of(form)
         planned.append(Planned(lump, form, kind, names))
     steps = tuple(_step(graph, each) for each in planned)
-    live = {name for each in planned for name in (*each.lump.dying, *each.lump.new, *each.lump.kept)}
     return Plan(
         graph.inputs,
         tuple(d.name for d in program.outputs),
         sum(graph.sizes[name] for name in graph.inputs),
         widths(graph),
         steps,
-        sum(graph.sizes[name] for name in live),
         graph,
         tuple(planned),
     )

@@ -135,3 +135,22 @@ def _pivot(
     primary = span_of(statements[0].span, source) if statements else None
     note = f"{what} at element {element} is {value!r}" if element else f"{what} is {value!r}"
     return Diagnostic(code, message, primary=primary, notes=[note], source=source)
+
+
+def too_large(
+    source: Source | None, statements: Sequence[Definition], kind: str, size: int, needed: int, free: int
+) -> ArgumentError:
+    """A system that does not fit into memory."""
+    notes = [
+        f"a {kind} system of {size} numbers takes {needed} bytes, {free} are free",
+        "its matrix has no structure that the index maps tell",
+    ]
+    found = Diagnostic(
+        "TAD0914",
+        f"{listed([s.name for s in statements])} cannot be inverted in the memory of this machine",
+        primary=span_of(statements[0].span, source),
+        notes=notes,
+        helps=["write the step as several definitions, each of which overwrites a part"],
+        source=source,
+    )
+    return ArgumentError([found])

@@ -256,7 +256,7 @@ def _extremes(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Defini
 
 
 def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:
-    """How many colours the columns of a class need, and the seed of each dying value, 1 in its colour's lane."""
+    """How many colours the columns need, and the seed of each dying value, 1 in its colour's lane."""
     form = pieces.form
     if isinstance(kind, Permutation):
         return 1, {name: pieces.one for name in form.dying}

@@ -14,7 +14,8 @@ from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.nest import LoopNest, loop_nest
-from tadc.uncertainty.interval_rules import Bounds, bounds_of
+from tadc.uncertainty.interval_rounding import Bounds
+from tadc.uncertainty.interval_rules import bounds_of
 
 #: What each kind of reduction combines its elements by, and gives over none.
 _COMBINED: dict[str, tuple[str, float]] = {

@@ -28,9 +28,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["test", str(folder), "--target", "emulated", "--only", *NAMES]) == 0
+    words = ["test", str(folder), "--results", str(folder), "--target", "emulated", "--only", *NAMES]
+    assert main(words) == 0
     assert "5 of 5 agree" in capsys.readouterr().out
-    found = json.loads((folder / "test.json").read_text())
+    found = json.loads((folder / "gpu-test-the-emulator.json").read_text())
     assert found["machine"]["device"] == "the emulator"
     names = {"matmul", "matmul-gradients", "matmul-f32", "matmul-f64", "fir-f32"}
     assert set(found["cases"]) <= names
@@ -45,15 +46,16 @@ def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.Cap
     case.save(path)
     from bench.gpu.check import check
 
-    assert check(tmp_path, "emulated", None) == 1
+    assert check(tmp_path, "emulated", None, tmp_path) == 1
     assert "WRONG matmul-f64" in capsys.readouterr().out
 
 
 def test_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Checked before they are taken; the JSON has all that the table is made of."""
-    assert main(["bench", str(folder), "--target", "emulated", "--small", "--only", "matmul-f32"]) == 0
+    words = ["--results", str(folder), "--target", "emulated", "--small", "--only", "matmul-f32"]
+    assert main(["bench", str(folder), *words]) == 0
     assert "matmul, f32" in capsys.readouterr().out
-    found = json.loads((folder / "bench.json").read_text())
+    found = json.loads((folder / "gpu-bench-the-emulator.json").read_text())
     (cell,) = found["cells"]
     assert cell["errors"]["tadc"] < 1e-5
     assert len(cell["seconds"]["tadc"]) >= 3
@@ -98,8 +100,9 @@ def test_bundles_need_no_compiler(folder: Path, root: Path) -> None:
         "import sys\n"
         "sys.modules.update({name: None for name in ('llvmlite', 'torch_mlir', 'mlir', 'rich')})\n"
         "from bench.gpu import __main__ as command; command.find_spec = lambda name: None\n"
-        f"sys.exit(command.main(['test', {str(folder)!r}, '--target', 'emulated', '--only', 'fir-f32'])"
-        f" or command.main(['bench', {str(folder)!r}, '--target', 'emulated', '--only', 'fir-f32']))"
+        f"words = ['--results', {str(folder)!r}, '--target', 'emulated', '--only', 'fir-f32']\n"
+        f"words = [{str(folder)!r}, *words]\n"
+        "sys.exit(command.main(['test', *words]) or command.main(['bench', *words]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False

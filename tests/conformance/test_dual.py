@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import tadc
 from tadc.dual import Dual, jvp, lift, value_and_partials
+from tadc.dual.gamma import digamma
 
 Real = Callable[..., Any]
 
@@ -295,9 +296,35 @@ def test_partials_are_those_of_jax() -> None:
 
 
 @pytest.mark.parametrize(
+    "x", [1e-8, 0.3, 1.0, 1.4616321449683622, 2.0, 9.99, 10.0, 150.5, -0.5, -3.25, -20.1]
+)
+def test_gamma(x: float) -> None:
+    """Its derivative is gamma times digamma, that of its logarithm digamma alone, by mpmath."""
+    with mpmath.workdps(40):
+        exact = float(mpmath.digamma(mpmath.mpf(x)))
+        slope = float(mpmath.gamma(mpmath.mpf(x)) * mpmath.digamma(mpmath.mpf(x)))
+    close = {"rtol": 4e-15, "atol": 4e-15}
+    value, found = tadc.dual.jvp(math.lgamma, (x,), (1.0,))
+    assert value == math.lgamma(x)
+    np.testing.assert_allclose(found, exact, **close)
+    value, found = tadc.dual.jvp(math.gamma, (x,), (1.0,))
+    assert value == math.gamma(x)
+    np.testing.assert_allclose(found, slope, rtol=1e-14, atol=4e-15 * abs(value))
+
+
+def test_gamma_at_a_pole() -> None:
+    """As `math` has it: an error for the function, and no digamma there."""
+    assert math.isnan(digamma(0.0))
+    assert math.isnan(digamma(-3.0))
+    assert digamma(math.inf) == math.inf
+    with pytest.raises(ValueError, match="math domain"):
+        tadc.dual.jvp(math.gamma, (-1.0,), (1.0,))
+
+
+@pytest.mark.parametrize(
     ("fn", "words"),
     [
-        (lambda x: math.gamma(x), "derivative would be lost"),
+        (lambda x: math.ulp(x), "derivative would be lost"),
         (lambda x: np.zeros(2).__setitem__(0, x), "derivative would be lost"),
         (lambda x: (x - 9.0) ** 0.5, "complex"),
         (lambda x: np.nextafter(x, 1.0), "no rule for `nextafter`"),

@@ -18,11 +18,12 @@ from tests.conformance import (
     test_programs,
     test_quasi_affine,
     test_reductions,
+    test_scan,
     test_tensor_algebra,
 )
 from tests.reference.cases import Case
 
-MODULES = (test_index_maps, test_programs, test_quasi_affine, test_reductions, test_tensor_algebra)
+MODULES = (test_index_maps, test_programs, test_quasi_affine, test_reductions, test_scan, test_tensor_algebra)
 CASES = {f"{m.__name__.rpartition('.')[2]}: {c.name}": c for m in MODULES for c in m.CATALOGUE.cases}
 
 Arrays = dict[str, NDArray[np.floating]]

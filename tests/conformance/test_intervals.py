@@ -31,8 +31,9 @@ EXACT: dict[str, Real] = {
     **{"max": max, "min": min, "atan2": MP.atan2, "hypot": MP.hypot, "erfc": MP.erfc},
     "logaddexp": lambda x, y: max(x, y) + MP.log1p(MP.exp(-abs(x - y))),
     "floordiv": lambda x, y: MP.floor(x / y),
+    **{"gamma": MP.gamma, "lgamma": lambda x: MP.log(abs(MP.gamma(x)))},
 }
-ARITY = {**dict.fromkeys(UNARY, 1), **dict.fromkeys(BINARY, 2), "erfc": 1, "neg": 1}
+ARITY = {**dict.fromkeys(UNARY, 1), **dict.fromkeys(BINARY, 2), "erfc": 1, "neg": 1, "gamma": 1, "lgamma": 1}
 
 reals = st.one_of(
     st.floats(-4, 4),
@@ -79,6 +80,13 @@ def test_bounds_are_tight_where_they_can_be() -> None:
     assert bounds_of("pow", (-2.0, 3.0), (2.0, 2.0)) == (0.0, pytest.approx(9, rel=1e-14))
     assert bounds_of("sub", (1.0, 1.0), (1.0, 1.0)) == (0.0, 0.0)
     assert bounds_of("sqrt", (0.0, 4.0))[0] == 0.0
+    # The least value, between the ends.
+    assert bounds_of("gamma", (1.0, 2.0)) == pytest.approx((0.8856031944108887, 1), rel=1e-14)
+    assert bounds_of("gamma", (2.0, 3.0)) == pytest.approx((1, 2), rel=1e-14)
+    assert bounds_of("gamma", (-1.5, -1.5)) == pytest.approx((math.gamma(-1.5),) * 2, rel=1e-14)
+    assert bounds_of("gamma", (-2.5, -2.5)) == pytest.approx((math.gamma(-2.5),) * 2, rel=1e-14)
+    assert bounds_of("lgamma", (1e3, 1e5)) == pytest.approx((math.lgamma(1e3), math.lgamma(1e5)), rel=1e-14)
+    assert bounds_of("lgamma", (99.0, 101.0)) == pytest.approx((math.lgamma(99), math.lgamma(101)), rel=1e-14)
     assert bounds_of("atan2", (-1.0, 1.0), (1.0, 2.0)) == pytest.approx((-math.pi / 4, math.pi / 4))
 
 
@@ -92,7 +100,10 @@ def test_bounds_are_tight_where_they_can_be() -> None:
         ("asin", [(0, 1.5)]),
         ("tan", [(1, 2)]),
         ("pow", [(-1, 1), (0.5, 0.5)]),
-        ("gamma", [(1, 2)]),
+        ("gamma", [(-0.5, 1)]),
+        ("gamma", [(-3.5, -2.5)]),
+        ("lgamma", [(0, 1)]),
+        ("airy", [(1, 2)]),
     ],
 )
 def test_no_bounds(name: str, intervals: list[tuple[float, float]]) -> None:
@@ -185,5 +196,5 @@ def test_what_has_no_bounds_is_a_diagnostic(code: Real, code_of_error: str) -> N
 
 def test_an_interval_is_no_float() -> None:
     with pytest.raises(TypeError, match="cannot become a float"):
-        tadc.propagate(lambda x: math.gamma(x), {"x": 1.0}, u={"x": 0.1}, method="interval")
+        tadc.propagate(lambda x: math.ulp(x), {"x": 1.0}, u={"x": 0.1}, method="interval")
     assert repr(Interval(1.0, 2.0)) == "[1, 2]"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +20,9 @@ from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 #: maximum: their reference runs operation by operation.
 ROUNDED = ("max of a product of two", "min of a product of two")
 
+#: What values decide, and factors that are forms of indices, are no part of a pattern.
+CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac")
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_of_all_arguments(name: str) -> None:
@@ -33,9 +38,21 @@ def test_of_all_arguments(name: str) -> None:
         reference = jax.jit(reference)
     expected = reference({n: jnp.asarray(x) for n, x in inputs.items()})
     assert len(found) == len(plain.outputs) * len(plain.inputs)
+    sparse = by_name(function, function.toscipy(**inputs))
     for output in plain.outputs:
         for argument in plain.inputs:
-            close(found[f"d{output}_d{argument}"], expected[output][argument], case.tolerance)
+            name, wanted = f"d{output}_d{argument}", np.asarray(expected[output][argument])
+            close(found[name], wanted, case.tolerance)
+            flat = wanted.reshape(-1, inputs[argument].size) if wanted.size else np.zeros(sparse[name].shape)
+            # What is stored is all that is not 0, and for values without a choice among them no more.
+            close(sparse[name].toarray(), flat, case.tolerance)
+            if not any(word in case.program for word in CHOICES):
+                assert sparse[name].nnz == np.count_nonzero(wanted)
+
+
+def by_name(function: tadc.Function, found: Any) -> dict[str, Any]:
+    """What is given for each output, by name."""
+    return dict(zip(function.outputs, found if len(function.outputs) > 1 else [found], strict=True))
 
 
 SCALARS = {name: case for name, case in PROGRAMS.items() if name == "pairs"} | {

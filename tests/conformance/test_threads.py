@@ -22,6 +22,7 @@ from tests.conformance import (
     test_programs,
     test_quasi_affine,
     test_reductions,
+    test_scan,
     test_sizes,
     test_tensor_algebra,
 )
@@ -34,6 +35,7 @@ CATALOGUES = (
     test_programs,
     test_quasi_affine,
     test_reductions,
+    test_scan,
     test_tensor_algebra,
 )
 CASES = [case for module in CATALOGUES for case in module.CATALOGUE.cases]

@@ -225,3 +225,13 @@ def test_shuffles() -> None:
             "exchange .* not all lanes")  # fmt: skip
     refuses("shfl.sync.idx.b32 %r9, %r1, 9, 31, 255;", "does not name it", threads=32)
     refuses("shfl.sync.down.b32 %r9, %r1, 8, 31, -1;", "reads lane 24", threads=24)
+
+
+def test_what_a_vector_reads_and_nothing_uses_may_lie_beyond_a_buffer() -> None:
+    """LLVM reads 16 aligned bytes where it needs 12 of them; what is used must be there."""
+    body = "ld.global.v4.b32 {{%r20, %r21, %r22, %r23}}, [%rd1]; add.s32 %r9, %r20, {};"
+    values = [np.array([3, 4, 5], np.uint32), np.zeros(64, np.uint32)]
+    found = launch(kernel_text(body.format("%r22") + STORE), values, 64)[-1]
+    assert found.tolist() == [8] * 64
+    with pytest.raises(KernelFault, match="out of bounds"):
+        launch(kernel_text(body.format("%r23") + STORE), values, 64)

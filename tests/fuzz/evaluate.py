@@ -86,7 +86,7 @@ class Evaluator:
                     node = body
                     inner, places = below(inner, node)
                     parents, body = np.append(parents, lanes.count)[places], node.body
-                return reduction(node.kind, self._value(body, inner, known), parents, lanes.count)
+                return reduction(node.kind, self._value(body, inner, known), parents, lanes.active)
 
     def _address(self, read: Read, lanes: Lanes) -> Integers:
         address = np.zeros(lanes.count, np.int64)

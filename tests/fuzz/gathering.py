@@ -6,15 +6,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from tests.fuzz.forms import Integers
 
+#: Of nothing, where it is neither 0 nor 1.
+EMPTY = {"max": -np.inf, "min": np.inf, "logsumexp": -np.inf}
 
-def reduction(kind: str, values: Array, parents: Integers, lanes: int) -> Array:
-    """What the values of each parent reduce to; 0 for a parent without values, of a product 1.
 
-    A lane whose parent is `lanes` counts nowhere.
+def reduction(kind: str, values: Array, parents: Integers, active: NDArray[np.bool_]) -> Array:
+    """What the values of each parent reduce to: of an active parent without values, what the language says.
+
+    A lane whose parent is the number of parents counts nowhere. What no active parent has is 0 or 1, so that
+    derivatives of what is not evaluated stay finite.
     """
+    lanes = len(active)
     if kind == "sum":
         return jnp.zeros(lanes).at[parents].add(values, mode="drop")
     rows, present = _rows(parents, lanes)
@@ -22,14 +28,15 @@ def reduction(kind: str, values: Array, parents: Integers, lanes: int) -> Array:
     if kind == "prod":
         return jnp.prod(jnp.where(present, gathered, 1.0), axis=1)
     some = np.asarray(present.any(axis=1))
+    empty = np.where(active, EMPTY[kind], 0.0)
     if kind == "min":
-        return -_maximum(-gathered, present, some)
+        return jnp.where(some, -_maximum(-gathered, present, some), empty)
     highest = _maximum(gathered, present, some)
     if kind == "max":
-        return highest
+        return jnp.where(some, highest, empty)
     fixed = jax.lax.stop_gradient(highest)
     total = jnp.where(present, jnp.exp(jnp.where(present, gathered - fixed[:, None], 0.0)), 0.0).sum(axis=1)
-    return jnp.where(some, jnp.log(jnp.where(some, total, 1.0)) + fixed, 0.0)
+    return jnp.where(some, jnp.log(jnp.where(some, total, 1.0)) + fixed, empty)
 
 
 def _rows(parents: Integers, lanes: int) -> tuple[Integers, np.ndarray]:

@@ -13,13 +13,13 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.lexer import RESERVED, tokenize
 from tadc.frontend.source import Source
-from tests.conformance import test_index_maps, test_programs, test_tensor_algebra
+from tests.conformance import test_index_maps, test_programs, test_scan, test_tensor_algebra
 from tests.fuzz.generate import generate
 from tests.fuzz.rename import NASTY, renamed
 
 CASES = [
     case
-    for module in (test_tensor_algebra, test_index_maps, test_programs)
+    for module in (test_tensor_algebra, test_index_maps, test_programs, test_scan)
     for case in module.CATALOGUE.cases
     if case.order == 3
 ]

@@ -92,7 +92,7 @@ def test_more_memory_than_there_is() -> None:
 
 def test_bundles_of_all_examples_and_workloads(tmp_path: Path) -> None:
     write(tmp_path, ["test"], 80, None)
-    assert check(tmp_path, "cuda", None) == 0
+    assert check(tmp_path, "cuda", None, tmp_path) == 0
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

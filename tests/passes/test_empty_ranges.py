@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bench.empty_iterations import gradients, measure
-from tests.conformance import test_index_maps, test_quasi_affine, test_tensor_algebra
+from tests.conformance import test_index_maps, test_quasi_affine, test_scan, test_tensor_algebra
 
-MODULES = (test_tensor_algebra, test_index_maps, test_quasi_affine)
+MODULES = (test_tensor_algebra, test_index_maps, test_quasi_affine, test_scan)
 PROGRAMS = {f"{m.__name__}: {case.name}": case.program for m in MODULES for case in m.CATALOGUE.cases}
 
 

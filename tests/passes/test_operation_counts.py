@@ -11,10 +11,16 @@ from tadc.counts import compiled_form
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.passes.operation_counts import count_definitions, count_program
-from tests.conformance import test_index_maps, test_quasi_affine, test_reductions, test_tensor_algebra
+from tests.conformance import (
+    test_index_maps,
+    test_quasi_affine,
+    test_reductions,
+    test_scan,
+    test_tensor_algebra,
+)
 from tests.reference.counting import Run
 
-CATALOGUES = (test_index_maps, test_quasi_affine, test_reductions, test_tensor_algebra)
+CATALOGUES = (test_index_maps, test_quasi_affine, test_reductions, test_scan, test_tensor_algebra)
 CASES = {c.name: c.program for module in CATALOGUES for c in module.CATALOGUE.cases}
 #: More elements make the run too long.
 LARGEST = 5000

@@ -29,11 +29,11 @@ KINDS: dict[str, Callable[[Array], Any]] = {
 }
 
 
-def maps(text: str, wanted: str = "") -> list[tuple[int, ...]]:
+def maps(text: str, wanted: str = "", gpu: bool = False) -> list[tuple[int, ...]]:
     """The shapes of the maps after cutting, -1 for what is no number."""
     state = Compilation(Options(), Source(text, "<string>"))
     compile_until(state, "hoist")
-    run_passes(state.module, "tad-cut")
+    run_passes(state.module, "tad-cut{gpu=true}" if gpu else "tad-cut")
     (function,) = tad_functions(state.module.operation)
     return [
         tuple(-1 if n < 0 else n for n in op.results[0].type.shape)
@@ -81,6 +81,35 @@ def test_what_is_cut() -> None:
     assert maps("x: f32[3, N]\ns = sum{i, j} (x[i, j])") == [(-1, 1), ()]
     # A sum under a condition of the output is a tensor before.
     assert maps("x: f32[N]\ns[k: 2] = if {k = 0} then (sum{i} (x[i])) else (0)") == [(-1, 1), (), (2,)]
+
+
+def test_what_is_cut_for_a_gpu() -> None:
+    """Parts for all multiprocessors, as few as are worth a launch."""
+    parts, one = maps("x: f32[100000000]; s = sum{i} (x[i])", gpu=True)
+    assert one == ()
+    assert 2 * 132 <= parts[0] <= 4 * 132
+    assert maps("x: f32[N]; s = sum{i} (x[i])", gpu=True) == [(-1,), ()]
+    assert maps("x: f32[30000]; s = sum{i} (x[i])", gpu=True) == [()]
+    assert maps("x: f32[4, 10000000]; s[k] = sum{i} (x[k, i])", gpu=True) == [(132, 4), (4,)]
+    # Elements enough for all.
+    assert maps("x: f32[100, 1000000]; s[k] = sum{i} (x[k, i])", gpu=True) == [(100,)]
+
+
+def test_contractions_of_few_elements_are_cut_for_a_gpu() -> None:
+    """So that every block has a tile, in equal parts where there are; as many as all can use."""
+    product = "a: f32[128, 40000]; b: f32[40000, 128]; f[i, j] = sum{k} (a[i, k] * b[k, j])"
+    (parts, *tile), joined = maps(product, gpu=True)
+    assert tile == [128, 128]
+    assert joined == (128, 128)
+    assert 20 <= parts <= 33
+    assert 40000 % parts == 0
+    assert maps(product) == [(128, 128)]
+    # Too little to do; tiles for all; nothing that elements share; a size that is not known.
+    assert maps(product.replace("40000", "400"), gpu=True) == [(128, 128)]
+    assert maps(product.replace("128", "1280"), gpu=True) == [(1280, 1280)]
+    each = "a: f32[128, 40000, 128]; f[i, j] = sum{k} (a[i, k, j]**2)"
+    assert maps(each, gpu=True) == [(128, 128)]
+    assert maps(product.replace("40000", "N"), gpu=True) == [(128, 128)]
 
 
 def test_nothing_is_cut_where_nothing_may_be_stored() -> None:

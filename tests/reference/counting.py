@@ -33,6 +33,7 @@ from tadc.frontend.terms import (
     operands,
     reachable,
 )
+from tadc.lattice.affine import Affine
 
 NAMES: dict[str, Callable[..., float]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,
@@ -82,8 +83,12 @@ class Run:
         self.known: dict[int, dict[int, Term]] = {}
         for d in program.definitions:
             made = np.zeros(shape_at(d.shape, {}), {"f32": np.float32, "f64": np.float64}[d.type])
-            for point in np.ndindex(*made.shape):
-                indices = dict(zip(d.indices, point, strict=True))
+            if d.order is not None:
+                self.arrays[d.name] = made
+            places = [dict(zip(d.indices, point, strict=True)) for point in np.ndindex(*made.shape)]
+            order = d.order or Affine.const(0)
+            for indices in sorted(places, key=lambda place: order.evaluate(place)):
+                point = tuple(indices.values())
                 made[point] = self.value(d.body, Scope(None, indices, self.always(d.body)))
                 self.counts[f"store {made.itemsize}"] += 1
             self.arrays[d.name] = made

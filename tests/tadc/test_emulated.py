@@ -149,6 +149,7 @@ def test_an_access_out_of_bounds_is_shown_in_the_formula() -> None:
     np.testing.assert_allclose(kernel((x,))[0], np.exp(x[:200]) * np.exp(x[3:203]))
     # Too little room for `h`.
     kernel.temporaries = (Temporary(Parameter("h", "f64", (290,)), 0, 1),)
+    kernel._plans.clear()
     with pytest.raises(tadc.CompileError) as error:
         kernel((x,))
     said = str(error.value)

@@ -14,7 +14,7 @@ from tadc.frontend.codes import CODES, PAGES, explanation
 
 #: What shows these needs a broken tool, one that is missing, or IR that no program gives.
 UNCHECKED = {"TAD0603", "TAD0701", "TAD0702", "TAD0703", "TAD0704", "TAD0802"} | {
-    f"TAD07{n:02}" for n in range(6, 11)
+    f"TAD07{n:02}" for n in range(6, 12)
 }
 
 

@@ -1,0 +1,61 @@
+"""Plans as tables."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from tadc.inverse.plan import Plan, Step
+
+#: Of many steps so many are shown, and so many names in a cell.
+_STEPS, _NAMES = 24, 4
+
+
+def plan_text(plan: Plan) -> str:
+    """The summary and the steps of a plan."""
+    widest = max(plan.widths)
+    lines = [
+        f"inverse of {', '.join(plan.outputs)} by {', '.join(plan.inputs)}: {plan.width} numbers",
+        f"{len(plan.steps)} lump{_s(len(plan.steps))} of {plan.forms} form{_s(plan.forms)}; "
+        f"widths in the order of the text {plan.width}, at most {widest}",
+        f"solutions cost {plan.cost} multiplications and divisions",
+    ]
+    if not plan.steps:
+        return "\n".join(lines)
+    text = io.StringIO()
+    Console(file=text, width=110, color_system=None).print(_table(plan))
+    return "\n".join([*lines, *(line.rstrip() for line in text.getvalue().splitlines())])
+
+
+def _table(plan: Plan) -> Table:
+    table = Table()
+    table.add_column("lump", justify="right")
+    for head in ("statements", "overwrites", "with", "reads"):
+        table.add_column(head, overflow="fold")
+    table.add_column("size", justify="right")
+    table.add_column("class", overflow="fold")
+    table.add_column("cost", justify="right")
+    shown = plan.steps if len(plan.steps) <= _STEPS else plan.steps[: _STEPS - 1]
+    for number, step in enumerate(shown, 1):
+        table.add_row(str(number), *_cells(step))
+    if len(shown) < len(plan.steps):
+        table.add_row("…", f"{len(plan.steps) - len(shown)} more")
+    return table
+
+
+def _cells(step: Step) -> list[str]:
+    names = [_names(each) for each in (step.statements, step.dying, step.new, step.kept)]
+    return [*names, str(step.size), step.kind, str(step.cost)]
+
+
+def _names(names: tuple[str, ...]) -> str:
+    more = len(names) - _NAMES
+    return " ".join(names[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

@@ -1,0 +1,1 @@
+"""Tests of `tadc.inverse`, and what they share."""
