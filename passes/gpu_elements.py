@@ -17,7 +17,7 @@ from tadc.passes.gpu_plan import GroupPlan, Plan, ThreadPlan, TilePlan
 from tadc.passes.gpu_staging import StagedLoops
 from tadc.passes.lanes import LANE
 from tadc.passes.lower_body import BodyLowering
-from tadc.passes.tile_loops import variable
+from tadc.passes.tile_schedule import variable
 from tadc.passes.tile_values import Tile
 
 

@@ -188,7 +188,7 @@ class ThreadLanes(Lanes):
     def store_run(
         self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
     ) -> None:
-        """A `vector.store`."""
+        """A `vector.store`; lines are the hardware's affair."""
         first = {LANE: Affine.const(0)}
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]
         made = self.low.create("vector.store", [], [vector, buffer, *indices], point)

@@ -22,7 +22,7 @@ from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.skews import lane_step, skew_steps, skewed
 from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.steps import Steps
-from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_schedule import Schedule
 from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
 
@@ -96,8 +96,8 @@ def schedule_of(
     """The cheapest schedule with vectors, or None where there is none worth having.
 
     `found` are the splits of the indices; `outer` has the forms of values from above. Tiles are so small that
-    they make about `code` operations at most. `steps` are those of a recurrence, of whose ordered indices each
-    value has its turn.
+    they make about `code` operations at most. `steps` are those of a recurrence, of whose ordered indices
+    each value has its turn.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
@@ -224,7 +224,7 @@ def _skewed(
             chosen |= min(ways, key=lambda way: _loop(accesses, loop, way, None)).skews
         if chosen:
             made = replace(way, skews=chosen)
-            several = extents if vectors in VECTORS else {}
+            several: Mapping[str, int | None] = extents if vectors in VECTORS else dict[str, int | None]()
             yield from _blocked(
                 accesses, made, several, most if _moves(accesses) else most // MASKED, machine
             )
