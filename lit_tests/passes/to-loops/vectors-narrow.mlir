@@ -1,5 +1,5 @@
 // RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
-// Away from its boundaries a convolution has all terms, and tiles of 4 vectors; the 4 elements before and after that
+// Away from its boundaries a convolution has all terms, and tiles of 2 vectors; the 4 elements before and after that
 // have one vector.
 
 func.func @f(%x: tensor<64x1020xf32> {tad.name = "x"}, %w: tensor<64x8x5xf32> {tad.name = "w"}) -> (tensor<8x1024xf32> {tad.name = "f"}) {
@@ -16,8 +16,6 @@ func.func @f(%x: tensor<64x1020xf32> {tad.name = "x"}, %w: tensor<64x8x5xf32> {t
 }
 
 // CHECK:      func.func private @tad_f.0
-// CHECK:        scf.for %o = %begin to %end step %c4 {
-// CHECK:          %{{.*}}:4 = scf.for %c
-// CHECK:          scf.for %i = %c4 to %c1020 step %c64 {
-// CHECK:            %{{.*}}:16 = scf.for %c
-// CHECK:          %{{.*}}:4 = scf.for %c
+// CHECK:        scf.for %i = %begin to %{{.*}} step %c16
+// CHECK:        scf.for %i = %{{.*}} to %{{.*}} step %c32
+// CHECK:        scf.for %i = %{{.*}} to %end step %c16
