@@ -56,6 +56,8 @@ class _Paths:
                 wanted.pop()
                 continue
             steps = _reads(made[name])
+            if any(step.source == name for step in steps):
+                raise TooMany  # a recurrence: paths through it have any length
             missing = [
                 s.source for s in steps if s.source in made and s.source not in ends and s.source not in known
             ]
