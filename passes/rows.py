@@ -9,8 +9,8 @@ becomes
     let f_2[i] = sum{j} (exp(d[i, j]) * x[j, 2])
     f[i, m] = if {m = 0} then (f_0[i]) else (if {m = 1} then (f_1[i]) else (f_2[i]))
 
-and `tad-fuse` evaluates the exponential once for the three sums. Short sums in them are written out. A tensor of all of them, which
-`tad-materialize` would make, may be too large.
+and `tad-fuse` evaluates the exponential once for the three sums. Short sums in them are written out. A
+tensor of all exponentials, which `tad-materialize` would make, may be too large.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Reduce, Select, Term, holds_reduction, operands
+from tadc.frontend.terms import Apply, Domain, Reduce, Select, Term, operands
 from tadc.lattice.affine import ZERO, Affine, equals_zero
 from tadc.passes.algebra import Algebra
 from tadc.passes.costs import Costs, points
@@ -64,7 +64,7 @@ def _row_index(program: Program, definition: Definition) -> str | None:
         for index, size in zip(definition.indices, definition.shape, strict=True)
         if isinstance(size, int) and 1 < size <= MOST
     ]
-    if not short or len(definition.shape) < 2 or not holds_reduction(definition.body, {}):
+    if not short or definition.order is not None or len(definition.shape) < 2:
         return None
     ranges = {
         index: Range(ZERO, as_form(size) - 1)

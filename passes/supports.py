@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, Read, Reduce, Term, Terms, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.polyhedron import is_empty
+from tadc.lattice.polyhedron import implied, irredundant, is_empty
 from tadc.lattice.residues import Residue, residue_of
 from tadc.lattice.solve import solve
 from tadc.passes.algebra import is_const
@@ -59,6 +60,8 @@ class Supports:
         if definition.order is not None:
             self.found[definition.name] = []  # what is not 0 without what it reads of itself
         try:
+            if definition.in_order().order is not None:
+                return self._recurrence(definition, facts)
             found = self.term(definition.body, facts)
         except _TooMany:
             return [Piece()]
@@ -67,6 +70,7 @@ class Supports:
         pieces = [_solved(self.program.terms, piece, facts) for piece in found]
         return list(dict.fromkeys(piece for piece in pieces if piece is not None))
 
+<<<<<<< HEAD
     def _later(self, definition: Definition, order: Affine, piece: Piece, facts: Domain) -> Piece:
         """Where what a recurrence has in a set may get to: elements of greater order, of the same batch."""
         reads = [t for t in reachable([definition.body]) if isinstance(t, Read) and t.tensor == definition.name]
@@ -77,6 +81,28 @@ class Supports:
         names = tuple(name for form in moved.values() for name in form.variables)
         rows = tuple(row.substitute(moved) for row in (*facts, *piece.rows))
         return Piece(names + piece.binders, (*rows, Constraint(order - order.substitute(moved) - 1)))
+=======
+    def _recurrence(self, definition: Definition, facts: Domain) -> list[Piece]:
+        """A set that holds what a recurrence starts from and, with its elements, those that read them.
+
+        Its rows compare two indices: of all such, the ones that hold at the start and again after a step.
+        """
+        name = definition.name
+        self.found[name] = []
+        start = self.term(definition.body, facts)
+        if not start:
+            return []
+        pairs = permutations(map(Affine.var, definition.indices), 2)
+        rows = [Constraint(one - other - by) for one, other in pairs for by in (1, 0, -1)]
+        pieces = start
+        while True:
+            kept = [row for row in rows if all(implied(row.form, (*facts, *p.rows)) for p in pieces)]
+            if kept == rows and pieces is not start:
+                return [Piece((), tuple(irredundant(rows, facts)))]
+            rows = kept
+            self.found[name] = [Piece((), tuple(rows))]
+            pieces = self.term(definition.body, facts)
+>>>>>>> ef648747423b94ed1abaf713f9b3ea6930aef22f
 
     def term(self, term: Term, facts: Domain) -> list[Piece]:
         """The sets where a count is not 0, as far as the facts allow."""
@@ -85,6 +111,8 @@ class Supports:
                 return [Piece()] if term.value else []
             case Read():
                 found = [self._read(term, piece) for piece in self.of(term.tensor)]
+            case Apply(function="min"):
+                found = self.term(term.operands[0], facts)
             case Apply(function="add"):
                 found = [piece for below in term.operands for piece in self.term(below, facts)]
             case Apply(function="mul"):
