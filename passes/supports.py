@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Domain, Guard, Read, Reduce, Term, Terms, reachable
+from tadc.frontend.terms import Apply, Const, Domain, Guard, Read, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.polyhedron import implied, irredundant, is_empty
@@ -57,31 +57,15 @@ class Supports:
 
     def _of(self, definition: Definition) -> list[Piece]:
         facts = self.program.facts(definition)
-        if definition.order is not None:
-            self.found[definition.name] = []  # what is not 0 without what it reads of itself
         try:
             if definition.in_order().order is not None:
                 return self._recurrence(definition, facts)
             found = self.term(definition.body, facts)
         except _TooMany:
             return [Piece()]
-        if definition.order is not None:
-            found += [self._later(definition, definition.order, piece, facts) for piece in found]
         pieces = [_solved(self.program.terms, piece, facts) for piece in found]
         return list(dict.fromkeys(piece for piece in pieces if piece is not None))
 
-<<<<<<< HEAD
-    def _later(self, definition: Definition, order: Affine, piece: Piece, facts: Domain) -> Piece:
-        """Where what a recurrence has in a set may get to: elements of greater order, of the same batch."""
-        reads = [t for t in reachable([definition.body]) if isinstance(t, Read) and t.tensor == definition.name]
-        moved: dict[str, Affine] = {}
-        for n, index in enumerate(definition.indices):
-            if any(read.indices[n] != Affine.var(index) for read in reads):
-                moved[index] = Affine.var(self.program.terms.fresh("p"))
-        names = tuple(name for form in moved.values() for name in form.variables)
-        rows = tuple(row.substitute(moved) for row in (*facts, *piece.rows))
-        return Piece(names + piece.binders, (*rows, Constraint(order - order.substitute(moved) - 1)))
-=======
     def _recurrence(self, definition: Definition, facts: Domain) -> list[Piece]:
         """A set that holds what a recurrence starts from and, with its elements, those that read them.
 
@@ -102,7 +86,6 @@ class Supports:
             rows = kept
             self.found[name] = [Piece((), tuple(rows))]
             pieces = self.term(definition.body, facts)
->>>>>>> ef648747423b94ed1abaf713f9b3ea6930aef22f
 
     def term(self, term: Term, facts: Domain) -> list[Piece]:
         """The sets where a count is not 0, as far as the facts allow."""
