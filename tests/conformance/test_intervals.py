@@ -131,6 +131,7 @@ PROGRAMS = {
     "selects": "x: f64[5]; y[i] = select(x[i] > 1, x[i], 2 - x[i]) + select(x[i] = 9, 1, 0)",
     "sums": "x: f64[N]; let h[i] = x[i]**2; y[i: N] = sum{k}_0^i (h[k] * x[i - k]) + N * i",
     "reductions": "x: f64[5]; a = prod{i} (x[i]); b = max{i} (x[i]) - min{j} (x[j]); d = logsumexp{i} (x[i])",
+    "recurrences": "x: f64[5]; scan{-i} y[i] = x[i] + (if {i < 4} then (0.5 * x[i] * y[i + 1]) else (0))",
     "functions": "x: f64[5]; y[i] = atan2(x[i], 2) * tanh(-x[i]) / sqrt(x[i]) + max(x[i], 1) % 3",
 }
 
