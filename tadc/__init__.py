@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tadc import dual
     from tadc.backend.runtime.threads import get_num_threads, set_num_threads
     from tadc.embed import build, load_dialect, run_passes
-    from tadc.inverse import inverse
+    from tadc.inversion import inverse
     from tadc.lowered import Lowered
     from tadc.reports import certificate, statistics
     from tadc.uncertainty import propagate
@@ -50,7 +50,7 @@ _HOME = {
     "build": "tadc.embed",
     "certificate": "tadc.reports",
     "get_num_threads": "tadc.backend.runtime.threads",
-    "inverse": "tadc.inverse",
+    "inverse": "tadc.inversion",
     "load_dialect": "tadc.embed",
     "propagate": "tadc.uncertainty",
     "run_passes": "tadc.embed",

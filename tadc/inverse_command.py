@@ -11,7 +11,7 @@ from tadc.cli_options import UsageError
 from tadc.files import Sink, read_stdin, read_text
 from tadc.frontend.suggest import did_you_mean
 from tadc.functions import Function, function
-from tadc.inverse import inverse
+from tadc.inversion import inverse
 
 HELP = """\
 tadc inverse FILE: how products with the inverse of a program's Jacobian are computed
@@ -62,7 +62,7 @@ def inverse_command(words: list[str]) -> int:
     wrt = None if found.wrt in (None, "*") else tuple(found.wrt.replace(" ", "").split(","))
     plan = inverse(_program(found), wrt).plan
     if kind:
-        from tadc.inverse.plot import draw
+        from tadc.inversion.plot import draw
 
         Sink(found.plot).write(draw(plan, kind))
     if found.plan or not kind:

@@ -79,6 +79,12 @@ class Jacobian(Function):
             found[name] = sparse.coo_array((np.concatenate(data), (rows, columns)), shape=flat).tocsr()
         return _by_name(found)
 
+    def at(self, sizes: Mapping[str, int]) -> Jacobian:
+        """As `Function.at`."""
+        found = super().at(sizes)
+        assert isinstance(found, Jacobian)
+        return found
+
     def _known(self) -> Program:
         """The program; raises CompileError where it is one for each value of some sizes."""
         if self.per_value is not None:
@@ -160,9 +166,7 @@ class Compressed(Function):
         return Jacobian.compressed, (self.jacobian,)
 
     def _specialised(self, sizes: Mapping[str, int]) -> Function:
-        made = self.jacobian.at(sizes)
-        assert isinstance(made, Jacobian)
-        return made.compressed()
+        return self.jacobian.at(sizes).compressed()
 
     def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """The results of a call by name."""

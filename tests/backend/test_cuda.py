@@ -40,21 +40,21 @@ class Library(EmulatedCuda):
         self.streams: list[int | None] = []
         super().__init__(streams=STREAMS, **settings)
 
-    def _cuMemcpyHtoDAsync(self, to: int, source: int, count: int, stream: int) -> int:
+    def _cuMemcpyHtoDAsync(self, to: int, source: int, count: int, stream: int) -> None:
         self.copies.append(count)
-        return super()._cuMemcpyHtoDAsync(to, source, count, stream)
+        super()._cuMemcpyHtoDAsync(to, source, count, stream)
 
-    def _cuMemcpyDtoHAsync(self, to: int, source: int, count: int, stream: int) -> int:
+    def _cuMemcpyDtoHAsync(self, to: int, source: int, count: int, stream: int) -> None:
         self.copies.append(-count)
-        return super()._cuMemcpyDtoHAsync(to, source, count, stream)
+        super()._cuMemcpyDtoHAsync(to, source, count, stream)
 
     def _cuModuleLoadDataEx(self, out: Any, image: bytes, count: int, options: Any, values: Any) -> int:
         self.loads += 1
         return super()._cuModuleLoadDataEx(out, image, count, options, values)
 
-    def _cuLaunchKernel(self, function: int, *rest: Any) -> int:
+    def _cuLaunchKernel(self, function: int, *rest: Any) -> None:
         self.streams.append(rest[7])
-        return super()._cuLaunchKernel(function, *rest)
+        super()._cuLaunchKernel(function, *rest)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, library: Any) -> Any:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tadc
-from tests.inverse.checking import compare_case, flat, parted
-from tests.inverse.programs import coupling, leapfrog, recurrence, van_der_pol
+from tests.inversion.checking import compare, compare_case, flat, parted
+from tests.inversion.programs import coupling, leapfrog, recurrence, van_der_pol
 
 FIGURE_2 = "x1: f64; x2: f64; x3: f64; z1 = x1*x2; y2 = x2; z2 = z1 + sin(x3)"
 DIAMONDS = (
@@ -13,7 +13,7 @@ DIAMONDS = (
     "y1 = u1*v1; y2 = u2*v2"
 )
 GREEDY = "x0: f64; x1: f64; let v0 = x1*x0; let v2 = sin(v0); v3 = exp(x0); v4 = x1*v2 + v0*v2"
-SIZES = (2, 3, 50, 1000)
+SIZES = (2, 6, 50, 1000)
 
 
 def euler(steps: int) -> str:
@@ -84,8 +84,9 @@ def test_stable_values_with_an_unstable_inverse() -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_leapfrog_on_a_ring(size: int) -> None:
     random = np.random.default_rng(1)
-    arguments = [0.3 * random.standard_normal(size) for _ in range(2)]
-    inverse = compare_case(leapfrog(size, 30), arguments)
+    half = size // 2
+    arguments = [0.3 * random.standard_normal(half) for _ in range(2)]
+    inverse = compare_case(leapfrog(half, 30), arguments)
     assert inverse.plan.kinds == {"diagonal": 60}
     assert inverse.plan.forms == 2
 
@@ -109,12 +110,34 @@ def test_many_van_der_pol_oscillators(size: int) -> None:
     assert inverse.plan.kinds == {f"block-diagonal, {size} of 2x2": 20}
 
 
+def recurrence_jacobian(x: np.ndarray) -> np.ndarray:
+    """Of `y_i = sin(y_{i-1}) + x_i (1 + .1 x_i^2)`, by the chain rule."""
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        y[i] = (np.sin(y[i - 1]) if i else 0) + x[i] * (1 + 0.1 * x[i] ** 2)
+    inner = np.eye(len(x)) - np.diag(np.cos(y[:-1]), -1)
+    return np.linalg.solve(inner, np.diag(1 + 0.3 * x**2))
+
+
 @pytest.mark.parametrize("size", [2, 3, 300])
 def test_recurrence_of_scalars(size: int) -> None:
-    random = np.random.default_rng(4)
-    inverse = compare_case(recurrence(size), [np.array(x) for x in random.standard_normal(size)])
+    x = np.random.default_rng(4).standard_normal(size)
+    case = recurrence(size)
+    inverse = tadc.inverse(tadc.function(case.text))
+    compare(inverse, [np.array(each) for each in x], recurrence_jacobian(x))
     assert inverse.plan.kinds == {"diagonal": size}
     assert inverse.plan.forms == 2
+
+
+@pytest.mark.parametrize("size", [2, 3, 1000])
+def test_recurrence(size: int) -> None:
+    x = np.random.default_rng(4).standard_normal(size)
+    text = (
+        f"x: f64[{size}]; scan{{i}} y[i] = x[i]*(1 + .1*x[i]**2) + if {{i > 0}} then (sin(y[i - 1])) else (0)"
+    )
+    inverse = tadc.inverse(tadc.function(text))
+    compare(inverse, [x], recurrence_jacobian(x))
+    assert inverse.plan.kinds == {"recurrence, diagonal": 1}
 
 
 def test_another_width() -> None:

@@ -11,7 +11,12 @@ from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
+#: Recurrences do not run on a GPU.
+EXAMPLES = [
+    path
+    for path in sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
+    if "scan{" not in path.read_text()
+]
 
 FUNCTIONS = """
 x: {type}[4]

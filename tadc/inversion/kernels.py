@@ -15,8 +15,17 @@ from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.functions import function
-from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, Triangular, positions
-from tadc.inverse.factors import (
+from tadc.inversion.classes import (
+    Banded,
+    Blocks,
+    Class,
+    LowRank,
+    Permutation,
+    Recurrent,
+    Triangular,
+    positions,
+)
+from tadc.inversion.factors import (
     Array,
     BandFactors,
     BlockFactors,
@@ -26,13 +35,14 @@ from tadc.inverse.factors import (
     LowRankFactors,
     TriangularFactors,
 )
-from tadc.inverse.forms import Form
-from tadc.inverse.pool import LARGE, Pool
-from tadc.inverse.programs import Programs
+from tadc.inversion.forms import Form
+from tadc.inversion.pool import LARGE, Pool
+from tadc.inversion.programs import Programs
+from tadc.inversion.wraps import unwrapped
 
 Arrays: TypeAlias = Mapping[str, Array]
 
-_LOCK = threading.RLock()
+LOCK = threading.RLock()
 
 
 @dataclass(eq=False)
@@ -67,7 +77,7 @@ def compiled(program: Program) -> Kernel:
     """The kernel of a program, from disk if it was compiled before."""
     if not program.outputs:
         return Kernel((), (), _nothing, ())
-    f = function(print_program(program), "<inverse>")
+    f = function(print_program(unwrapped(program)), "<inverse>")
     kernel = f.compiled().kernel
     return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
 
@@ -96,21 +106,24 @@ class Kernels:
 
     @cached_property
     def way_back(self) -> tuple[Kernel, ...]:
-        """What reads values when the lump is undone."""
-        if self.is_closed:
-            return (self.inverse, self.columns) if "least" in self.inverse.outputs else (self.inverse,)
+        """What reads values when the lump is undone, as a system."""
         found = (self.right_side, self.columns)
         return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
 
     @cached_property
     def value(self) -> Kernel:
         """New values and those to tape."""
-        return self._compiled(self.programs.value(self.taped))
+        return self._compiled(self.value_program)
 
     @cached_property
-    def inverse(self) -> Kernel:
+    def value_program(self) -> Program:
+        """The same as a program."""
+        return self.programs.value(self.taped)
+
+    @property
+    def inverse_program(self) -> Program:
         """The whole solution, of a form that is closed."""
-        return self._compiled(self._taping[0])
+        return self._taping[0]
 
     @cached_property
     def transposed(self) -> Kernel:
@@ -153,7 +166,7 @@ class Kernels:
         return self._compiled(self.programs.vjp())
 
     def _compiled(self, program: Program) -> Kernel:
-        with _LOCK:
+        with LOCK:
             return compiled(program)
 
     # -- matrices ----------------------------------------------------------------------------------
@@ -249,7 +262,7 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         )
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
-    if isinstance(kind, Permutation):
+    if isinstance(kind, Permutation | Recurrent):
         return DiagonalFactors(_stacked(form, kind, found)[0])
     if isinstance(kind, Triangular):
         return TriangularFactors(_matrix(form, kind, found), kind.lower)

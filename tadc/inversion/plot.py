@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
 if TYPE_CHECKING:
-    from tadc.inverse.plan import Plan
+    from tadc.inversion.plan import Plan
 
 #: More statements than this cannot be told apart.
 MOST = 60

@@ -8,8 +8,8 @@ from itertools import product
 
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Select, Term, operands
-from tadc.inverse.forms import Form
-from tadc.inverse.graph import FLAT
+from tadc.inversion.forms import Form
+from tadc.inversion.graph import FLAT
 from tadc.lattice.affine import Affine, Constraint, box
 
 #: More relations of one value than this are not looked at one by one.
@@ -46,7 +46,7 @@ class _Paths:
     direct: frozenset[str]
 
     def of(self, into: Definition) -> tuple[Relation, ...]:
-        made = {d.name: d for d in self.form.program.definitions}
+        made = {d.name: d for d in self.form.steps.definitions}
         ends = self.direct | set(self.form.dying)
         known: dict[str, tuple[Relation, ...]] = {}
         wanted = [into.name]
@@ -56,6 +56,8 @@ class _Paths:
                 wanted.pop()
                 continue
             steps = _reads(made[name])
+            if any(step.source == name for step in steps):
+                raise TooMany  # a recurrence in between
             missing = [
                 s.source for s in steps if s.source in made and s.source not in ends and s.source not in known
             ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 
 from tadc.derive import derive
@@ -21,7 +22,7 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.inverse.forms import Form, moved
+from tadc.inversion.forms import Form, moved
 from tadc.lattice.affine import Affine
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.forward import forward_program
@@ -30,20 +31,28 @@ from tadc.passes.liveness import needed
 #: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
 Seed = Callable[[Sequence[Affine]], Term]
 
+#: Functions that take no longer than reading a value.
+_CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "max", "min", "sign", "floor", "ceil", "relu", "div"})
+
 _RELATIONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 @dataclass
 class Pieces:
-    """Makes definitions over one form; `tensors` are the arguments beyond its own, by name."""
+    """Makes definitions over one form; `tensors` are the arguments beyond its own, by name.
+
+    Derivatives are those of one step of what reads itself, unless they are asked of it as a `whole`.
+    """
 
     form: Form
+    whole: bool = False
     tensors: dict[str, Argument] = field(default_factory=dict[str, Argument])
 
     def __post_init__(self) -> None:
         self.terms = self.form.program.terms
         self.algebra = Algebra(self.terms)
         self.primal = {d.name: d for d in self.form.program.definitions}
+        self.source = self.form.program if self.whole else self.form.steps
 
     def given(self, prefix: str, name: str) -> str:
         """An argument like a tensor of the form: its tangent or cotangent."""
@@ -103,7 +112,7 @@ class Pieces:
 
         between: list[Definition] = []
         found: dict[str, Term] = {}
-        memo: dict[int, Term] = {}
+        memo = dict(self._held)
         for definition in tangents:
             body = self.rewritten(definition.body, rule, memo)
             if chunk:
@@ -124,15 +133,24 @@ class Pieces:
             )
         return between, {name: found.get(name, self.algebra.zero) for name in wanted}
 
+    @cached_property
+    def _held(self) -> dict[int, Term]:
+        """By number the dear terms that values of the form are: they are read, not computed again."""
+        return {
+            d.body.number: self.read(d.name, d.name)
+            for d in self.source.definitions
+            if isinstance(d.body, Apply) and d.body.function not in _CHEAP and d.body.type == d.type
+        }
+
     def _cut(self, wanted: Collection[str], fixed: Collection[str]) -> Program:
         """The form's program with these outputs, and some of its values as arguments."""
         form = self.form
-        arguments = [*form.program.arguments]
+        arguments = [*self.source.arguments]
         arguments += [Argument(name, form.types[name], form.shapes[name]) for name in fixed]
         kept = [
-            replace(d, is_output=d.name in wanted) for d in form.program.definitions if d.name not in fixed
+            replace(d, is_output=d.name in wanted) for d in self.source.definitions if d.name not in fixed
         ]
-        return replace(form.program, arguments=tuple(arguments), definitions=needed(kept))
+        return replace(self.source, arguments=tuple(arguments), definitions=needed(kept))
 
     def gradients(
         self, tag: str, wrt: Sequence[str], cotangents: Mapping[str, str]
@@ -146,7 +164,7 @@ class Pieces:
         through = [name for name in wrt if name in read]
         if not through:
             return [], {name: self.algebra.zero for name in wrt}
-        own = {a.name for a in self.form.program.arguments}
+        own = {a.name for a in program.arguments}
         used = replace(program, arguments=tuple(a for a in program.arguments if a.name in read & own))
         made = derive(used, "vjp", through)
         names = {a.name: cotangents[a.cotangent_of] for a in made.arguments if a.cotangent_of}
@@ -169,6 +187,7 @@ class Pieces:
                     is_output=False,
                     gradient_of="",
                     span=None,
+                    order=definition.order and definition.order.substitute(spoken),
                 )
             )
         return between, {name: found.get(name, self.algebra.zero) for name in wrt}
@@ -208,7 +227,8 @@ class Pieces:
 
         Values that the lump itself makes are arguments if they are `taped`, else computed.
         """
-        made = list(definitions)
+        stands = self.form.earlier
+        made = [replace(d, body=moved(d.body, self.terms, stands)) if stands else d for d in definitions]
         if not taped:
             have = {d.name for d in made}
             made = [replace(d, is_output=False) for d in self.primal.values() if d.name not in have] + made

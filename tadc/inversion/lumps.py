@@ -12,9 +12,9 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tadc.inverse.flow import UNBOUNDED, Network, components
-from tadc.inverse.graph import Graph
-from tadc.inverse.problems import cut_too_narrow
+from tadc.inversion.flow import UNBOUNDED, Network, components
+from tadc.inversion.graph import Graph
+from tadc.inversion.problems import cut_too_narrow
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from functools import cached_property
 from math import prod
 
 from tadc.frontend.program import Program
-from tadc.inverse.classes import Class, class_of
-from tadc.inverse.forms import Form, Forms
-from tadc.inverse.graph import Graph, graph_of
-from tadc.inverse.lumps import Lump, partition, widths
-from tadc.inverse.problems import constant_output, other_width, repeated_output
+from tadc.inversion.classes import Class, class_of
+from tadc.inversion.forms import Form, Forms
+from tadc.inversion.graph import Graph, graph_of
+from tadc.inversion.lumps import Lump, partition, widths
+from tadc.inversion.problems import constant_output, other_width, repeated_output
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Plan:
         return dict(Counter(step.kind for step in self.steps))
 
     def __str__(self) -> str:
-        from tadc.inverse.report import plan_text
+        from tadc.inversion.report import plan_text
 
         return plan_text(self)
 
@@ -133,6 +133,6 @@ def _step(graph: Graph, planned: Planned) -> Step:
         lump.new,
         lump.kept,
         planned.form.size,
-        planned.kind.name,
+        f"recurrence, {planned.kind.name}" if planned.form.earlier else planned.kind.name,
         planned.kind.cost,
     )

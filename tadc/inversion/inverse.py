@@ -15,8 +15,8 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.functions import Function
-from tadc.inverse.modes import Modes
-from tadc.inverse.plan import Plan, plan_of
+from tadc.inversion.modes import Modes
+from tadc.inversion.plan import Plan, plan_of
 
 #: So many values of sizes are kept.
 _KEPT = 16

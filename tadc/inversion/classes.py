@@ -13,8 +13,8 @@ from itertools import combinations_with_replacement
 from math import prod
 
 from tadc.frontend.program import Definition
-from tadc.inverse.forms import Form
-from tadc.inverse.relations import Relation, TooMany, apart, facts, relations
+from tadc.inversion.forms import Form
+from tadc.inversion.relations import Relation, TooMany, apart, facts, relations
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
@@ -24,6 +24,8 @@ from tadc.lattice.polyhedron import implied, is_empty
 _SHARE, _RANK = 4, 256
 #: A band of more than this share of the matrix is none.
 _BAND = 3
+#: A recurrence looks back so far at most.
+_ORDER = 8
 #: So many relations are compared in pairs.
 _PAIRS = 16
 #: So many points are tried to prove that two index maps meet nowhere.
@@ -99,6 +101,29 @@ class Banded:
 
 
 @dataclass(frozen=True)
+class Recurrent:
+    """Along the last dimension an element depends on itself and on `width` before it (`lower`) or after it.
+
+    It is solved by a recurrence in the language, for each element of the dimensions in front at once.
+    """
+
+    size: int
+    width: int
+    lower: bool
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        side, where = ("lower", "below") if self.lower else ("upper", "above")
+        return f"{side} triangular, banded, {self.width} {where}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.size * (self.width + 1)
+
+
+@dataclass(frozen=True)
 class Triangular:
     """No column right of the diagonal is occupied (`lower`), or none left of it."""
 
@@ -153,7 +178,7 @@ class LowRank:
         return self.base.cost * (self.rank + 1) + size * self.rank * (self.rank + 1) + _lu(self.rank)
 
 
-Class = Blocks | Permutation | Banded | Triangular | Dense | LowRank
+Class = Blocks | Permutation | Banded | Recurrent | Triangular | Dense | LowRank
 
 
 def _lu(size: int) -> int:
@@ -206,7 +231,7 @@ def _direct(form: Form, through: tuple[str, ...]) -> Class:
     except (TooMany, EliminationLimit):
         return Dense(size)
     made = {d.name: d for d in form.program.definitions if d.name in form.new}
-    for attempt in (_blocks, _permutation, _banded):
+    for attempt in (_recurrent, _blocks, _permutation, _banded):
         with suppress(EliminationLimit, SearchLimit):
             chosen = attempt(form, made, found)
             if chosen is not None:
@@ -227,6 +252,34 @@ _Made = Mapping[str, Definition]
 
 def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
     """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
+    batch = _batch(form, made, found)
+    shape = form.shapes[form.new[0]]
+    count = prod(shape[:batch])
+    size = form.size // count if count else 1
+    if not batch or count == 1 < size:
+        return None
+    return Blocks(batch, count, size)
+
+
+def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:
+    """A narrow band on one side, along the last dimension of one tensor."""
+    if len(form.dying) > 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
+        return None
+    shape = form.shapes[form.new[0]]
+    if _batch(form, made, found) != len(shape) - 1:
+        return None
+    (definition,) = made.values()
+    own = Affine.var(definition.indices[-1])
+    offsets = [(r.forms[-1] - own, facts(definition, r)) for r in found[definition.name]]
+    upper = max([0, *(_greatest(offset, known, shape[-1]) for offset, known in offsets)])
+    lower = max([0, *(_greatest(-offset, known, shape[-1]) for offset, known in offsets)])
+    if (lower and upper) or not 0 < lower + upper <= min(_ORDER, (shape[-1] - 1) // 2):
+        return None
+    return Recurrent(form.size, lower + upper, bool(lower))
+
+
+def _batch(form: Form, made: _Made, found: _Found) -> int:
+    """How many dimensions in front have the same extent in all tensors, and the same index on both sides."""
     shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
     batch = 0
     for extents in zip(*shapes, strict=False):
@@ -237,11 +290,7 @@ def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
         ):
             break
         batch += 1
-    count = prod(shapes[0][:batch])
-    size = form.size // count if count else 1
-    if not batch or count == 1 < size:
-        return None
-    return Blocks(batch, count, size)
+    return batch
 
 
 def _same(one: Affine, other: Affine, definition: Definition, relation: Relation) -> bool:

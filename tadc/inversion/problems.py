@@ -10,7 +10,7 @@ from tadc.frontend.program import Definition
 from tadc.frontend.source import Place, Source, Span
 
 if TYPE_CHECKING:
-    from tadc.inverse.graph import Graph
+    from tadc.inversion.graph import Graph
 
 #: So many names of values are listed.
 _SHOWN = 8

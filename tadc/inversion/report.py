@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from tadc.inverse.plan import Plan, Step
+    from tadc.inversion.plan import Plan, Step
 
 #: Of many steps so many are shown, and so many names in a cell.
 _STEPS, _NAMES = 24, 4

@@ -6,20 +6,23 @@ B = dN/dS of new values N by dying ones D and kept ones S (Pearlmutter and Siski
 
     J^-1:  x_D = A^-1 (v_N - B v_S)
     J^-T:  z_N = A^-T w_D,  u_S = w_S - B^T z_N
+
+A recurrence N = F(D, S, N) is of this kind with N among S, as dN = F_D dD + F_S dS + F_N dN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, tensors_read
-from tadc.inverse.classes import Banded, Blocks, Class, LowRank, Permutation, positions
-from tadc.inverse.forms import Form
-from tadc.inverse.pieces import Pieces, Seed, is_number
+from tadc.inversion.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, positions
+from tadc.inversion.forms import Form
+from tadc.inversion.graph import differentiable_reads
+from tadc.inversion.pieces import Pieces, Seed, is_number
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
@@ -36,7 +39,7 @@ class Programs:
     def is_closed(self) -> bool:
         """Whether the language says the whole solution, as formulas."""
         form, kind = self.form, self.kind
-        if isinstance(kind, Permutation):
+        if isinstance(kind, Permutation | Recurrent):
             return True
         if not isinstance(kind, Blocks) or kind.size > SMALL:
             return False
@@ -62,7 +65,7 @@ class Programs:
 
     def jvp(self) -> Program:
         """`t_n`, the tangents of what is new, from `v_d` and `v_s`."""
-        pieces = Pieces(self.form)
+        pieces = Pieces(self.form, whole=True)
         seeds = {name: _seed(pieces, "v_", name) for name in (*self.form.dying, *self.form.kept)}
         between, found = pieces.tangents("_t", seeds)
         made = [pieces.define(f"t_{n}", n, body, is_output=True) for n, body in found.items()]
@@ -70,7 +73,7 @@ class Programs:
 
     def vjp(self) -> Program:
         """`g_d` and `g_s`, the cotangents of what was there, from `w_n` and `w_s`."""
-        pieces, form = Pieces(self.form), self.form
+        pieces, form = Pieces(self.form, whole=True), self.form
         cotangents = {name: pieces.given("w_", name) for name in form.new}
         between, found = pieces.gradients("_g", (*form.dying, *form.kept), cotangents)
         made: list[Definition] = []
@@ -85,6 +88,8 @@ class Programs:
     def _rest(self, pieces: Pieces) -> tuple[list[Definition], dict[str, Term]]:
         """`v_N - B v_S`."""
         seeds = {name: _seed(pieces, "v_", name) for name in self.form.kept}
+        for earlier, name in self.form.earlier.items():
+            seeds[earlier] = _seed(pieces, "v_", name)
         between, found = pieces.tangents("_s", seeds)
         rest = {
             name: pieces.algebra.sub(pieces.read(pieces.given("v_", name), name), body)
@@ -106,20 +111,24 @@ class Programs:
         return pieces.program(self._left(pieces, cotangents), taped=False)
 
     def _left(self, pieces: Pieces, cotangents: dict[str, str]) -> list[Definition]:
-        """`w_S - B^T z_N`."""
-        between, found = pieces.gradients("_g", self.form.kept, cotangents)
+        """`w_S - B^T z_N`; so too `u_n` of a new value that reads itself."""
+        earlier = self.form.earlier
+        between, found = pieces.gradients("_g", (*self.form.kept, *earlier), cotangents)
         made = list(between)
-        for name, body in found.items():
-            own = pieces.read(pieces.given("w_", name), name)
+        for place, body in found.items():
+            name = earlier.get(place, place)
+            own = pieces.read(cotangents[name] if place in earlier else pieces.given("w_", name), name)
             made.append(pieces.define(f"u_{name}", name, pieces.algebra.sub(own, body), is_output=True))
         return made
 
     # -- solutions as formulas ---------------------------------------------------------------------
 
     def inverse(self) -> Program:
-        """`x_d`, and of pivots that are not the same everywhere `least` and `most`, by magnitude."""
+        """`x_d`, and `least`, the least magnitude of pivots that are not the same everywhere."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
+        if isinstance(self.kind, Recurrent):
+            return self._recurrence(pieces, between, rest[self.form.new[0]])
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in self.form.dying})
             scaled = [
@@ -134,11 +143,13 @@ class Programs:
             pivots = [(self.form.new[0], determinant)]
             before = [*between, *more]
         made = [pieces.define(f"x_{name}", name, body, is_output=True) for name, body in found.items()]
-        return pieces.program([*before, *made, *_extremes(pieces, pivots)], taped=True)
+        return pieces.program([*before, *made, *_least(pieces, pivots)], taped=True)
 
     def transposed(self) -> Program:
-        """The new values, `z_n` and `u_s`, and `least` and `most` as `inverse`."""
+        """The new values, `z_n` and `u_s`, and `least` as `inverse`."""
         pieces, form = Pieces(self.form), self.form
+        if isinstance(self.kind, Recurrent):
+            return self._recurrence_back(pieces)
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in form.dying})
             seeds = {name: _seed(pieces, "w_", name) for name in form.dying}
@@ -152,10 +163,77 @@ class Programs:
             given = [pieces.read(pieces.given("w_", name), name) for name in form.dying]
             solved, determinant = _cramer(pieces, turned, given, form.new)
             pivots = [(form.new[0], determinant)]
-        made = [pieces.define(f"z_{n}", n, body, is_output=True) for n, body in solved.items()]
+        made = [
+            pieces.define(f"z_{n}", n, body, is_output=n not in form.earlier.values())
+            for n, body in solved.items()
+        ]
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {n: f"z_{n}" for n in form.new})
-        return pieces.program([*values, *more, *made, *left, *_extremes(pieces, pivots)], taped=False)
+        return pieces.program([*values, *more, *made, *left, *_least(pieces, pivots)], taped=False)
+
+    def _recurrence(self, pieces: Pieces, between: Sequence[Definition], rest: Term) -> Program:
+        """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
+        assert isinstance(self.kind, Recurrent)
+        (dying,), (new,) = self.form.dying, self.form.new
+        more, steps = self._diagonals(pieces)
+        down = Recurrence(pieces, dying, f"x_{dying}", -1 if self.kind.lower else 1)
+        scaled, made = down.definitions(rest, [pieces.read(step.name, new) for step in steps])
+        pivots = [(new, pieces.read(steps[0].name, new))]
+        return pieces.program([*between, *more, *steps, *scaled, made, *_least(pieces, pivots)], taped=True)
+
+    def _recurrence_back(self, pieces: Pieces) -> Program:
+        """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i."""
+        assert isinstance(self.kind, Recurrent)
+        form = self.form
+        (dying,), (new,) = form.dying, form.new
+        more, steps = self._diagonals(pieces)
+        up = Recurrence(pieces, new, f"z_{new}", 1 if self.kind.lower else -1)
+        given = pieces.read(pieces.given("w_", dying), dying)
+        scaled, made = up.definitions(given, [up.read(step.name, k) for k, step in enumerate(steps)])
+        pivots = [(new, pieces.read(steps[0].name, new))]
+        values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
+        made = replace(made, is_output=new not in form.earlier.values())
+        left = self._left(pieces, {new: f"z_{new}"})
+        return pieces.program(
+            [*values, *more, *steps, *scaled, made, *left, *_least(pieces, pivots)], taped=False
+        )
+
+    def _diagonals(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
+        """`c_k`, the derivative of each new element by the dying one k places before it (after, if upper)."""
+        assert isinstance(self.kind, Recurrent)
+        (dying,), (new,) = self.form.dying, self.form.new
+        sign = -1 if self.kind.lower else 1
+        own = Affine.var(f"i{len(self.form.shapes[new]) - 1}")
+        if self._is_direct:
+            found: list[Definition] = []
+            for k in range(self.kind.width + 1):
+                place = own + sign * k
+
+                def seed(forms: Sequence[Affine], place: Affine = place) -> Term:
+                    return _where(pieces, forms[-1] - place)
+
+                _, tangents = pieces.tangents(f"_{k}", {dying: seed})
+                found.append(pieces.define(f"c_{k}", new, tangents[new]))
+            return [], found
+        count = self.kind.width + 1
+
+        def coloured(forms: Sequence[Affine]) -> Term:
+            return _where(pieces, forms[0] - forms[-1].mod(count))
+
+        between, tangents = pieces.tangents("_c", {dying: coloured}, chunk=count)
+        lanes = [{"lane": (own + sign * k).mod(count)} for k in range(count)]
+        made = [
+            pieces.define(f"c_{k}", new, pieces.terms.substitute(tangents[new], lane))
+            for k, lane in enumerate(lanes)
+        ]
+        return between, made
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether what is new reads what dies itself, and nothing in between that does."""
+        steps = self.form.steps
+        (new,) = (d for d in steps.definitions if d.name in self.form.new)
+        return set(differentiable_reads(new.body)) <= {a.name for a in steps.arguments}
 
     def _twice(self, pieces: Pieces, body: Term, factor: Term) -> Term:
         """Divided twice: of J = D P the inverse is J^T D^-2."""
@@ -177,6 +255,11 @@ class Programs:
         """`c_n`: sums of columns of A that share no row, a colour each (Curtis, Powell and Reid 1974)."""
         pieces, form = Pieces(self.form), self.form
         kind = self.kind
+        if isinstance(kind, Recurrent):
+            between, steps = self._diagonals(pieces)
+            body = pieces.read(steps[0].name, form.new[0])
+            made = pieces.define(f"c_{form.new[0]}", form.new[0], body, is_output=True, front=(("lane", 1),))
+            return pieces.program([*between, *steps, made], taped=True)
         through = kind.through if isinstance(kind, LowRank) else ()
         base = kind.base if isinstance(kind, LowRank) else kind
         lanes, seeds = colours(pieces, base)
@@ -204,6 +287,45 @@ class Programs:
         between, found = pieces.gradients("_g", self.form.dying, cotangents)
         made = [pieces.define(f"g_{name}", name, body, is_output=True) for name, body in found.items()]
         return pieces.program([*between, *made], taped=False)
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A recurrence along the last index of a tensor, in the direction in which `step` looks back."""
+
+    pieces: Pieces
+    like: str
+    name: str
+    step: int
+
+    def read(self, name: str, distance: int) -> Term:
+        """The element of a tensor so many steps back."""
+        rank = len(self.pieces.form.shapes[self.like])
+        forms = [Affine.var(f"i{n}") for n in range(rank)]
+        forms[-1] = forms[-1] + self.step * distance
+        return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
+
+    def definitions(self, right: Term, coefficients: Sequence[Term]) -> tuple[list[Definition], Definition]:
+        """The right side without what elements before take up, over the pivot.
+
+        Quotients come first, as tensors: one product and one difference wait for the element before.
+        """
+        pieces, algebra = self.pieces, self.pieces.algebra
+        extent = pieces.form.shapes[self.like][-1]
+        own = Affine.var(f"i{len(pieces.form.shapes[self.like]) - 1}")
+        pivot = pieces.define(f"{self.name}_p", self.like, algebra.div(algebra.one, coefficients[0]))
+        factor = pieces.read(pivot.name, self.like)
+        scaled = [pivot, pieces.define(f"{self.name}_0", self.like, algebra.mul(right, factor))]
+        total = pieces.read(scaled[1].name, self.like)
+        for distance in range(len(coefficients) - 1, 0, -1):
+            place = own + self.step * distance
+            inside = [Constraint(place if self.step < 0 else extent - 1 - place)]
+            quotient = algebra.guard(inside, algebra.mul(coefficients[distance], factor), algebra.zero)
+            scaled.append(pieces.define(f"{self.name}_{distance}", self.like, quotient))
+            product = algebra.mul(pieces.read(scaled[-1].name, self.like), self.read(self.name, distance))
+            total = algebra.sub(total, algebra.guard(inside, product, algebra.zero))
+        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=own * -self.step)
+        return scaled, made
 
 
 def _seed(pieces: Pieces, prefix: str, name: str) -> Seed:
@@ -236,23 +358,20 @@ def _determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
     return total
 
 
-def _extremes(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
-    """The least and the greatest magnitude of pivots, if they are not known."""
+def _least(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
+    """The least magnitude of pivots, if they are not known."""
     if all(is_number(pivot) for _, pivot in pivots):
         return []
-    made: list[Definition] = []
-    for name, kind in (("least", "min"), ("most", "max")):
-        total: Term | None = None
-        for like, pivot in pivots:
-            shape = pieces.form.shapes[like]
-            body = pieces.terms.apply("abs", [pivot])
-            if shape:
-                indices = [f"i{n}" for n in range(len(shape))]
-                body = pieces.terms.reduce(indices, box(indices, shape), body, kind=kind)
-            total = body if total is None else pieces.terms.apply(kind, [total, body])
-        assert total is not None
-        made.append(Definition(name, pieces.form.types[pivots[0][0]], (), (), total))
-    return made
+    total: Term | None = None
+    for like, pivot in pivots:
+        shape = pieces.form.shapes[like]
+        body: Term = pieces.terms.apply("abs", [pivot])
+        if shape:
+            indices = [f"i{n}" for n in range(len(shape))]
+            body = pieces.terms.reduce(indices, box(indices, shape), body, kind="min")
+        total = body if total is None else pieces.terms.apply("min", [total, body])
+    assert total is not None
+    return [Definition("least", pieces.form.types[pivots[0][0]], (), (), total)]
 
 
 def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, Terms, bottom_up, operands, tensors_read
-from tadc.inverse.graph import Graph
-from tadc.inverse.lumps import Lump
+from tadc.inversion.graph import Graph
+from tadc.inversion.lumps import Lump
 from tadc.lattice.affine import Affine
 
 
@@ -28,16 +28,38 @@ class Form:
     kept: tuple[str, ...]
     parameters: tuple[str, ...]
     new: tuple[str, ...]
+    #: New values that read themselves: their names, by those that stand for what they read.
+    earlier: dict[str, str] = field(default_factory=dict[str, str])
+
+    @cached_property
+    def steps(self) -> Program:
+        """The program of one step: a value that reads itself reads an argument instead.
+
+        With `y = F(x, y)` read so, dy = F_x dx + F_y dy, and F_x takes what dies to what is new.
+        """
+        if not self.earlier:
+            return self.program
+        terms, stands = self.program.terms, {new: name for name, new in self.earlier.items()}
+        arguments = [Argument(name, self.types[new], self.shapes[new]) for name, new in self.earlier.items()]
+        made = [
+            replace(d, order=None, body=moved(d.body, terms, {d.name: stands[d.name]}))
+            if d.name in stands
+            else d
+            for d in self.program.definitions
+        ]
+        return replace(self.program, arguments=(*self.program.arguments, *arguments), definitions=tuple(made))
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each tensor."""
-        return {name: shape_at(shape, {}) for name, shape in self.program.shapes().items()}
+        found = {name: shape_at(shape, {}) for name, shape in self.program.shapes().items()}
+        return found | {name: found[new] for name, new in self.earlier.items()}
 
     @cached_property
     def types(self) -> dict[str, str]:
         """The element type of each tensor."""
-        return dict(self.program.types())
+        found = dict(self.program.types())
+        return found | {name: found[new] for name, new in self.earlier.items()}
 
     @cached_property
     def size(self) -> int:
@@ -85,8 +107,11 @@ class Forms:
                 tuple(names[name] for name in group)
                 for group in (lump.dying, lump.kept, parameters, lump.new)
             )
-            form = self.made[key] = Form(program, dying, kept, others, new)
-        return form, {own: name for name, own in names.items()}
+            itself = [d.name for d in made if d.name in new and d.name in tensors_read([d.body])]
+            earlier = {f"e{n}": name for n, name in enumerate(itself)}
+            form = self.made[key] = Form(program, dying, kept, others, new, earlier)
+        own_names = {own: name for name, own in names.items()}
+        return form, own_names | {name: own_names[new] for name, new in form.earlier.items()}
 
     def _parameters(self, statements: Sequence[Definition], names: Mapping[str, str]) -> list[str]:
         """What the statements read besides values, in a fixed order."""
@@ -113,7 +138,8 @@ class Forms:
         body = moved(statement.body, self.terms, tensors, spoken)
         shape = self.graph.shapes[statement.name]
         own = names[statement.name]
-        return Definition(own, statement.type, shape, indices, body, own.startswith("n"))
+        order = statement.order and statement.order.substitute(spoken)
+        return Definition(own, statement.type, shape, indices, body, own.startswith("n"), order=order)
 
 
 def moved(
@@ -146,12 +172,13 @@ def hoisted(
     for definition in definitions:
         extents = dict(zip(definition.indices, definition.shape, strict=True))
         replaced: dict[int, Term] = {}
+        reads_itself = definition.order is not None
         stack = [definition.body]
         while stack:
             term = stack.pop()
             if term.number in replaced:
                 continue
-            if isinstance(term, Reduce) and term.free < set(extents):
+            if isinstance(term, Reduce) and term.free < set(extents) and not reads_itself:
                 indices = tuple(i for i in extents if i in term.free)
                 name, type = f"h{count}", term.type or definition.type
                 count += 1
@@ -162,14 +189,7 @@ def hoisted(
                 stack += operands(term)
         if replaced:
             body = _with(definition.body, replaced, terms)
-            definition = Definition(
-                definition.name,
-                definition.type,
-                definition.shape,
-                definition.indices,
-                body,
-                definition.is_output,
-            )
+            definition = replace(definition, body=body)
         found.append(definition)
     return found
 

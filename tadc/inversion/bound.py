@@ -1,0 +1,213 @@
+"""Lumps with their kernels, between the values and tangents of a program."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tadc.backend.runtime.memory import available_memory
+from tadc.frontend.diagnostics import CompileWarning
+from tadc.frontend.program import Definition
+from tadc.inversion.classes import Blocks, Class, Dense, LowRank, Permutation, Recurrent, Triangular
+from tadc.inversion.factors import Array, Factored
+from tadc.inversion.kernels import Kernel, Kernels, joined, parted
+from tadc.inversion.plan import Plan, Planned
+from tadc.inversion.pool import Pool
+from tadc.inversion.problems import near_singular, singular_step, too_large
+
+Arrays = dict[str, Array]
+
+#: Pivots are near 0 below this many units in the last place of the greatest, or of 1.
+_NEAR = 64
+
+
+def is_good(least: Any, most: float = 1.0) -> bool:
+    """Whether pivots between these magnitudes are far from 0; not so if one is no number."""
+    return float(least) > _NEAR * float(np.finfo(least.dtype).eps) * max(1.0, most)
+
+
+def drop(values: Arrays, names: Iterable[str], pool: Pool) -> None:
+    """Forget values."""
+    for name in names:
+        array = values.pop(name, None)
+        if array is not None:
+            pool.give(array)
+
+
+class BoundLump:
+    """A lump with its kernels. Values in between go by a name that says of which lump they are."""
+
+    def __init__(self, plan: Plan, planned: Planned, kernels: Kernels) -> None:
+        self.plan, self.planned, self.kernels = plan, planned, kernels
+        self.form, self.kind = planned.form, planned.kind
+        self._bound: dict[int, tuple[tuple[bool, str], ...]] = {}
+        first = planned.lump.statements[0]
+        self._between = f"{first}:"
+
+    def own(self, name: str) -> str:
+        """The name in the program of a tensor of the form."""
+        return self.planned.names.get(name) or self._between + name
+
+    def read(self, kernels: Iterable[Kernel]) -> list[str]:
+        """The values that kernels read, by their names in the program."""
+        return [self.own(name) for kernel in kernels for name in kernel.inputs if name[1:2] != "_"]
+
+    def run(self, kernel: Kernel, values: Arrays, state: Arrays, pool: Pool) -> Arrays:
+        """Run a kernel on values, and on tangents or cotangents; the outputs by their names there."""
+        bound = self._bound.get(id(kernel))
+        if bound is None:
+            bound = self._bound[id(kernel)] = tuple(
+                (name[1:2] == "_", self.own(name[2:] if name[1:2] == "_" else name)) for name in kernel.inputs
+            )
+        arrays = [state[name] if of_state else values[name] for of_state, name in bound]
+        return dict(zip(kernel.outputs, kernel.run(arrays, pool), strict=True))
+
+    def inside(self, values: Arrays) -> _Inside:
+        """The values under the names of the form."""
+        return _Inside(self, values)
+
+    def compute(self, values: Arrays, pool: Pool) -> None:
+        """Compute the new values, and what is taped."""
+        for name, array in self.run(self.kernels.value, values, {}, pool).items():
+            values[self.own(name)] = array
+
+    def replace(self, state: Arrays, gone: Sequence[str], found: Mapping[str, Array], pool: Pool) -> None:
+        """Put tangents or cotangents, by the names of the form, in the place of others."""
+        drop(state, gone, pool)
+        for name, array in found.items():
+            own = self.own(name)
+            if own in state:
+                pool.give(state[own])
+            state[own] = array
+
+    # -- backwards ---------------------------------------------------------------------------------
+
+    def undo(self, values: Arrays, state: Arrays, pool: Pool) -> None:
+        """The tangents of what died from those of what is new, of a lump that is solved as a system."""
+        kernels, form, base = self.kernels, self.form, _base(self.kind)
+        factors = self.factors(values)
+        right = {n[2:]: a for n, a in self.run(kernels.right_side, values, state, pool).items()}
+        vector = factors.solve(joined(form, base, form.new, right))
+        solved = parted(form, base, form.dying, vector)
+        self.replace(state, self.planned.lump.new, solved, pool)
+
+    # -- forwards ----------------------------------------------------------------------------------
+
+    def advance(self, values: Arrays, state: Arrays, pool: Pool) -> bool:
+        """The new values, and the cotangents after the lump from those before it; whether pivots are good."""
+        kernels, lump = self.kernels, self.planned.lump
+        if kernels.is_closed:
+            found = self.run(kernels.transposed, values, state, pool)
+            for name, array in found.items():
+                if name in self.form.new:
+                    values[self.own(name)] = array
+            solved = {name[2:]: array for name, array in found.items() if name[1:2] == "_"}
+            self.replace(state, lump.dying, solved, pool)
+            return "least" not in found or is_good(found["least"])
+        self.compute(values, pool)
+        factors = self.factors(values)
+        given = {name: state[self.own(name)] for name in self.form.dying}
+        vector = factors.solve_transposed(joined(self.form, _base(self.kind), self.form.dying, given))
+        solved = parted(self.form, _base(self.kind), self.form.new, vector)
+        self.replace(state, lump.dying, solved, pool)
+        left = self.run(kernels.back, values, state, pool)
+        self.replace(state, (), {name[2:]: array for name, array in left.items()}, pool)
+        drop(values, [self.own(name) for name in kernels.taped], pool)
+        return True
+
+    def logabsdet(self, values: Arrays) -> float:
+        """log |det A|."""
+        self._check_memory()
+        return self.kernels.factored(self.inside(values)).logabsdet
+
+    # -- pivots ------------------------------------------------------------------------------------
+
+    def factors(self, values: Arrays) -> Factored:
+        """The factored matrix; raises for a pivot that is 0 or no number, warns of one near 0."""
+        self._check_memory()
+        factors = self.kernels.factored(self.inside(values))
+        pivots = np.abs(factors.pivots)
+        least = pivots.min(initial=np.inf)
+        if not is_good(least, float(pivots.max(initial=0))):
+            self._report(factors.pivots, pivots)
+        return factors
+
+    def _check_memory(self) -> None:
+        """Refuse a matrix that does not fit. Raises ArgumentError (TAD0914)."""
+        if not isinstance(self.kind, Dense | Triangular):
+            return
+        item = 4 if all(self.form.types[name] == "f32" for name in self.form.dying) else 8
+        needed, free = 2 * item * self.kind.size**2, available_memory()
+        if free is not None and needed > free:
+            raise too_large(
+                self.plan.graph.program.source,
+                self._statements(),
+                self.kind.name,
+                self.kind.size,
+                needed,
+                free,
+            )
+
+    def _statements(self) -> list[Definition]:
+        """The definitions of what is new."""
+        names = set(self.planned.lump.new)
+        return [s for s in self.plan.graph.statements if s.name in names]
+
+    def _report(self, pivots: Array, sizes: Array) -> None:
+        bad = ~(sizes > 0)
+        place = int(np.argmax(bad)) if bad.any() else int(np.argmin(sizes))
+        graph, statements = self.plan.graph, self._statements()
+        what, element = self._where(place)
+        value = float(pivots.reshape(-1)[place])
+        source = graph.program.source
+        if bad.any():
+            raise singular_step(source, statements, what, element, value)
+        warning = near_singular(source, statements, what, element, value)
+        warnings.warn(CompileWarning(warning), stacklevel=7)
+
+    def _where(self, place: int) -> tuple[str, str]:
+        """What a pivot is, and of which element."""
+        kind, form = self.kind, self.form
+        if isinstance(kind, Blocks):
+            shape = form.shapes[form.new[0]][: kind.batch]
+            names = ", ".join(f"`{self.own(name)}`" for name in form.dying)
+            what = f"the derivative by {names}" if kind.size == 1 else f"the determinant by {names}"
+            return what, _element(np.unravel_index(place, shape) if shape else ())
+        names, title = (
+            (form.new, "derivative") if isinstance(kind, Permutation | Recurrent) else (form.dying, "pivot")
+        )
+        for name in names:
+            count = form.elements([name])
+            if place < count:
+                element = _element(np.unravel_index(place, form.shapes[name]) if form.shapes[name] else ())
+                return f"the {title} of `{self.own(name)}`", element
+            place -= count
+        return "a pivot of the low rank", ""
+
+
+class _Inside(Mapping[str, Array]):
+    """The values of a program under the names of a form."""
+
+    def __init__(self, lump: BoundLump, values: Arrays) -> None:
+        self.lump, self.values_of = lump, values
+
+    def __getitem__(self, name: str) -> Array:
+        return self.values_of[self.lump.own(name)]
+
+    def __iter__(self) -> Any:
+        return iter(self.lump.planned.names)
+
+    def __len__(self) -> int:
+        return len(self.lump.planned.names)
+
+
+def _base(kind: Class) -> Class:
+    """The class in whose order vectors are."""
+    return kind.base if isinstance(kind, LowRank) else kind
+
+
+def _element(index: Sequence[Any]) -> str:
+    return f"[{', '.join(str(int(i)) for i in index)}]" if len(index) else ""

@@ -1,0 +1,152 @@
+"""Groups of lumps as reverse-inverse mode runs them: values forwards, tangents backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tadc.frontend.program import Program
+from tadc.inversion.bound import Arrays, BoundLump, drop, is_good
+from tadc.inversion.classes import Recurrent
+from tadc.inversion.kernels import Kernel, compiled
+from tadc.inversion.pool import Pool
+from tadc.inversion.segments import Part, composed, groups
+
+#: What stands in front of the name of a value's tangent.
+_TANGENT = "v:"
+
+
+@dataclass
+class Unit:
+    """Lumps that are computed by one kernel and undone by another, or one that is solved as a system."""
+
+    lumps: list[BoundLump]
+    values: Call | None = None
+    back: Call | None = None
+    #: What nothing reads after the unit, forwards and backwards.
+    ends_forwards: list[str] = field(default_factory=list[str])
+    ends_backwards: list[str] = field(default_factory=list[str])
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether formulas undo it."""
+        return self.lumps[0].kernels.is_closed
+
+    def compute(self, values: Arrays, pool: Pool) -> None:
+        """Compute what is read later, if anything is."""
+        if self.values is not None:
+            values.update(self.values.run(values, {}, pool))
+
+    def undo(self, values: Arrays, state: Arrays, pool: Pool) -> bool:
+        """The tangents before the lumps from those after them; whether all pivots are far from 0."""
+        if self.back is None:
+            self.lumps[0].undo(values, state, pool)
+            return True
+        good = True
+        found = self.back.run(values, state, pool)
+        for lump in self.lumps:
+            drop(state, lump.planned.lump.new, pool)
+        for name, array in found.items():
+            if name.startswith("least:"):
+                good &= is_good(array)
+        state.update(
+            {name.removeprefix(_TANGENT): a for name, a in found.items() if name.startswith(_TANGENT)}
+        )
+        return good
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kernel, and whose values and tangents it takes and gives."""
+
+    kernel: Kernel
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def run(self, values: Arrays, state: Arrays, pool: Pool) -> Arrays:
+        """The outputs by name."""
+        arrays = [state[name[2:]] if name.startswith(_TANGENT) else values[name] for name in self.inputs]
+        return dict(zip(self.outputs, self.kernel.run(arrays, pool), strict=True))
+
+
+def units_of(lumps: Sequence[BoundLump]) -> list[Unit]:
+    """The units of a plan's lumps."""
+    # A recurrence is a loop of its own anyway.
+    closed = {
+        n for n, lump in enumerate(lumps) if lump.kernels.is_closed and not isinstance(lump.kind, Recurrent)
+    }
+    found = [Unit([lumps[n] for n in group]) for group in groups([lump.form for lump in lumps], closed)]
+    maker = _Maker()
+    back_reads: list[set[str]] = []
+    for unit in found:
+        if unit.is_closed:
+            unit.back = maker.back(unit.lumps)
+            back_reads.append({name for name in unit.back.inputs if not name.startswith(_TANGENT)})
+        else:
+            back_reads.append(set(unit.lumps[0].read(unit.lumps[0].kernels.way_back)))
+    later = set[str]().union(*back_reads)
+    for unit in reversed(found):
+        unit.values = maker.values(unit.lumps, later)
+        later.update(unit.values.inputs if unit.values else ())
+    _note_ends(found, back_reads)
+    return found
+
+
+def _note_ends(units: Sequence[Unit], back_reads: Sequence[set[str]]) -> None:
+    taped = set[str]().union(*back_reads)
+    seen = set(taped)
+    for unit in reversed(units):
+        if unit.values is not None:
+            unit.ends_forwards = [n for n in (*unit.values.inputs, *unit.values.outputs) if n not in seen]
+            seen.update(unit.values.inputs)
+    gone: set[str] = set()
+    for unit, reads in zip(units, back_reads, strict=True):
+        unit.ends_backwards = [name for name in reads if name not in gone]
+        gone.update(reads)
+
+
+class _Maker:
+    """Makes the kernels of units; equal programs are one kernel."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[object, ...], Kernel] = {}
+
+    def back(self, lumps: Sequence[BoundLump]) -> Call:
+        """The kernel that undoes lumps, last first."""
+        parts: list[Part] = []
+        for number, lump in enumerate(reversed(lumps)):
+            parts.append((lump.kernels.inverse_program, _backwards(lump, number)))
+        gone = {name for lump in lumps for name in lump.planned.lump.new}
+        last = {name for lump in lumps for name in lump.planned.lump.dying}
+        left = {_TANGENT + name for name in last - gone}
+        return self._call(parts, lambda name: name in left or name.startswith("least:"))
+
+    def values(self, lumps: Sequence[BoundLump], later: set[str]) -> Call | None:
+        """The kernel that computes what is read later; None where nothing is."""
+        parts: list[Part] = [(lump.kernels.value_program, lump.own) for lump in lumps]
+        if not any(lump.own(d.name) in later for lump in lumps for d in lump.kernels.value_program.outputs):
+            return None
+        return self._call(parts, lambda name: name in later)
+
+    def _call(self, parts: Sequence[Part], wanted: Callable[[str], bool]) -> Call:
+        made = composed(parts, wanted)
+        key = _key(made.program)
+        kernel = self.made.get(key)
+        if kernel is None:
+            kernel = self.made[key] = compiled(made.program)
+        return Call(kernel, made.inputs, made.outputs)
+
+
+def _backwards(lump: BoundLump, number: int) -> Callable[[str], str]:
+    def name(own: str) -> str:
+        if own == "least":
+            return f"least:{number}"
+        return _TANGENT + lump.own(own[2:]) if own[1:2] == "_" else lump.own(own)
+
+    return name
+
+
+def _key(program: Program) -> tuple[object, ...]:
+    from tadc.frontend.printer import print_program
+
+    return (print_program(program),)
