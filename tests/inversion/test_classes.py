@@ -111,10 +111,8 @@ PROGRAMS = {
         "x",
     ),
     "a recurrence in between": (
-        "x: f64[3]; y[i: 3] = h[4, i]".replace(
-            "y",
-            "let scan{t} h[t: 5, i: 3] = if {t = 0} then (x[i]) else (h[t - 1, i] + .1*h[t - 1, 2 - i]**2); y",
-        ),
+        "x: f64[3]; let scan{t} h[t: 5, i: 3] = if {t = 0} then (x[i])"
+        "else (h[t - 1, i] + .1*h[t - 1, 2 - i]**2); y[i: 3] = h[4, i]",
         "dense",
         "x",
     ),
