@@ -33,7 +33,9 @@ def leapfrog(n: int, steps: int) -> Case:
     lines = [f"q0: f64[{n}]; p0: f64[{n}]"]
     for k in range(steps):
         force = f"2*q{k}[i] - q{k}[(i + 1) % {n}] - q{k}[(i + {n - 1}) % {n}] + q{k}[i]**3"
-        lines.append(f"let p{k + 1}[i] = p{k}[i] - .05*({force}); let q{k + 1}[i] = q{k}[i] + .05*p{k + 1}[i]")
+        lines.append(
+            f"let p{k + 1}[i] = p{k}[i] - .05*({force}); let q{k + 1}[i] = q{k}[i] + .05*p{k + 1}[i]"
+        )
     lines.append(f"q[i] = q{steps}[i]; p[i] = p{steps}[i]")
     return Case(f"leapfrog, n = {n}, {steps} steps", "\n".join(lines), ("q0", "p0"))
 

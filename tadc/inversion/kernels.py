@@ -34,10 +34,11 @@ from tadc.inversion.factors import (
     Factored,
     LowRankFactors,
     TriangularFactors,
+    TridiagonalFactors,
 )
 from tadc.inversion.forms import Form
 from tadc.inversion.pool import LARGE, Pool
-from tadc.inversion.programs import Programs
+from tadc.inversion.programs import Programs, is_one_band
 from tadc.inversion.wraps import unwrapped
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -260,6 +261,8 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         return BlockFactors(
             np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
         )
+    if is_one_band(form, kind):
+        return _of_diagonals(kind, [found[f"c_{k}"] for k in range(kind.lower + kind.upper + 1)])
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
     if isinstance(kind, Permutation | Recurrent):
@@ -287,6 +290,19 @@ def _matrix(form: Form, kind: Class, found: Arrays) -> Array:
                 whole[places + row, places + lane] = block[:, row]
         return whole
     return np.ascontiguousarray(columns).T
+
+
+def _of_diagonals(kind: Banded, diagonals: Sequence[Array]) -> Factored:
+    """The factors of a band from its diagonals, the lowest first, each with an element for each row."""
+    size, lower, upper = kind.size, kind.lower, kind.upper
+    if lower == upper == 1:
+        below, pivots, above = diagonals
+        return TridiagonalFactors(below[1:], pivots, above[:-1])
+    band = np.zeros((2 * lower + upper + 1, size), diagonals[0].dtype, order="F")
+    for offset, diagonal in zip(range(-lower, upper + 1), diagonals, strict=True):
+        first, last = max(0, -offset), size - max(0, offset)
+        band[lower + upper - offset, first + offset : last + offset] = diagonal[first:last]
+    return BandFactors(band, lower, upper)
 
 
 def _band(kind: Banded, columns: Array) -> Factored:

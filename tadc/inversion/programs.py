@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
+from typing import TypeGuard
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Term, tensors_read
@@ -175,7 +176,7 @@ class Programs:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
         assert isinstance(self.kind, Recurrent)
         (dying,), (new,) = self.form.dying, self.form.new
-        more, steps = self._diagonals(pieces)
+        more, steps = self._diagonals(pieces, self._offsets)
         down = Recurrence(pieces, dying, f"x_{dying}", -1 if self.kind.lower else 1)
         scaled, made = down.definitions(rest, [pieces.read(step.name, new) for step in steps])
         pivots = [(new, pieces.read(steps[0].name, new))]
@@ -186,7 +187,7 @@ class Programs:
         assert isinstance(self.kind, Recurrent)
         form = self.form
         (dying,), (new,) = form.dying, form.new
-        more, steps = self._diagonals(pieces)
+        more, steps = self._diagonals(pieces, self._offsets)
         up = Recurrence(pieces, new, f"z_{new}", 1 if self.kind.lower else -1)
         given = pieces.read(pieces.given("w_", dying), dying)
         scaled, made = up.definitions(given, [up.read(step.name, k) for k, step in enumerate(steps)])
@@ -198,16 +199,17 @@ class Programs:
             [*values, *more, *steps, *scaled, made, *left, *_least(pieces, pivots)], taped=False
         )
 
-    def _diagonals(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
-        """`c_k`, the derivative of each new element by the dying one k places before it (after, if upper)."""
-        assert isinstance(self.kind, Recurrent)
+    def _diagonals(self, pieces: Pieces, offsets: Sequence[int]) -> tuple[list[Definition], list[Definition]]:
+        """`c_k`, the derivative of each new element by the dying one `offsets[k]` places after it.
+
+        The offsets are consecutive numbers, of one tensor's last index.
+        """
         (dying,), (new,) = self.form.dying, self.form.new
-        sign = -1 if self.kind.lower else 1
         own = Affine.var(f"i{len(self.form.shapes[new]) - 1}")
         if self._is_direct:
             found: list[Definition] = []
-            for k in range(self.kind.width + 1):
-                place = own + sign * k
+            for k, offset in enumerate(offsets):
+                place = own + offset
 
                 def seed(forms: Sequence[Affine], place: Affine = place) -> Term:
                     return _where(pieces, forms[-1] - place)
@@ -215,18 +217,25 @@ class Programs:
                 _, tangents = pieces.tangents(f"_{k}", {dying: seed})
                 found.append(pieces.define(f"c_{k}", new, tangents[new]))
             return [], found
-        count = self.kind.width + 1
+        count = len(offsets)
 
         def coloured(forms: Sequence[Affine]) -> Term:
             return _where(pieces, forms[0] - forms[-1].mod(count))
 
         between, tangents = pieces.tangents("_c", {dying: coloured}, chunk=count)
-        lanes = [{"lane": (own + sign * k).mod(count)} for k in range(count)]
+        lanes = [{"lane": (own + offset).mod(count)} for offset in offsets]
         made = [
             pieces.define(f"c_{k}", new, pieces.terms.substitute(tangents[new], lane))
             for k, lane in enumerate(lanes)
         ]
         return between, made
+
+    @property
+    def _offsets(self) -> range:
+        """The offsets of a recurrence, the pivot first."""
+        assert isinstance(self.kind, Recurrent)
+        sign = -1 if self.kind.lower else 1
+        return range(0, sign * (self.kind.width + 1), sign)
 
     @property
     def _is_direct(self) -> bool:
@@ -256,10 +265,14 @@ class Programs:
         pieces, form = Pieces(self.form), self.form
         kind = self.kind
         if isinstance(kind, Recurrent):
-            between, steps = self._diagonals(pieces)
+            between, steps = self._diagonals(pieces, self._offsets)
             body = pieces.read(steps[0].name, form.new[0])
             made = pieces.define(f"c_{form.new[0]}", form.new[0], body, is_output=True, front=(("lane", 1),))
             return pieces.program([*between, *steps, made], taped=True)
+        if is_one_band(form, kind):
+            between, steps = self._diagonals(pieces, range(-kind.lower, kind.upper + 1))
+            made = [replace(step, is_output=True) for step in steps]
+            return pieces.program([*between, *made], taped=True)
         through = kind.through if isinstance(kind, LowRank) else ()
         base = kind.base if isinstance(kind, LowRank) else kind
         lanes, seeds = colours(pieces, base)
@@ -287,6 +300,17 @@ class Programs:
         between, found = pieces.gradients("_g", self.form.dying, cotangents)
         made = [pieces.define(f"g_{name}", name, body, is_output=True) for name, body in found.items()]
         return pieces.program([*between, *made], taped=False)
+
+
+def is_one_band(form: Form, kind: Class) -> TypeGuard[Banded]:
+    """Whether a class is a band that its diagonals make up: of one tensor of one dimension."""
+    shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
+    return (
+        isinstance(kind, Banded)
+        and not kind.cyclic
+        and len(shapes) == 2
+        and len(shapes[0]) == len(shapes[1]) == 1
+    )
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,18 @@ PROGRAMS = {
         "banded, 2 below and 1 above",
         "x",
     ),
+    "three diagonals": (
+        "x: f64[20]; y[i] = 4*x[i] + (if {i > 0} then (sin(x[i - 1])) else (0))"
+        "+ (if {i < 19} then (x[i]*x[i + 1]) else (0))",
+        "banded, 1 below and 1 above",
+        "x",
+    ),
+    "three diagonals through values in between": (
+        "x: f64[20]; let h[i] = x[i]**2 + x[i]; y[i] = 4*h[i] + (if {i > 0} then (sin(h[i - 1])) else (0))"
+        "+ (if {i < 19} then (x[i]*h[i + 1]) else (0))",
+        "banded, 1 below and 1 above",
+        "x",
+    ),
     "a band of two tensors": (
         "a: f64[9]; b: f64[9]; y[i] = 2*a[i] + b[i]; z[i] = 3*b[i] + if {i > 0} then (a[i - 1]) else (0)",
         "banded, 3 below and 1 above",
