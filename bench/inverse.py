@@ -80,7 +80,7 @@ CASES = (
 )
 
 
-def measured(case: Case) -> tuple[float, float, float]:
+def measured(case: Case) -> tuple[float, ...]:
     """Seconds of a JVP, of J^-1 v and of J^-T w."""
     f = tadc.function(case.text)
     inverse, jvp = tadc.inverse(f, case.wrt), tadc.jvp(f, case.wrt)

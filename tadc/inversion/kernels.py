@@ -15,16 +15,6 @@ from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.functions import function
-from tadc.inversion.classes import (
-    Banded,
-    Blocks,
-    Class,
-    LowRank,
-    Permutation,
-    Recurrent,
-    Triangular,
-    positions,
-)
 from tadc.inversion.factors import (
     Array,
     BandFactors,
@@ -37,8 +27,17 @@ from tadc.inversion.factors import (
     TridiagonalFactors,
 )
 from tadc.inversion.forms import Form
+from tadc.inversion.kinds import (
+    Banded,
+    Blocks,
+    Class,
+    LowRank,
+    Permutation,
+    Recurrent,
+    Triangular,
+)
 from tadc.inversion.pool import LARGE, Pool
-from tadc.inversion.programs import Programs, is_one_band
+from tadc.inversion.programs import Programs, one_band
 from tadc.inversion.wraps import unwrapped
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -261,8 +260,9 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         return BlockFactors(
             np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
         )
-    if is_one_band(form, kind):
-        return _of_diagonals(kind, [found[f"c_{k}"] for k in range(kind.lower + kind.upper + 1)])
+    band = one_band(form, kind)
+    if band is not None:
+        return _of_diagonals(band, [found[f"c_{k}"] for k in range(band.lower + band.upper + 1)])
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
     if isinstance(kind, Permutation | Recurrent):
@@ -335,6 +335,3 @@ def _lane(kind: Banded, columns: Array, width: int) -> Array:
         return columns % width
     cut = kind.size - kind.size % width
     return np.where(columns < cut, columns % width, columns - cut + width)
-
-
-__all__ = ["Kernel", "Kernels", "compiled", "joined", "parted", "positions"]

@@ -1,11 +1,13 @@
 """The class of each lump, and products with the inverse by it, against dense solutions of `tadc.jacobian`."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 import tadc
+from tadc.frontend.extents import shape_at
 from tests.inversion.checking import compare
 
 #: Programs with one lump, their class, and the inputs to differentiate by.
@@ -134,14 +136,16 @@ PROGRAMS = {
 def inputs(f: tadc.Function) -> list[np.ndarray]:
     random = np.random.default_rng(7)
     kinds = {"f32": np.float32, "f64": np.float64}
-    return [random.uniform(0.3, 0.9, a.shape).astype(kinds[a.type]) for a in f.program.arguments]
+    return [
+        random.uniform(0.3, 0.9, shape_at(a.shape, {})).astype(kinds[a.type]) for a in f.program.arguments
+    ]
 
 
 def dense(f: tadc.Function, wrt: Sequence[str], arguments: Sequence[np.ndarray]) -> np.ndarray:
     jacobian = tadc.jacobian(f, wrt)
     found = jacobian(*arguments)
     blocks = dict(zip(jacobian.outputs, found if isinstance(found, tuple) else (found,), strict=True))
-    sizes = {t.name: int(np.prod(t.shape)) for t in (*f.program.arguments, *f.program.outputs)}
+    sizes = {t.name: math.prod(shape_at(t.shape, {})) for t in (*f.program.arguments, *f.program.outputs)}
     return np.block(
         [[blocks[f"d{y}_d{x}"].reshape(sizes[y], sizes[x]) for x in wrt] for y in f.outputs]
     ).astype(float)
