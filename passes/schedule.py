@@ -320,7 +320,7 @@ def _store(accesses: Accesses, way: Way) -> float:
     if consecutive:
         return vectors + (SWITCH * tensors if _in_turns(body) else 0)
     # Lanes so far apart that each has a line of its own.
-    inner = accesses.names[accesses.names.index(way.lane) + 1 :]
+    inner = accesses.names[accesses.names.index(way.lane) + 1 :] if way.lane in accesses.names else []
     distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
     return vectors * way.width * (SCATTER if distance < LINE else SCATTER_FAR)
 

@@ -46,6 +46,8 @@ class Part:
     split: Split = PLAIN
     least: Affine = ZERO
     """Where a tile that is moved back may start."""
+    most: int | None = None
+    """The most groups that it has, if that is known."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,9 @@ class TileLoops:
 
     def clipped(self, index: int, part: Part, point: Any) -> Part:
         """What of a part is between the ends, which are in range; a group belongs where it starts."""
-        if self.ends is None or index not in self.ends or part.start == part.stop:
+        span = part.stop - part.start
+        part = replace(part, most=span.constant if span.is_constant else None)
+        if self.ends is None or index not in self.ends or part.most == 0:
             return part
         c = part.split.factor
         start, stop = (-((-end).floordiv(c)) for end in self.ends[index])
@@ -158,6 +162,7 @@ class TileLoops:
             part.limit,
             part.split,
             part.least,
+            part.most,
         )
 
     def full_part(self, index: int, split: Split, size: Affine, point: Any) -> tuple[Affine, Affine]:
@@ -211,10 +216,10 @@ class TileLoops:
     def narrowed(self, part: Part, index: int) -> Schedule:
         """The schedule with no more vectors than a part has elements for: those before and after a full part
         have few."""
-        schedule, span = self.schedule, part.stop - part.start
-        if index != schedule.lanes or schedule.packed is not None or not span.is_constant:
+        schedule = self.schedule
+        if index != schedule.lanes or schedule.packed is not None or part.most is None:
             return schedule
-        vectors = max(1, -(-span.constant // schedule.width))
+        vectors = max(1, -(-part.most // schedule.width))
         if vectors >= schedule.blocks.get(index, 1):
             return schedule
         return replace(schedule, blocks={**schedule.blocks, index: vectors})
