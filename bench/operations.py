@@ -32,6 +32,7 @@ SIZES: dict[str, dict[str, int]] = {
     "kernel_density": {"N": 16, "M": 12},
     "matmul": {"N": 10, "K": 12, "M": 14},
     "mttkrp": {"I": 8, "J": 8, "K": 8, "R": 4},
+    "orbit": {"T": 40},
     "paper": {},
     "pixel_shuffle": {"B": 1, "C": 2, "H": 6, "W": 6},
     "polyphase": {"N": 30, "K": 5},

@@ -31,8 +31,8 @@ __all__ = ["Fused", "UnsupportedIR", "read_fused", "read_program", "tad_function
 
 @dataclass(frozen=True)
 class Fused:
-    """A program after `tad-fuse`: `maps` are the names of tensors computed together, in one nest of loops, and
-    all values that are made for each of their elements.
+    """A program after `tad-fuse`: `maps` are the names of tensors computed together, in one nest of loops,
+    and all values that are made for each of their elements.
 
     Sums of one region are a single loop where their numbers are in one set of `sums`.
     """

@@ -49,7 +49,8 @@ class Layout:
         found: dict[str, tuple[Kept, ...]] = {}
         for definition in program.definitions:
             boxes = [full_box(definition.shape)]
-            if definition.name in supports.definitions:
+            # The elements of a recurrence stay in one tensor, as they read each other.
+            if definition.name in supports.definitions and definition.order is None:
                 pieces = supports.of(definition.name)
                 boxes = boxes_around(pieces, definition.indices, definition.shape, sizes)
             chosen = [definition.name, *(names.free(definition.name) for _ in boxes[1:])]

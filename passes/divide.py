@@ -13,7 +13,8 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.packing_plan import Packed
-from tadc.passes.tile_loops import Ends, Schedule
+from tadc.passes.tile_loops import Ends
+from tadc.passes.tile_schedule import Schedule
 
 FEW = 32
 """An index of fewer values is divided only if there is no better one."""
@@ -25,7 +26,7 @@ MULTIPLE = 64
 """Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
 
 
-AGAIN = 0.05
+AGAIN = 0.2
 """What part of its time a map takes longer for each loop outside of that over the index that is divided: what
 the inner loops read is further away when they run again."""
 
@@ -61,7 +62,9 @@ def dividable_batch(shape: Sequence[Affine], batch: frozenset[int]) -> tuple[int
 def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule) -> float:
     """What two threads lose that divide an index: what all ranges read or pack again, the time one waits."""
     extent = shape[axis].constant if shape[axis].is_constant else MANY
-    tiles = max(1, extent // _grain(axis, shape, schedule))
+    grain = _grain(axis, shape, schedule)
+    # The last tile is moved back, but where results are packed for.
+    tiles = max(1, -(-extent // grain) if schedule.packed is None else extent // grain)
     each = -(-tiles // PARTS)
     ranges = -(-tiles // each)
     waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1

@@ -10,7 +10,8 @@ from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import Split
 from tadc.passes.step_loops import StepLoops
 from tadc.passes.steps import Steps
-from tadc.passes.tile_loops import Ends, Schedule, TileLoops
+from tadc.passes.tile_loops import Ends, TileLoops
+from tadc.passes.tile_schedule import Schedule
 
 
 def element_loops(

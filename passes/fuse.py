@@ -82,7 +82,7 @@ class _Fusion:
         self.forms = {value: Affine.var(f"s{n}") for n, value in enumerate(sizes_of(function))}
         for op in maps_of(function):
             block = op.regions[0].blocks[0]
-            if len(sums_of(block)) > 1:
+            if op.name == "tad.map" and len(sums_of(block)) > 1:
                 share_values(block)
                 merge_sums(block)
         self.maps = [MapReads(op, self.forms) for op in maps_of(function)]

@@ -50,7 +50,7 @@ def _lower_map(function: Any, op: Any, buffers: Buffers, name: str, point: Any) 
     shape = buffers.shapes[op.results[0]]
     sizes = {size: Affine.var(f"s{n}") for n, size in enumerate(buffers.sizes)}
     launches: list[Launch] = []
-    for number, variant in enumerate(variants_of(op, shape, sizes)):
+    for number, variant in enumerate(variants_of(op, shape, sizes, buffers.shapes)):
         kernel = f"{name}_{number}" if number else name
         grid, block = grid_of(variant.plan, shape), (variant.plan.block, 1, 1)
         made = _lower_kernel(function, op, buffers, [tensors[n] for n in used], kernel, variant, point)

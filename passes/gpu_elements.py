@@ -17,16 +17,19 @@ from tadc.passes.gpu_plan import GroupPlan, Plan, ThreadPlan, TilePlan
 from tadc.passes.gpu_staging import StagedLoops
 from tadc.passes.lanes import LANE
 from tadc.passes.lower_body import BodyLowering
-from tadc.passes.tile_loops import variable
+from tadc.passes.tile_schedule import variable
 from tadc.passes.tile_values import Tile
 
 
 def grid_of(plan: Plan, shape: Sequence[Affine]) -> tuple[GridAxis, ...]:
     """The grid for a map of this shape."""
     if isinstance(plan, GroupPlan):
-        return (GridAxis(tuple(shape), plan.elements),)
+        own = tuple(size for n, size in enumerate(shape) if n not in plan.copies)
+        return (GridAxis(own, plan.elements),)
     if isinstance(plan, TilePlan):
         return (GridAxis(tuple(_ceil(size, plan.along(n).extent) for n, size in enumerate(shape)), 1),)
+    if plan.flat:
+        return (GridAxis(tuple(shape), plan.block * plan.width),)
     return (GridAxis(tuple(tiles(plan, shape)), plan.block),)
 
 
@@ -39,8 +42,44 @@ def _ceil(size: Affine, step: int) -> Affine:
     return (size + (step - 1)).floordiv(step) if step > 1 else size
 
 
+def emit_flat(kernel: Kernel, plan: ThreadPlan, point: Any) -> None:
+    """A vector by the thread that has its position in memory; after the last whole one each element.
+
+    Subscripts are 0 but for the last one, which is the position: what is read and stored is row-major.
+    """
+    low, sizes, width = kernel.low, kernel.sizes, plan.width
+    thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
+    first = kernel.named(low.affine([(block * plan.block + thread) * width], point), width)
+    total = low.variable(product(low, sizes, point))
+    if all(size.is_constant for size in sizes):
+        total = Affine.const(math.prod(size.constant for size in sizes))
+
+    def elements(start: Affine, count: int, inside: Any) -> None:
+        last = start + Affine.var(LANE) if count > 1 else start
+        forms = [*(Affine.const(0) for _ in sizes[1:]), last]
+        made = kernel.values(kernel.body(forms, Tile(count)), forms, (), inside, is_within=False)
+        kernel.store(made, forms, (), count, inside)
+
+    def whole(inside: Any) -> list[Any]:
+        elements(first, width, inside)
+        return []
+
+    def rest(inside: Any) -> list[Any]:
+        for number in range(width - 1):
+            rows = (Constraint(total - 1 - number - first),)
+            kernel.where(rows, lambda at, number=number: elements(first + number, 1, at), inside)
+        return []
+
+    is_whole = (Constraint(total - width - first),)
+    divides = total.is_constant and total.constant % width == 0
+    low.choose(low.holds(is_whole, point), [], whole, None if divides else rest, point)
+
+
 def emit_threads(kernel: Kernel, plan: ThreadPlan, point: Any) -> None:
     """A tile by the thread that has its position, in the order of the plan."""
+    if plan.flat:
+        emit_flat(kernel, plan, point)
+        return
     low, sizes = kernel.low, kernel.sizes
     thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
     flat = kernel.named(low.affine([block * plan.block + thread], point))
@@ -84,7 +123,8 @@ def _emit_tile(kernel: Kernel, plan: ThreadPlan, positions: Mapping[int, Affine]
 def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
     """An element by the group of threads that has its position in the order of the plan."""
     low = kernel.low
-    order = tuple(range(len(kernel.sizes))) if plan.order is None else plan.order
+    own = tuple(n for n in range(len(kernel.sizes)) if n not in plan.copies)
+    order = own if plan.order is None else plan.order
     shape = [kernel.sizes[index] for index in order]
     thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
     flat, number, column, rows = block, thread, None, ()
@@ -102,8 +142,10 @@ def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
 
     def element(inside: Any) -> None:
         positions = dict(zip(order, _unravel(kernel, flat, shape, inside), strict=True))
-        forms = [positions[index] for index in range(len(order))]
-        body = kernel.body(forms, Tile())
+        copies = {variable(index): count for index, count in plan.copies.items()}
+        positions |= {index: Affine.var(variable(index)) for index in plan.copies}
+        forms = [positions[index] for index in range(len(positions))]
+        body = kernel.body(forms, Tile(1, copies))
         body.group = Group(kernel, plan.size, number, plan.lanes, column)
         made = kernel.values(body, forms, (), inside)
         stored = (*(rows if column is not None else ()), Constraint(number, equality=True))

@@ -37,12 +37,12 @@ class Group:
     lanes: Mapping[Any, tuple[int, ...]]
     element: Affine | None = None
 
-    def joined(self, value: Any, join: Join, point: Any) -> Any:
-        """The value of all threads, in each of them: the same bits everywhere."""
+    def joined(self, values: Sequence[Any], join: Join, point: Any) -> list[Any]:
+        """For each value that of all threads together, in each of them: the same bits everywhere."""
         if self.element is not None:
-            return self.of_column(value, join, point)
-        value = self.of_warp(value, join, point)
-        return value if self.size == WARP else self.of_block(value, join, point)
+            return self.of_column(values, join, point)
+        values = [self.of_warp(value, join, point) for value in values]
+        return values if self.size == WARP else self.of_block(values, join, point)
 
     def of_warp(self, value: Any, join: Join, point: Any) -> Any:
         """The values of a warp in one: the upper half to the lower, until one is left, which all take."""
@@ -64,44 +64,55 @@ class Group:
         attribute = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
         return low.create("gpu.shuffle", [value.type, truth], [value, *numbers], point, attribute).results[0]
 
-    def of_block(self, value: Any, join: Join, point: Any) -> Any:
+    def of_block(self, values: Sequence[Any], join: Join, point: Any) -> list[Any]:
         """The values of warps in one, in their order."""
-        kernel, low = self.kernel, self.kernel.low
+        low = self.kernel.low
         warps = self.size // WARP
-        buffer = kernel.shared([warps], value.type)
+        buffer = self.kernel.shared([len(values), warps], values[0].type)
         own = low.affine([self.number.floordiv(WARP)], point)
         first = low.holds((equals_zero(self.number.mod(WARP)),), point)
 
         def keep(inside: Any) -> list[Any]:
-            low.create("memref.store", [], [value, buffer, own], inside)
+            self.store(values, buffer, [own], inside)
             return []
 
         low.choose(first, [], keep, None, point)
-        return self.in_order(buffer, warps, (), value.type, join, point)
+        return self.in_order(buffer, (), values, warps, join, point)
 
-    def of_column(self, value: Any, join: Join, point: Any) -> Any:
+    def of_column(self, values: Sequence[Any], join: Join, point: Any) -> list[Any]:
         """The values of the warps of a block in one, for the element of each of their threads."""
         assert self.element is not None
         low = self.kernel.low
-        buffer = self.kernel.shared([self.size, WARP], value.type)
+        buffer = self.kernel.shared([len(values), self.size, WARP], values[0].type)
         place = [low.affine([form], point) for form in (self.number, self.element)]
-        low.create("memref.store", [], [value, buffer, *place], point)
-        return self.in_order(buffer, self.size, place[1:], value.type, join, point)
+        self.store(values, buffer, place, point)
+        return self.in_order(buffer, place[1:], values, self.size, join, point)
+
+    def store(self, values: Sequence[Any], buffer: Any, place: Sequence[Any], point: Any) -> None:
+        """Keep each value at a place of its part of a buffer."""
+        low = self.kernel.low
+        for number, value in enumerate(values):
+            part = low.constant(low.index_type, number, point)
+            low.create("memref.store", [], [value, buffer, part, *place], point)
 
     def in_order(
-        self, buffer: Any, count: int, place: Sequence[Any], type: Any, join: Join, point: Any
-    ) -> Any:
-        """So many stored values in one, first to last."""
+        self, buffer: Any, place: Sequence[Any], values: Sequence[Any], count: int, join: Join, point: Any
+    ) -> list[Any]:
+        """For each value the `count` stored ones in one, first to last."""
         kernel, low = self.kernel, self.kernel.low
         kernel.barrier(point)
-        total: Any = None
-        for number in range(count):
-            index = low.constant(low.index_type, number, point)
-            one = low.create("memref.load", [type], [buffer, index, *place], point).results[0]
-            total = one if total is None else join(Scalars(low, point, type), total, one)
+        totals: list[Any] = []
+        for number, value in enumerate(values):
+            part = low.constant(low.index_type, number, point)
+            total: Any = None
+            for step in range(count):
+                index = low.constant(low.index_type, step, point)
+                one = low.create("memref.load", [value.type], [buffer, part, index, *place], point).results[0]
+                total = one if total is None else join(Scalars(low, point, value.type), total, one)
+            totals.append(total)
         # The buffer may be written again, in a loop around this.
         kernel.barrier(point)
-        return total
+        return totals
 
 
 class GroupReduction(TileReduction):
@@ -121,7 +132,7 @@ class GroupReduction(TileReduction):
         self.body.group = None
         results = super().fold(combine, join, start, context)
         self.body.group = self.group
-        return [self.group.joined(value, join, context.point) for value in results]
+        return self.group.joined(results, join, context.point)
 
     def one_loop(
         self,

@@ -101,10 +101,11 @@ class Kernel:
         return ThreadBody(self, tile, depends, panels or Panels())
 
     def values(
-        self, body: ThreadBody, forms: Sequence[Affine], known: Domain, point: Any
+        self, body: ThreadBody, forms: Sequence[Affine], known: Domain, point: Any, is_within: bool = True
     ) -> list[tuple[Copy, Any]]:
-        """The map's value in each copy."""
-        facts = (*known, *box_rows(forms, self.sizes), *self.low.known)
+        """The map's value in each copy; `is_within` says that the forms are within its extents."""
+        box = box_rows(forms, self.sizes) if is_within else ()
+        facts = (*known, *box, *self.low.known)
         value = body.region(self.block, Context(point, facts))
         return [(copy, body.value(value, copy)) for copy in body.tile.points(body.tile.copies)]
 
@@ -184,8 +185,10 @@ class ThreadLanes(Lanes):
         made = super().loaded_run(vector, operands, forms, point)
         return self.aligned(made.owner, operands[0], forms).results[0]
 
-    def store_run(self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
-        """A `vector.store`."""
+    def store_run(
+        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
+    ) -> None:
+        """A `vector.store`; lines are the hardware's affair."""
         first = {LANE: Affine.const(0)}
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]
         made = self.low.create("vector.store", [], [vector, buffer, *indices], point)

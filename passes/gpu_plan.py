@@ -20,13 +20,15 @@ VECTOR_BYTES = 16
 class ThreadPlan:
     """A thread computes a tile of elements: `copies` along indices, a vector of `width` along the fastest.
 
-    `order` has the indices of the map; along the last one consecutive threads run.
+    `order` has the indices of the map; along the last one consecutive threads run. Where all that is read
+    lies as the elements do, they may be `flat`: vectors in the order of memory, whatever rows they are of.
     """
 
     order: tuple[int, ...]
     copies: Mapping[int, int] = field(default_factory=dict[int, int])
     width: int = 1
     block: int = BLOCK_SIZE
+    flat: bool = False
 
     def extent(self, index: int) -> int:
         """The elements of a tile along an index."""
@@ -40,12 +42,14 @@ class GroupPlan:
 
     They are consecutive, unless consecutive threads are to run along the last index of `order`: then a
     block has an element for each thread of a warp, and each of its warps takes a part of all of them.
+    Of the indices in `copies`, which `order` does not have, they compute all so many elements together.
     """
 
     size: int
     lanes: Mapping[Any, tuple[int, ...]]
     block: int = BLOCK_SIZE
     order: tuple[int, ...] | None = None
+    copies: Mapping[int, int] = field(default_factory=dict[int, int])
 
     @property
     def elements(self) -> int:

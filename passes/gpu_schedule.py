@@ -12,22 +12,27 @@ from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop
 from tadc.passes.costs import LARGE
 from tadc.passes.gpu_groups import WARP, lanes_along
 from tadc.passes.gpu_launch import Condition
 from tadc.passes.gpu_occupancy import MULTIPROCESSORS, block_of, registers, resident
-from tadc.passes.gpu_plan import BLOCK_SIZE, GroupPlan, Plan, ThreadPlan, Variant
+from tadc.passes.gpu_plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, Plan, ThreadPlan, Variant
 from tadc.passes.gpu_prices import THREADS, Prices, warp_over
 from tadc.passes.gpu_tile_choice import OPEN, tile_plans
 from tadc.passes.operand_forms import subscripts
+from tadc.passes.tile_values import region_operations
 
 COPIES = (1, 2, 4, 8)
 VECTORS = (1, 2, 4)
 
 MOST_COPIES = 16
 """The most elements of a thread: more do not fit in its registers."""
+
+MOST_SHARED = 24 << 10
+"""The most bytes of shared memory in which the threads of a block join their results."""
 
 MOST_CODE = 400
 """The most operations that the code of a thread has."""
@@ -45,14 +50,23 @@ VERY_LONG = 2048
 """A reduction of fewer elements is not worth a block, where sizes are not known."""
 
 
-def variants_of(op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine]) -> list[Variant]:
+def variants_of(
+    op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine], shapes: Mapping[Any, Sequence[Affine]]
+) -> list[Variant]:
     """The plans of a map, each with the sizes it is for; the last is for all others.
 
-    `sizes` are its extents, and `outer` has the forms of values from above, over the sizes of the function.
+    `sizes` are its extents, and `outer` has the forms of values from above, over the sizes of the function,
+    as `shapes` does of tensors.
     """
     accesses = Accesses(op, sizes, [1] * len(sizes), outer)
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)
-    threads = sorted(_thread_plans(accesses), key=lambda plan: _thread_price(accesses, plan))
+    candidates = [*_thread_plans(accesses)]
+    if sizes and _is_flat(accesses, sizes, shapes):
+        flat = ThreadPlan(tuple(range(len(sizes))), {}, VECTOR_BYTES // accesses.widest, flat=True)
+        if not known:
+            return [Variant(flat)]
+        candidates.append(flat)
+    threads = sorted(candidates, key=lambda plan: _thread_price(accesses, plan))
     single = threads[0]
     groups = list(_group_plans(accesses))
     if known:
@@ -94,9 +108,12 @@ def _with_block(plan: Plan, sizes: Sequence[Affine]) -> Plan:
     """The plan with blocks that are small enough for all multiprocessors to have some."""
     if isinstance(plan, ThreadPlan):
         threads = math.prod(-(-size.constant // plan.extent(n)) for n, size in enumerate(sizes))
+        if plan.flat:
+            threads = math.prod(size.constant for size in sizes) // plan.width
         return replace(plan, block=block_of(threads, plan.block))
     if isinstance(plan, GroupPlan) and plan.order is None and plan.elements > 1:
-        threads = math.prod(size.constant for size in sizes) * plan.size
+        groups = math.prod(size.constant for n, size in enumerate(sizes) if n not in plan.copies)
+        threads = groups * plan.size
         return replace(plan, block=max(plan.size, block_of(threads, plan.block)))
     return plan
 
@@ -134,9 +151,23 @@ def _thread_plans(accesses: Accesses) -> Iterator[ThreadPlan]:
             if width > 1 and not _can_be_vector(accesses, order, width):
                 continue
             for index in free:
-                for count in COPIES[1:]:
-                    if count * width <= most and _divides(accesses, index, count):
+                for count in sorted({*COPIES[1:], _small(accesses, index)}):
+                    if 1 < count and count * width <= most and _divides(accesses, index, count):
                         yield ThreadPlan(order, {index: count}, width)
+
+
+def _is_flat(accesses: Accesses, shape: Sequence[Affine], shapes: Mapping[Any, Sequence[Affine]]) -> bool:
+    """Whether an element depends on those at its own place, in tensors of the same shape, and on no index."""
+    place = [Affine.var(name) for name in accesses.names]
+    for op in region_operations(accesses.body.op.regions[0].blocks[0]):
+        if op.name != "tad.read":
+            if op.regions or any(isinstance(v.type, ir.IndexType) for v in op.operands):
+                return False
+            continue
+        forms = subscripts(op, list(op.operands)[1:], accesses.known_forms)
+        if forms and (forms != place or list(shapes[op.operands[0]]) != list(shape)):
+            return False
+    return True
 
 
 def _orders(accesses: Accesses) -> Iterator[tuple[int, ...]]:
@@ -203,6 +234,8 @@ def _has_guard(loop: Loop) -> bool:
 def _fits(plan: ThreadPlan, sizes: Sequence[Affine]) -> tuple[Condition, ...]:
     """What must hold of sizes that are not known, so that tiles fit."""
     found: list[Condition] = []
+    if plan.flat:
+        return ()
     for index, size in enumerate(sizes):
         extent = plan.extent(index)
         if extent > 1 and not size.is_constant:
@@ -229,21 +262,42 @@ def _thread_price(accesses: Accesses, plan: ThreadPlan) -> float:
 
 
 def _group_plans(accesses: Accesses) -> Iterator[GroupPlan]:
-    """The ways to give an element a warp or a block."""
-    needed = registers(accesses, 1, 4)
+    """The ways to give an element a warp or a block, or all elements along an index of few values."""
+    moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
+    most = max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
+    few = [n for n, name in enumerate(accesses.names) if name not in moving]
+    wanted = [{n: count} for n in few if 1 < (count := _small(accesses, n)) <= most]
+    for copies in ({}, *wanted):
+        yield from _group_plans_of(accesses, copies)
+
+
+def _small(accesses: Accesses, index: int) -> int:
+    """The values of an index that has no more than a thread can compute; 0 of any other."""
+    found = accesses.ranges[accesses.names[index]]
+    is_known = found is not None and found.extent.is_constant
+    extent = accesses.extent(accesses.names[index])
+    return extent if is_known and extent <= COPIES[-1] else 0
+
+
+def _group_plans_of(accesses: Accesses, copies: Mapping[int, int]) -> Iterator[GroupPlan]:
+    count = math.prod(copies.values())
+    needed = registers(accesses, count, 4)
     for size in (WARP, BLOCK_SIZE, 1024):
         lanes = dict(_shared(accesses, accesses.body, size))
         block = max(size, BLOCK_SIZE)
         if lanes and resident(block, needed, 0):
-            yield GroupPlan(size, lanes, block)
-    if not accesses.names:
+            yield GroupPlan(size, lanes, block, None, copies)
+    if len(accesses.names) == len(copies):
         return
     for size in (8, 16, 32):
+        if count * size * WARP * accesses.widest > MOST_SHARED:
+            continue
         # Threads of different elements meet, so no branch or loop may stand around.
         lanes = {loop.op: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
         if lanes and resident(size * WARP, needed, 0):
-            for order in _orders(accesses):
-                yield GroupPlan(size, lanes, size * WARP, order)
+            own = (tuple(n for n in order if n not in copies) for order in _orders(accesses))
+            for order in dict.fromkeys(own):
+                yield GroupPlan(size, lanes, size * WARP, order, copies)
 
 
 def _shared(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
@@ -268,8 +322,8 @@ def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tup
 
 def _group_price(accesses: Accesses, plan: GroupPlan) -> float:
     """The price of a map whose elements have several threads each."""
-    elements = math.prod(accesses.extent(name) for name in accesses.names)
-    return _one_of_group(accesses, plan) * max(elements * plan.size, THREADS)
+    groups = math.prod(accesses.extent(name) for n, name in enumerate(accesses.names) if n not in plan.copies)
+    return _one_of_group(accesses, plan) * max(groups * plan.size, THREADS)
 
 
 def _open_groups(
@@ -278,26 +332,33 @@ def _open_groups(
     """Plans with groups where sizes are not known, each with the sizes that it is for."""
     found: list[Variant] = []
     blocks = [plan for plan in groups if plan.order is None and plan.size == BLOCK_SIZE]
-    for plan in blocks:
+    if blocks:
+        plan = min(blocks, key=lambda plan: _of_element(accesses, plan))
         long = Condition(_trips(accesses, plan), least=VERY_LONG)
         found.append(Variant(plan, (Condition(tuple(sizes), most=FEWER), long)))
     others = [plan for plan in groups if plan.size <= WARP]
     if not others:
         return found
-    best = min(others, key=lambda plan: _one_of_group(accesses, plan) * plan.size)
+    best = min(others, key=lambda plan: _of_element(accesses, plan))
     when = [Condition(_trips(accesses, best), least=LONG)]
-    if _one_of_group(accesses, best) * best.size > _thread_price(accesses, single):
+    if _of_element(accesses, best) > _thread_price(accesses, single):
         when.append(Condition(tuple(sizes), most=FEW))
     return [*found, Variant(best, tuple(when))]
 
 
+def _of_element(accesses: Accesses, plan: GroupPlan) -> float:
+    """The price of an element, by all of its threads."""
+    return _one_of_group(accesses, plan) * plan.size / math.prod(plan.copies.values())
+
+
 def _one_of_group(accesses: Accesses, plan: GroupPlan) -> float:
     """The price of one thread of a group."""
+    copies = {accesses.names[index]: count for index, count in plan.copies.items()}
     if plan.order is None:
-        return Prices(accesses, [dict.fromkeys(accesses.names, 0)] * WARP, {}, None, plan.lanes).thread()
+        return Prices(accesses, [dict.fromkeys(accesses.names, 0)] * WARP, copies, None, plan.lanes).thread()
     extents = {name: accesses.extent(name) for name in accesses.names}
     warp = warp_over([accesses.names[index] for index in plan.order], extents, {})
-    return Prices(accesses, warp, {}, None, plan.lanes, is_column=True).thread()
+    return Prices(accesses, warp, copies, None, plan.lanes, is_column=True).thread()
 
 
 def _trips(accesses: Accesses, plan: GroupPlan) -> tuple[Affine, ...]:

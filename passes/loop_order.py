@@ -24,6 +24,12 @@ LINE = 64
 GAIN = 0.75
 """What part of the lines another order may need at most to be preferred to that of the indices."""
 
+STREAMS = 32
+"""Of so many places that are read or written by turns, a processor sees which lines come next."""
+
+SCATTERED = 4
+"""The price of a line that it does not see coming, as a multiple."""
+
 MOST_INDICES = 5
 """Of more indices the order stays."""
 
@@ -36,6 +42,15 @@ class _Stream:
 
     def lines(self, counts: Mapping[str, int], width: int) -> int:
         """About how many lines the elements of a box stand in, each of so many bytes."""
+        return self.places(counts, width)[0]
+
+    def price(self, counts: Mapping[str, int], width: int) -> int:
+        """The lines, those that nobody sees coming several times."""
+        lines, far = self.places(counts, width)
+        return lines * (SCATTERED if far > STREAMS and lines < SCATTERED * far else 1)
+
+    def places(self, counts: Mapping[str, int], width: int) -> tuple[int, int]:
+        """The lines, and in how many places far from each other they are."""
         runs, far, span = 0, 1, 0
         for name, stride in self.strides.items():
             steps = abs(stride) * (counts[name] - 1)
@@ -45,7 +60,7 @@ class _Stream:
             else:
                 far *= counts[name]
         run = runs * width // LINE + 1
-        return min(far * run, span * width // LINE + 1)
+        return min(far * run, span * width // LINE + 1), far
 
 
 def loop_order(accesses: Accesses, way: Way, packed: Packed | None, fixed: frozenset[str]) -> tuple[str, ...]:
@@ -121,7 +136,8 @@ class _Nest:
         else:
             return 0
         total = 0
-        for stream, lines in zip(self.streams, touched, strict=True):
+        for stream in self.streams:
+            lines = stream.price(counts, self.width)
             around = [n for n in order[:depth] if n in stream.strides or n != order[depth - 1]]
             total += lines * math.prod(-(-self.extents[name] // self.tile[name]) for name in around)
         return total

@@ -18,8 +18,8 @@ class MapReads:
     """The reads of a map whose indices are `d0, d1, …` and whose sizes have these forms.
 
     `tensors` says of each whether it is read at the element that is computed alone; `elements` are tensors
-    with the subscripts of reads outside of all reductions, `summed` of those in sums of the map's own region that
-    hold something dear, with the set of the sum.
+    with the subscripts of reads outside of all reductions, `summed` of those in sums of the map's own region
+    that hold something dear, with the set of the sum.
     """
 
     op: Any

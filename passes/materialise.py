@@ -180,13 +180,19 @@ class _Body:
         body = self.definition.body
         if not self.has_candidate(body):
             return self.definition
-        self.mover.inside = self.definition.name
+        self.enter()
         self.mark(body)
         made = self.visit(0, body)
         return self.definition if made is body else replace(self.definition, body=made)
 
+    def enter(self) -> None:
+        """Tell the mover which definition is looked at."""
+        self.mover.inside = self.definition.name
+        self.mover.is_recurrence = self.definition.order is not None
+
     def survey(self) -> None:
         """Add to `shared` how often what could be a tensor is evaluated, wherever it stands."""
+        self.enter()
         seen: set[tuple[int, int]] = set()
         stack = [(0, self.definition.body)]
         while stack:

@@ -67,11 +67,10 @@ def _belong(first: Any, other: Any) -> bool:
     return same and share_dear_values(first, other) and first not in _needed(other)
 
 
-def share_dear_values(*sums: Any) -> bool:
-    """Whether something dear is in the bodies of all these sums, their indices being the same."""
+def share_dear_values(first: Any, other: Any) -> bool:
+    """Whether something dear is in the bodies of both sums, their indices being the same."""
     numbers: dict[Key, int] = {}
-    found = [_dear_values(op, numbers) for op in sums]
-    return bool(set.intersection(*found))
+    return not _dear_values(first, numbers).isdisjoint(_dear_values(other, numbers))
 
 
 def _dear_values(op: Any, numbers: dict[Key, int]) -> set[int]:

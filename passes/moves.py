@@ -26,6 +26,7 @@ from tadc.frontend.terms import (
     Term,
     index_forms,
     operands,
+    tensors_read,
 )
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
@@ -130,6 +131,7 @@ class Mover:
     made: dict[tuple[int, Shape], Moved] = field(default_factory=dict[tuple[int, Shape], Moved])
     refused: set[tuple[int, Shape]] = field(default_factory=set[tuple[int, Shape]])
     inside: str = ""  # the definition that is looked at, which cannot read itself
+    is_recurrence: bool = False  # whether it does
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.program.terms)
@@ -237,7 +239,8 @@ class Mover:
                     term = self.algebra.guard(rows, zero, term)
                 continue
             select = choice.select
-            if select.lhs.free | select.rhs.free <= known:
+            own = self.is_recurrence and self.inside in tensors_read([select.lhs, select.rhs])
+            if select.lhs.free | select.rhs.free <= known and not own:
                 lhs, rhs = (terms.substitute(t, shift) for t in (select.lhs, select.rhs))
                 then, otherwise = (term, zero) if choice.holds else (zero, term)
                 term = terms.select(select.relation, lhs, rhs, then, otherwise, select.span)

@@ -41,13 +41,20 @@ def gradient_indices(program: Program, names: Names) -> dict[str, tuple[str, ...
     """The index names of each tensor's cotangent.
 
     A dimension keeps the user's name where that index alone reads it, else it is
-    `<tensor>_<dimension>`.
+    `<tensor>_<dimension>`. A recurrence counts as a reader by its own names, whatever it reads of itself.
     """
     readers: dict[str, list[set[str | None]]] = {
         name: [set() for _ in shape] for name, shape in program.shapes().items()
     }
     for definition in program.definitions:
-        _collect(definition.body, {i: i for i in definition.indices}, readers, set())
+        spoken = {i: i for i in definition.indices}
+        if definition.order is None:
+            _collect(definition.body, spoken, readers, set())
+            continue
+        others = {**readers, definition.name: [set() for _ in definition.shape]}
+        _collect(definition.body, spoken, others, set())
+        for found, index in zip(readers[definition.name], definition.indices, strict=True):
+            found.add(index)
     result: dict[str, tuple[str, ...]] = {}
     for tensor in readers:
         chosen: list[str] = []

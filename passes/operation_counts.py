@@ -93,8 +93,8 @@ def work_of(node: Term) -> Work:
 
 @dataclass(frozen=True)
 class Together:
-    """Names of tensors that are computed in one nest of loops, with all values that are made for each element;
-    and numbers of sums that are one loop where they stand in one region."""
+    """Names of tensors that are computed in one nest of loops, with all values that are made for each
+    element; and numbers of sums that are one loop where they stand in one region."""
 
     maps: tuple[tuple[tuple[str, ...], tuple[Term, ...]], ...] = ()
     sums: tuple[frozenset[int], ...] = ()

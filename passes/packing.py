@@ -18,7 +18,7 @@ from tadc.passes.lower_body import BodyLowering
 from tadc.passes.packing_plan import Packed
 
 if TYPE_CHECKING:
-    from tadc.passes.tile_loops import Schedule
+    from tadc.passes.tile_schedule import Schedule
 
 
 SCATTERED = 8

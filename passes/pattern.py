@@ -1,15 +1,16 @@
 """Where the elements of definitions can be other than 0, as a program: how many non-zero terms each adds up.
 
 A value is counted as 1, whatever it is; a sum of terms has as many as its terms together, a product the
-product of its factors' counts, and a guard those of the branch that is taken. So an element is 0 for all
-values of the arguments where its count is 0, and only there as far as index maps, guards and domains tell.
+product of its factors' counts, and a guard those of the branch that is taken; of a recurrence it is 1. So an
+element is 0 for all values of the arguments where its count is 0, and only there as far as index maps, guards
+and domains tell.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.program import Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -35,10 +36,7 @@ ZERO_AT_ZERO = frozenset(
 def pattern_program(program: Program) -> Program:
     """The program whose tensors, of the same names, hold the number of terms that can be other than 0."""
     counter = _Counter(program)
-    made = [
-        replace(d, type="f64", body=counter.body(d.name, d.body, program.facts(d)))
-        for d in program.definitions
-    ]
+    made = [replace(d, type="f64", body=counter.body(d, program.facts(d))) for d in program.definitions]
     return replace(program, definitions=needed(made))
 
 
@@ -52,12 +50,15 @@ class _Counter:
         self.defined = {d.name for d in self.program.definitions}
         self.facts: Domain = ()
 
-    def body(self, name: str, body: Term, facts: Domain) -> Term:
+    def body(self, definition: Definition, facts: Domain) -> Term:
         """The count of an element; a tensor where it is 1 everywhere is not read."""
         self.facts = facts
-        found = bottom_up(body, {}, self.count)
+        found = bottom_up(definition.body, {}, self.count)
         if is_const(found, 1):
-            self.full.add(name)
+            self.full.add(definition.name)
+        elif definition.order is not None:
+            # Counts of a recurrence could grow without bound.
+            found = self.algebra.apply("min", found, self.algebra.one)
         return found
 
     def count(self, term: Term, below: list[Term]) -> Term:

@@ -13,7 +13,7 @@ from tadc.passes.probes import probed_operations
 from tadc.passes.schedule import EACH, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
 from tadc.passes.steps import Steps
-from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_schedule import Schedule
 from tadc.passes.tile_values import region_operations
 from tadc.passes.work import LEAST
 

@@ -1,10 +1,10 @@
 """Lines that the next tile will read are asked for while one is computed.
 
-The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a few
-kilobytes ends before it has caught up. Where a tensor is so large that it comes from memory, a long innermost
-loop of a sum runs in steps of a line, and before each the line that the next tile reads there is asked for, in
-each of its rows. What vectors read from rows far apart is asked for at each step. It may be outside of the tensor:
-then it is not used.
+The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a
+few kilobytes ends before it has caught up. Where a tensor is so large that it comes from memory, a long
+innermost loop of a sum runs in steps of a line, and before each the line that the next tile reads there is
+asked for, in each of its rows. What vectors read from rows far apart is asked for at each step. It may be
+outside of the tensor: then it is not used.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Prefetch:
     def is_long(self) -> bool:
         """Whether the loop is long, and its body large."""
         of, level = self.of, self.level
-        if of.over_lanes or len(list(of.body.tile.points(of.carried))) < LEAST_COPIES:
+        if of.over_lanes or of.body.tile.skews or len(list(of.body.tile.points(of.carried))) < LEAST_COPIES:
             return False
         lower, upper = level.lower, level.upper
         if len(lower) != 1 or len(upper) != 1:

@@ -31,6 +31,7 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
+from tadc.lattice.polyhedron import implied
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.collect import collected
 from tadc.passes.derivative_table import cotangents
@@ -109,6 +110,7 @@ class Reverse:
         self.algebra = Algebra(program.terms)
         self.types, self.shapes = program.types(), program.shapes()
         self.active = active_tensors(program, self.wrt)
+        self.sizes = program.size_facts()
 
     def derived(self, gradient_of: Mapping[str, str]) -> list[Definition]:
         """The gradients, by these names, after the cotangents of definitions that they read."""
@@ -301,12 +303,23 @@ class Reverse:
         """Conditions join the domain; so does the negation of a single inequality."""
         scope, rows = self.scopes[place], term.conditions
         self.push(self.inner((place, "then", rows), scope.under(rows)), term.then, cotangent)
-        if len(rows) == 1 and not rows[0].equality:
-            negated = (Constraint(-rows[0].form - 1),)
+        negated = self.negated(rows, scope.domain)
+        if negated:
             inside = self.inner((place, "else", rows), scope.under(negated))
         else:
             inside = self.inner((place, "else", rows), replace(scope, outside=(*scope.outside, rows)))
         self.push(inside, term.otherwise, cotangent)
+
+    def negated(self, rows: Domain, domain: Domain) -> Domain:
+        """Where the conditions do not hold, as one row; nothing if that takes more."""
+        if len(rows) != 1:
+            return ()
+        form = rows[0].form
+        if not rows[0].equality:
+            return (Constraint(-form - 1),)
+        # An equality at an end of a range: `t = 0` fails where `t >= 1`.
+        ends = (side for side in (form, -form) if implied(side, domain + self.sizes))
+        return tuple(Constraint(side - 1) for side in ends)[:1]
 
     def contribute(self, read: Read, scope: Scope, cotangent: Term) -> None:
         """Gather the cotangent of a read: the sum over all indices that read the element."""

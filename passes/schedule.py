@@ -22,7 +22,7 @@ from tadc.passes.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.skews import lane_step, skew_steps, skewed
 from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.steps import Steps
-from tadc.passes.tile_loops import Schedule
+from tadc.passes.tile_schedule import Schedule
 from tadc.passes.tile_stores import may_stream
 from tadc.passes.tile_values import lanes_index
 
@@ -96,8 +96,8 @@ def schedule_of(
     """The cheapest schedule with vectors, or None where there is none worth having.
 
     `found` are the splits of the indices; `outer` has the forms of values from above. Tiles are so small that
-    they make about `code` operations at most. `steps` are those of a recurrence, of whose ordered indices each
-    value has its turn.
+    they make about `code` operations at most. `steps` are those of a recurrence, of whose ordered indices
+    each value has its turn.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
@@ -224,7 +224,7 @@ def _skewed(
             chosen |= min(ways, key=lambda way: _loop(accesses, loop, way, None)).skews
         if chosen:
             made = replace(way, skews=chosen)
-            several = extents if vectors in VECTORS else {}
+            several: Mapping[str, int | None] = extents if vectors in VECTORS else dict[str, int | None]()
             yield from _blocked(
                 accesses, made, several, most if _moves(accesses) else most // MASKED, machine
             )
@@ -312,12 +312,12 @@ def _store(accesses: Accesses, way: Way) -> float:
     """The price of storing a tile."""
     body = accesses.body
     tensors = len(body.op.results)
-    if way.over is not None:
+    if way.over is not None or not way.lane:
         return way.elements * tensors
     last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
     vectors = way.elements // way.width * tensors
     consecutive = way.lane == f"b{last}"
-    if consecutive:
+    if consecutive or not accesses.names:
         return vectors + (SWITCH * tensors if _in_turns(body) else 0)
     # Lanes so far apart that each has a line of its own.
     inner = accesses.names[accesses.names.index(way.lane) + 1 :] if way.lane in accesses.names else []

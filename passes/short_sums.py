@@ -2,8 +2,9 @@
 
     sum{i} (exp(-sum{m}_0^2 ((q[j, m] - x[i, m])**2)) * (q[j, 0] - x[i, 0]))
 
-has `(q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2 + …` in the place of the inner sum: what it shares with the
-rest of the body is computed once, and there is no loop in the innermost one. Terms are added in the same order.
+has `(q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2 + …` in the place of the inner sum: what it shares with
+the rest of the body is computed once, and the innermost loop holds no other. Terms are added in the same
+order.
 """
 
 from __future__ import annotations

@@ -63,11 +63,11 @@ class _Signs:
         algebra = self.algebra
         if all(new is old for new, old in zip(below, node.operands, strict=True)):
             if node.number in self.flipped:
-                return algebra.neg(algebra.apply("sub", *reversed(below)))
+                return algebra.neg(algebra.apply("sub", below[1], below[0]))
             return node
         x, *rest = below
         if node.number in self.flipped:
-            return algebra.neg(algebra.sub(*rest, x))
+            return algebra.neg(algebra.sub(below[1], below[0]))
         exponent = integer_exponent(node)
         match node.function:
             case "add":

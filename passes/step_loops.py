@@ -9,7 +9,8 @@ from tadc.lattice.affine import Affine
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import Split
 from tadc.passes.steps import Steps
-from tadc.passes.tile_loops import Ends, Schedule, TileLoops
+from tadc.passes.tile_loops import Ends, TileLoops
+from tadc.passes.tile_schedule import Schedule
 
 
 class StepLoops(TileLoops):

@@ -8,7 +8,7 @@ found, one over the values of the order is outermost (`wavefront`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
@@ -16,12 +16,10 @@ from typing import Any
 from tadc.dialect.index_maps import box_extents, map_attribute, parse_map, parse_set
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
-from tadc.dialect.region_reader import RegionReader
-from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, Terms, operands
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.ranges import negations
-from tadc.passes.tile_values import region_operations
 
 MOST_INDICES = 5
 """Of more indices not all sequences are tried."""
@@ -63,7 +61,7 @@ class _OwnRead:
 def steps_of(op: Any) -> Steps:
     """How to visit the elements of a `tad.scan`."""
     rank = len(indices_of(op))
-    reads = list(_own_reads(op))
+    reads = _OwnReads(op).found
     batch = frozenset(n for n in range(rank) if all(r.forms[n] == Affine.var(f"d{n}") for r in reads))
     order = parse_map(str(op.attributes["order"])).forms[0]
     if len(order.terms) == 1:
@@ -97,56 +95,57 @@ def _is_legal(reads: Sequence[_OwnRead], chosen: Sequence[int], signs: Sequence[
     return not left
 
 
-def _own_reads(op: Any) -> Iterator[_OwnRead]:
-    """The reads of the tensor itself, in forms over `d0, d1, …`, its indices, and `s0, s1, …`, its sizes."""
-    block, own = op.regions[0].blocks[0], own_tensor(op)
-    reader = RegionReader()
-    reader.indices |= {a: Affine.var(f"d{n}") for n, a in enumerate(indices_of(op))}
-    reader.indices |= {value: Affine.var(f"s{n}") for n, value in enumerate(op.operands)}
-    sizes: dict[Any, None] = {}
-    for inner in region_operations(block):
-        for value in inner.operands:
-            made = value.owner
-            if not isinstance(made, ir.Block) and made.name == "arith.constant":
-                reader.scalar(made.operation if hasattr(made, "operation") else made)
-            elif isinstance(value.type, ir.RankedTensorType):
-                reader.names.setdefault(value, f"t{len(reader.names)}")
-            elif isinstance(value.type, ir.IndexType) and value not in reader.indices and _is_size(value):
-                sizes[value] = None
-    more = {value: Affine.var(f"s{len(op.operands) + n}") for n, value in enumerate(sizes)}
-    reader.indices |= more
-    names = [f"d{n}" for n in range(len(indices_of(op)))]
-    extents = box_extents(parse_set(str(op.attributes["domain"]))) or []
-    count = len(op.operands) + len(more)
-    facts = (*box(names, extents), *(Constraint(Affine.var(f"s{n}")) for n in range(count)))
-    yield from _walk(reader.terms, reader.region(block), reader.names[own], facts)
+class _OwnReads:
+    """The reads of the tensor itself, in forms over `d0, d1, …`, its indices."""
+
+    def __init__(self, op: Any) -> None:
+        self.own = own_tensor(op)
+        self.found: list[_OwnRead] = []
+        self.forms: dict[Any, Affine] = {a: Affine.var(f"d{n}") for n, a in enumerate(indices_of(op))}
+        self.count = 0
+        names = [f"d{n}" for n in range(len(self.forms))]
+        extents = [self.over(form, op.operands, "s") for form in box_extents(parse_set(_domain(op))) or []]
+        self.block(op.regions[0].blocks[0], box(names, extents))
+
+    def form(self, value: Any) -> Affine:
+        """The form of an index; one from above is a size."""
+        if value not in self.forms:
+            self.count += 1
+            self.forms[value] = Affine.var(f"v{self.count}")
+        return self.forms[value]
+
+    def over(self, form: Affine, values: Iterable[Any], letter: str) -> Affine:
+        """A form of an attribute, over what its operands stand for."""
+        return form.substitute({f"{letter}{n}": self.form(value) for n, value in enumerate(values)})
+
+    def block(self, block: Any, facts: Domain) -> None:
+        """Take in a block in which the facts hold."""
+        for operation in block.operations:
+            op = operation.operation
+            if op.name == "tad.index":
+                (form,) = parse_map(str(op.attributes["at"])).forms
+                self.forms[op.results[0]] = self.over(form, op.operands, "d")
+            elif op.name == "tad.read" and op.operands[0] == self.own:
+                at = parse_map(str(op.attributes["at"])).forms
+                forms = tuple(self.over(form, list(op.operands)[1:], "d") for form in at)
+                self.found.append(_OwnRead(forms, facts))
+            elif op.name == "tad.guard":
+                rows = parse_set(str(op.attributes["where"])).constraints
+                rows = tuple(Constraint(self.over(r.form, op.operands, "d"), r.equality) for r in rows)
+                self.block(op.regions[0].blocks[0], facts + rows)
+                for others in negations(rows):
+                    self.block(op.regions[1].blocks[0], facts + others)
+            elif op.regions:
+                inner = op.regions[0].blocks[0]
+                own = {f"d{n}": self.form(argument) for n, argument in enumerate(inner.arguments)}
+                rows = parse_set(_domain(op)).constraints
+                forms = [self.over(row.form.substitute(own), op.operands, "s") for row in rows]
+                pairs = zip(forms, rows, strict=True)
+                self.block(inner, facts + tuple(Constraint(form, row.equality) for form, row in pairs))
 
 
-def _is_size(value: Any) -> bool:
-    """Whether an index is an argument of the function."""
-    return isinstance(value.owner, ir.Block) and value.owner.owner.operation.name == "func.func"
-
-
-def _walk(terms: Terms, root: Term, own: str, facts: Domain) -> Iterator[_OwnRead]:
-    """The reads of a tensor in a term, each with what holds there."""
-    stack = [(root, facts)]
-    seen: set[tuple[int, Domain]] = set()
-    while stack:
-        term, known = stack.pop()
-        if (term.number, known) in seen:
-            continue
-        seen.add((term.number, known))
-        match term:
-            case Read() if term.tensor == own:
-                yield _OwnRead(term.indices, known)
-            case Reduce():
-                _, rows, body = terms.open(term)
-                stack.append((body, known + rows))
-            case Guard():
-                stack.append((term.then, known + term.conditions))
-                stack += [(term.otherwise, known + rows) for rows in negations(term.conditions)]
-            case _:
-                stack += [(below, known) for below in operands(term)]
+def _domain(op: Any) -> str:
+    return str(op.attributes["domain"])
 
 
 def as_map(op: Any, steps: Steps) -> None:
@@ -157,7 +156,7 @@ def as_map(op: Any, steps: Steps) -> None:
     block, own = op.regions[0].blocks[0], own_tensor(op)
     own.replace_all_uses_with(op.results[0])
     block.erase_argument(len(block.arguments) - 1)
-    extents = box_extents(parse_set(str(op.attributes["domain"]))) or []
+    extents = box_extents(parse_set(_domain(op))) or []
     first = next(iter(block.operations))
     dims = ["b", *(f"s{n}" for n in range(len(op.operands)))]
     for n in sorted(steps.down):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, Read, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.polyhedron import is_empty
+from tadc.lattice.effort import EliminationLimit, limited
+from tadc.lattice.polyhedron import implied, irredundant, is_empty
 from tadc.lattice.residues import Residue, residue_of
 from tadc.lattice.solve import solve
 from tadc.passes.algebra import is_const
@@ -20,6 +21,8 @@ from tadc.passes.occupied import occupied
 
 #: A tensor with more sets is taken to be full.
 MOST = 48
+#: Entries of tableaus that may change for the sets of a tensor, or for the boxes around them: some seconds.
+EFFORT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,39 @@ class Supports:
         return self.found[name]
 
     def _of(self, definition: Definition) -> list[Piece]:
-        facts = self.program.facts(definition)
         try:
-            found = self.term(definition.body, facts)
-        except _TooMany:
+            with limited(EFFORT):
+                return self._pieces(definition, self.program.facts(definition))
+        except (_TooMany, EliminationLimit):
             return [Piece()]
+
+    def _pieces(self, definition: Definition, facts: Domain) -> list[Piece]:
+        if definition.in_order().order is not None:
+            return self._recurrence(definition, facts)
+        found = self.term(definition.body, facts)
         pieces = [_solved(self.program.terms, piece, facts) for piece in found]
         return list(dict.fromkeys(piece for piece in pieces if piece is not None))
+
+    def _recurrence(self, definition: Definition, facts: Domain) -> list[Piece]:
+        """A set that holds what a recurrence starts from and, with its elements, those that read them.
+
+        Its rows compare two indices: of all such, the ones that hold at the start and again after a step.
+        """
+        name = definition.name
+        self.found[name] = []
+        start = self.term(definition.body, facts)
+        if not start:
+            return []
+        pairs = permutations(map(Affine.var, definition.indices), 2)
+        rows = [Constraint(one - other - by) for one, other in pairs for by in (1, 0, -1)]
+        pieces = start
+        while True:
+            kept = [row for row in rows if all(implied(row.form, (*facts, *p.rows)) for p in pieces)]
+            if kept == rows and pieces is not start:
+                return [Piece((), tuple(irredundant(rows, facts)))]
+            rows = kept
+            self.found[name] = [Piece((), tuple(rows))]
+            pieces = self.term(definition.body, facts)
 
     def term(self, term: Term, facts: Domain) -> list[Piece]:
         """The sets where a count is not 0, as far as the facts allow."""
@@ -70,6 +99,8 @@ class Supports:
                 return [Piece()] if term.value else []
             case Read():
                 found = [self._read(term, piece) for piece in self.of(term.tensor)]
+            case Apply(function="min"):
+                found = self.term(term.operands[0], facts)
             case Apply(function="add"):
                 found = [piece for below in term.operands for piece in self.term(below, facts)]
             case Apply(function="mul"):

@@ -16,15 +16,15 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.lanes import LANE, Lanes
+from tadc.passes.lanes import Lanes
 from tadc.passes.lower_body import BodyLowering, box_rows
 from tadc.passes.packing import Panels
-from tadc.passes.packing_plan import Packed
 from tadc.passes.panel_loops import PanelLoops
 from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_body import Context, TileBody
+from tadc.passes.tile_schedule import Schedule, variable
 from tadc.passes.tile_stores import Elements, TileStores
-from tadc.passes.tile_values import ACROSS, PARTS, Copy, Dependence, Tile, all_yielded, at
+from tadc.passes.tile_values import ACROSS, Copy, Dependence, all_yielded, at
 
 FEW_COPIES = 4
 """So many copies of a body may stand before and after a full part too."""
@@ -37,51 +37,6 @@ Ends = Mapping[int, tuple[Affine, Affine]]
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """How the elements of a map are computed, by the number of each of its indices.
-
-    `lanes` is the index of the lanes, or None where `lanes_of` is: the index of a reduction that takes
-    `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
-    that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
-    `packed`, it starts with the indices that panels depend on, those for rows before those for lanes.
-    """
-
-    width: int
-    order: tuple[int, ...]
-    lanes: int | None = None
-    blocks: Mapping[int, int] = field(default_factory=dict[int, int])
-    lanes_of: Any = None
-    parts: int = 1
-    packed: Packed | None = None
-    skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
-    streams: bool = False
-
-    @property
-    def tile(self) -> Tile:
-        """The variables of a tile, that of the vectors last: what is read in all lanes is used up at once."""
-        indices = sorted(self.blocks, key=lambda index: index == self.lanes)
-        copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
-        if self.parts > 1:
-            copies[PARTS] = self.parts
-        return Tile(self.width, copies, self.skews)
-
-    def extent(self, index: int) -> int:
-        """The elements of a tile along an index."""
-        return self.blocks.get(index, 1) * (self.width if index == self.lanes else 1)
-
-    def form(self, index: int, base: Affine) -> Affine:
-        """An index of the points of a tile, which starts at a base."""
-        scale = self.width if index == self.lanes else 1
-        form = base + Affine.var(LANE) if index == self.lanes else base
-        return form + Affine.var(variable(index)) * scale if self.blocks.get(index, 1) > 1 else form
-
-
-def variable(index: int) -> str:
-    """The variable of the copies along an index."""
-    return f"copy{index}"
-
-
-@dataclass(frozen=True)
 class Part:
     """The indices from `start` up to `stop`, in groups of the split; tiles end at `limit` at most."""
 
@@ -91,6 +46,8 @@ class Part:
     split: Split = PLAIN
     least: Affine = ZERO
     """Where a tile that is moved back may start."""
+    most: int | None = None
+    """The most groups that it has, if that is known."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +149,9 @@ class TileLoops:
 
     def clipped(self, index: int, part: Part, point: Any) -> Part:
         """What of a part is between the ends, which are in range; a group belongs where it starts."""
-        if self.ends is None or index not in self.ends or part.start == part.stop:
+        span = part.stop - part.start
+        part = replace(part, most=span.constant if span.is_constant else None)
+        if self.ends is None or index not in self.ends or part.most == 0:
             return part
         c = part.split.factor
         start, stop = (-((-end).floordiv(c)) for end in self.ends[index])
@@ -203,6 +162,7 @@ class TileLoops:
             part.limit,
             part.split,
             part.least,
+            part.most,
         )
 
     def full_part(self, index: int, split: Split, size: Affine, point: Any) -> tuple[Affine, Affine]:
@@ -256,10 +216,10 @@ class TileLoops:
     def narrowed(self, part: Part, index: int) -> Schedule:
         """The schedule with no more vectors than a part has elements for: those before and after a full part
         have few."""
-        schedule, span = self.schedule, part.stop - part.start
-        if index != schedule.lanes or schedule.packed is not None or not span.is_constant:
+        schedule = self.schedule
+        if index != schedule.lanes or schedule.packed is not None or part.most is None:
             return schedule
-        vectors = max(1, -(-span.constant // schedule.width))
+        vectors = max(1, -(-part.most // schedule.width))
         if vectors >= schedule.blocks.get(index, 1):
             return schedule
         return replace(schedule, blocks={**schedule.blocks, index: vectors})

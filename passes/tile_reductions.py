@@ -92,27 +92,31 @@ class TileReduction(ReductionNest):
         low.location = self.location
         self.combine = combine
         copies = list(self.body.tile.points(self.carried))
-        first = self.first(copies, start, point)
+        first = [low.constant(self.type, start, point)] * (len(copies) * len(self.elements))
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
 
         def loops(inside: Any) -> list[Any]:
             return self.loop(self.nest.levels, {}, first, masked, context.moved(inside))
 
-        results = self.where(still, loops, first, point)
+        results = self.with_last(self.where(still, loops, first, point), copies, join, point)
         return self.joined(results, copies, join, point) if self.over_lanes else results
 
-    def first(self, copies: Sequence[Copy], start: float, point: Any) -> list[Any]:
-        """What the loops start with: what the block before left, if there was one."""
+    def with_last(self, results: list[Any], copies: Sequence[Copy], join: Join, point: Any) -> list[Any]:
+        """The results of a block joined with what the blocks before it left, if there were any.
+
+        Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks,
+        not with all terms (Higham, SIAM J. Sci. Comput. 1993).
+        """
         low, block = self.body.low, self.body.panels.cut(self.op)
-        fresh = [low.constant(self.type, start, point)] * (len(copies) * len(self.elements))
         if block is None:
-            return fresh
+            return results
 
-        def left(inside: Any) -> list[Any]:
-            return [self.body.stored(copy, inside) for copy in copies]
+        def both(inside: Any) -> list[Any]:
+            s, left = Scalars(low, inside, self.type), (self.body.stored(copy, inside) for copy in copies)
+            return [join(s, before, value) for before, value in zip(left, results, strict=True)]
 
-        return low.choose(block.first, [self.type] * len(copies), lambda at: fresh, left, point)
+        return low.choose(block.first, [self.type] * len(copies), lambda at: results, both, point)
 
     def where(
         self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any
@@ -321,9 +325,10 @@ class TileReduction(ReductionNest):
 
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
-        each = [at_copy(rows, copy) for copy in copies]
-        made = {found: body.lanes.holds(found, point) for found in dict.fromkeys(each)}
-        conditions = [made[found] for found in each]
+        found = [at_copy(rows, copy) for copy in copies]
+        made = {test: body.lanes.holds(test, point) for test in dict.fromkeys(found)}
+        conditions = [made[test] for test in found]
+        each = conditions * len(self.elements)
         some = len(made) == 1 and context.masks is None
         inner = replace(body.masked(conditions, self.carried, copies, context), some=some)
         assert inner.masks is not None
@@ -332,10 +337,7 @@ class TileReduction(ReductionNest):
         def then(at: Any) -> list[Any]:
             found = self.take(carried, inner.moved(at))
             # Not by the whole mask, which may differ between lanes where the results do not.
-            return [
-                body.lanes.select(c, x, y, at)
-                for c, x, y in zip(conditions * len(self.elements), found, carried, strict=True)
-            ]
+            return [body.lanes.select(c, x, y, at) for c, x, y in zip(each, found, carried, strict=True)]
 
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda at: carried, point)

@@ -19,7 +19,8 @@ from tadc.lattice.nest import loop_nest
 from tadc.lattice.solve import solve
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.splits import PLAIN
-from tadc.passes.tile_loops import Schedule, TileLoops
+from tadc.passes.tile_loops import TileLoops
+from tadc.passes.tile_schedule import Schedule
 
 
 def wavefronts(op: Any, sizes: Sequence[Affine], low: BodyLowering, point: Any, order: Affine) -> None:

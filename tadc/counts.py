@@ -126,8 +126,15 @@ def compiled_work(
     program: Program, mode: str, wrt: tuple[str, ...] = (), options: Options | None = None
 ) -> Work:
     """The work of what goes to the code generator, maps and sums being fused; `mode` as in `Options`."""
+    return count_program(*fused_form(program, mode, wrt, options))
+
+
+def fused_form(
+    program: Program, mode: str, wrt: tuple[str, ...] = (), options: Options | None = None
+) -> tuple[Program, Together]:
+    """The program that is lowered to loops, and what of it is computed together; `mode` as in `Options`."""
     fused = _fused(_compiled(program, mode, wrt, options))
-    return count_program(fused.program, Together(fused.maps, fused.sums))
+    return fused.program, Together(fused.maps, fused.sums)
 
 
 def _fused(state: Compilation) -> Fused:

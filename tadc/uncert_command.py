@@ -34,6 +34,7 @@ tadc uncert FILE: uncertainties of a program's outputs
   --k 2                     expanded uncertainty U = k u
   --budget                  what each input contributes
   --samples 200000 --seed 0 of --method mc
+  --pieces 1                of --method interval: cut the inputs, for tighter bounds
   --size N=4                a value of a size symbol
   -e TEXT                   a program on the command line in the place of FILE
   -o FILE.json              write all results as JSON
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--k", type=float, default=2.0)
     p.add_argument("--samples", type=int, default=200_000)
     p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--pieces", type=int, default=1)
     p.add_argument("--budget", action="store_true")
     p.add_argument("-o", dest="output")
     p.add_argument("--error-format", choices=("human", "json"), default="human")
@@ -80,6 +82,8 @@ def uncert_command(words: list[str]) -> int:
         raise UsageError(f"`--k {found.k:g}` is no positive number")
     if found.samples < 2:
         raise UsageError(f"`--samples {found.samples}` is too few")
+    if found.pieces < 1 or (found.pieces > 1 and found.method != "interval"):
+        raise UsageError(f"`--pieces {found.pieces}`: a number from 1 on, of `--method interval`")
     if found.budget and found.method in ("interval", "mc"):
         raise UsageError(f"`--method {found.method}` has no budget", "`--method gum` and `worst` have one")
     if found.output not in (None, "-") and not found.output.endswith(".json"):
@@ -96,6 +100,7 @@ def uncert_command(words: list[str]) -> int:
         k=found.k,
         samples=found.samples,
         seed=found.seed,
+        pieces=found.pieces,
     )
     if found.output and found.output != "-":
         Sink(found.output).write(as_json(result))

@@ -19,6 +19,10 @@ ELEMENTS = {
     "transpose": GpuProgram("x: f32[64, 100]; f[i: 100, j: 64] = x[j, i]"),
     "even size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1000}),
     "odd size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1003}),
+    "odd rows": GpuProgram("x: f32[37, 101]; y: f32[37, 101]; a: f32; f[i, j] = a * x[i, j] + exp(y[i, j])"),
+    "rows at launch": GpuProgram("x: f64[N, M]; f[i, j] = x[i, j]**3", {"N": 37, "M": 29}),
+    "rows of another shape": GpuProgram("x: f32[N, M]; f[i: N - 1, j: M] = x[i, j]**3", {"N": 9, "M": 31}),
+    "few elements": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 3}),
     "no element": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 0}),
     "rank 0": GpuProgram("x: f64; y: f64; f = x * y + sin(x)"),
     "copies": GpuProgram("x: f32[2000]; w: f32[33]; f[i: 1968] = sum{k} (x[i + k] * w[k])"),
@@ -55,6 +59,16 @@ GROUPS = {
     "a thread at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 700, "M": 5}),
     "a block at launch": GpuProgram("x: f32[N, M]; f[i] = sum{k} (x[i, k]**2)", {"N": 3, "M": 5000}),
     "columns at launch": GpuProgram("x: f32[N, M]; f[k] = sum{i} (x[i, k]**2)", {"N": 400, "M": 70}),
+    "few values together": GpuProgram(
+        "x: f32[300, 3]; y: f32[280, 3];"
+        "f[d, i] = sum{j} (exp(-(sum{e} ((x[i, e] - y[j, e])**2))) * (x[i, d] - y[j, d]))"
+    ),
+    "few rows of a block together": GpuProgram(
+        "x: f64[2, 3000]; w: f64[3000]; f[i] = sum{k} (x[i, k] * w[k])"
+    ),
+    "few values at launch": GpuProgram(
+        "x: f64[N, 2]; y: f64[M]; f[i, d] = sum{j} (exp(-(y[j] - x[i, d])**2))", {"N": 70, "M": 190}
+    ),
     "autocorrelation": GpuProgram("x: f32[700]; f[l: 64] = sum{i: 636} (x[i] * x[i + l])"),
 }
 
@@ -79,6 +93,9 @@ CONTRACTIONS = {
         "a: f32[256, 64]; b: f32[64, 256]; f[i, j] = sum{k} (a[i, k] * b[k, j])"
     ),
     "product f64": GpuProgram("a: f64[128, 64]; b: f64[64, 128]; f[i, j] = sum{k} (a[i, k] * b[k, j])"),
+    "product at launch": GpuProgram(
+        "a: f32[N, K]; b: f32[K, M]; f[i, j] = sum{k} (a[i, k] * b[k, j])", {"N": 790, "M": 701, "K": 33}
+    ),
     "greatest sum": GpuProgram("a: f32[200, 70]; b: f32[70, 150]; f[i, j] = max{k} (a[i, k] + b[k, j])"),
     "logsumexp": GpuProgram("a: f32[100, 70]; b: f32[70, 150]; f[i, j] = logsumexp{k} (a[i, k] * b[k, j])"),
     "triangle": GpuProgram("a: f32[128, 128]; b: f32[128, 150]; f[i, j] = sum{k}_0^(i) (a[i, k] * b[k, j])"),

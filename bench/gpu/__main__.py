@@ -17,13 +17,16 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description="Tests and times on a GPU.")
     parser.add_argument("what", choices=("write", "test", "bench"))
     parser.add_argument("folder", type=Path, help="where the bundles are")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="where JSON is left (bench/results)")
+    parser.add_argument(
+        "--results", type=Path, help="where JSON is left (bench/results; of the emulator: FOLDER)"
+    )
     parser.add_argument("--sm", type=int, help="architecture of the bundles (that of the GPU here, else 80)")
     parser.add_argument("--target", default="cuda", choices=("cuda", "emulated"), help="where they run")
     parser.add_argument("--only", nargs="*", default=None, help="names of workloads or cases")
     parser.add_argument("--small", action="store_true", help="bench: small sizes")
     parser.add_argument("--minutes", type=float, default=6.0, help="bench: no peer is begun later (6)")
     a = parser.parse_args(words)
+    results = a.results or (RESULTS if a.target == "cuda" else a.folder)
     try:
         if a.target == "cuda" and a.what != "write":
             from tadc.backend.cuda.device import cuda_device
@@ -37,11 +40,11 @@ def main(words: list[str] | None = None) -> int:
         if a.what == "test":
             from bench.gpu.check import check
 
-            return check(a.folder, a.target, a.only, a.results)
+            return check(a.folder, a.target, a.only, results)
         if a.what == "bench":
             from bench.gpu.times import bench
 
-            return bench(a.folder, a.target, a.only, a.minutes, a.results)
+            return bench(a.folder, a.target, a.only, a.minutes, results)
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1

@@ -55,11 +55,14 @@ class _Enclosure:
         for d in self.program.definitions:
             shape = shape_at(d.shape, self.sizes)
             low, high = np.empty(shape), np.empty(shape)
-            for point in np.ndindex(shape):
-                self.known = {}
-                env = {**self.sizes, **dict(zip(d.indices, point, strict=True))}
-                low[point], high[point] = self.value(d.body, env)
             self.tensors[d.name] = low, high
+            places = (dict(zip(d.indices, point, strict=True)) for point in np.ndindex(shape))
+            if d.order is not None:
+                places = iter(sorted(places, key=d.order.evaluate))
+            for place in places:
+                self.known = {}
+                point = tuple(place.values())
+                low[point], high[point] = self.value(d.body, {**self.sizes, **place})
         return {d.name: self.tensors[d.name] for d in self.program.outputs}
 
     def value(self, term: Term, env: dict[str, int]) -> Bounds:

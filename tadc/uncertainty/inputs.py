@@ -13,7 +13,7 @@ import numpy as np
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.uncertainty.layout import Array
 from tadc.uncertainty.models import Model
-from tadc.uncertainty.problems import missing, no_number, raise_all, unknown
+from tadc.uncertainty.problems import missing, no_number, raise_all, undefined, unknown
 
 Pair = tuple[str, str]
 
@@ -54,6 +54,8 @@ def read_given(
     held = {name: values[name] for name in model.inputs if name in values}
     held = {name: _value(x) for name, x in held.items()}
     wrong += [no_number("the value", n, values[n]) for n, x in held.items() if x is None]
+    # Among many measurements a NaN is one that is missing.
+    wrong += [undefined(n) for n, x in held.items() if np.ndim(x) == 0 and x is not None and np.isnan(x)]
     known = list(model.inputs)
     uncertain = _numbers("the uncertainty", u, known, wrong)
     for name, x in uncertain.items():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,3 +78,8 @@ def layout_of(inputs: list[tuple[str, tuple[int, ...], bool]], points: tuple[int
         slots.append(Slot(name, shape, begin, is_carried))
         begin += slots[-1].size
     return Layout(tuple(slots), points)
+
+
+def plain_number(x: Any) -> Any:
+    """Arrays as they are, single numbers as floats."""
+    return float(x) if np.ndim(x) == 0 else x

@@ -32,6 +32,16 @@ def no_number(what: str, name: str, value: object) -> Diagnostic:
     )
 
 
+def undefined(name: str) -> Diagnostic:
+    """A value that is not a number."""
+    return Diagnostic(
+        "TAD0902",
+        f"the value of `{name}` is nan",
+        notes=["what follows from it is undefined, and so is its uncertainty"],
+        helps=["leave such measurements out"],
+    )
+
+
 def misfit(what: str, name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Diagnostic:
     """A shape that does not go with that of the value."""
     message = f"{what} of `{name}` has shape {shape}, but the value has shape {wanted}"

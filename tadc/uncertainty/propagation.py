@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tadc.dual.lifting import lifted
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.functions import Function
-from tadc.uncertainty.enclosures import enclose
 from tadc.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
 from tadc.uncertainty.inputs import Given, Pair, read_given
-from tadc.uncertainty.intervals import Interval
-from tadc.uncertainty.layout import Array, Layout
-from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of, repeated_function
+from tadc.uncertainty.layout import Array, Layout, plain_number
+from tadc.uncertainty.limits import interval
+from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of
 from tadc.uncertainty.monte_carlo import coverage, simulate
 from tadc.uncertainty.problems import raise_all
 from tadc.uncertainty.result import KINDS, Budget, Result, Row
@@ -34,6 +32,7 @@ def propagate(
     k: float = 2,
     samples: int = 200_000,
     seed: int | None = 0,
+    pieces: int = 1,
 ) -> Result:
     """The uncertainty of a function's outputs at `values` of its inputs, by name.
 
@@ -48,14 +47,19 @@ def propagate(
 
     Methods: `gum`, first order (JCGM 100). `worst`, the sum of all |slope| u, with `u` the largest errors:
     linear, so no bound. `interval`, bounds that hold for all inputs within `u` of their values; they need not
-    be tight, for an input that is read twice counts as two. `mc`, Monte Carlo with `samples` from `seed`
-    (JCGM 101).
+    be tight, for an input that is read twice counts as two. With `pieces` the box of the inputs is cut into
+    so many at most, each bounded by itself, and the bounds are of all together. `mc`, Monte Carlo with
+    `samples` from `seed` (JCGM 101).
 
     Raises ArgumentError with all that is wrong with the inputs, ValueError for an unknown method, and what a
     Python function raises.
     """
     if method not in KINDS:
         raise ValueError(f"method is one of {', '.join(KINDS)}, not {method!r}")
+    if not (isinstance(pieces, int) and pieces > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ValueError(f"pieces is a number from 1 on, not {pieces!r}")
+    if pieces > 1 and method != "interval":
+        raise ValueError(f"pieces are of method 'interval', not {method!r}")
     if not k > 0:
         raise ValueError(f"k is a positive number, not {k!r}")
     model = model_of(fn)
@@ -73,7 +77,7 @@ def propagate(
     if method == "mc":
         return _monte_carlo(model, given, k, samples, np.random.default_rng(seed))
     if method == "interval":
-        return _interval(model, given, k)
+        return interval(model, given, k, pieces)
     return _linear(model, given, k, method)
 
 
@@ -84,11 +88,11 @@ def _linear(model: Model, given: Given, k: float, method: str) -> Result:
     one = stacked(given, layout, whole)
     rank = len(layout.points)
     d = contributions(found.slopes, one.u)
-    value = {name: _plain(y) for name, y in found.values.items()}
+    value = {name: plain_number(y) for name, y in found.values.items()}
     if method == "worst":
-        half = {name: _plain(np.abs(x).sum(axis=0)) for name, x in d.items()}
+        half = {name: plain_number(np.abs(x).sum(axis=0)) for name, x in d.items()}
         return Result(method, k, value, half, _budget=lambda: _budget(found.slopes, d, one, layout, np.abs))
-    us = {name: _plain(np.sqrt(variance(x, one.r, rank))) for name, x in d.items()}
+    us = {name: plain_number(np.sqrt(variance(x, one.r, rank))) for name, x in d.items()}
     expanded = {name: k * x for name, x in us.items()}
 
     def cov() -> Array:
@@ -106,7 +110,7 @@ def _linear(model: Model, given: Given, k: float, method: str) -> Result:
         expanded,
         _u=us,
         _cov=cov,
-        _dof=lambda: {name: _plain(degrees_of_freedom(x, one, rank)) for name, x in d.items()},
+        _dof=lambda: {name: plain_number(degrees_of_freedom(x, one, rank)) for name, x in d.items()},
         _budget=lambda: _budget(found.slopes, d, one, layout, lambda x: x * related(x, one.r, rank)),
     )
 
@@ -114,11 +118,6 @@ def _linear(model: Model, given: Given, k: float, method: str) -> Result:
 def _is_measured(model: Model, given: Given) -> bool:
     shapes = {name: np.shape(x) for name, x in given.values.items()}
     return isinstance(model, ProgramModel) and bool(measured(model.f, shapes))
-
-
-def _plain(x: Any) -> Any:
-    """Arrays as they are, single numbers as floats."""
-    return float(x) if np.ndim(x) == 0 else x
 
 
 def _budget(
@@ -138,70 +137,17 @@ def _budget(
         rows[name] = [
             Row(
                 labels[n],
-                _plain(one.u[n]),
-                _plain(slopes[name][n]),
-                _plain(x[n]),
-                _plain(share[n]),
-                _plain(one.dof[n]),
+                plain_number(one.u[n]),
+                plain_number(slopes[name][n]),
+                plain_number(x[n]),
+                plain_number(share[n]),
+                plain_number(one.dof[n]),
             )
             for n in range(len(labels))
         ]
         if not x.shape[1:]:
             rows[name].sort(key=lambda row: -abs(row.contribution))
     return Budget(rows)
-
-
-def _interval(model: Model, given: Given, k: float) -> Result:
-    u = given.u
-    low: dict[str, Any] = {}
-    high: dict[str, Any] = {}
-    if isinstance(model, PythonModel):
-        return _python_interval(model, given, k)
-    assert isinstance(model, ProgramModel)
-    f, shapes = model.f, {name: np.shape(x) for name, x in given.values.items()}
-    if f.per_value is not None:
-        f = f.at(f.per_value.values(shapes, {}))
-    several = measured(f, shapes)
-    f = repeated_function(f, several) if several else f
-    value = model.slopes(given.values, ()).values
-    layout = model.layout(given.values, given.names, whole=True)
-    for slot in layout.slots:
-        layout.spread(slot, u[slot.name])
-    for name, x in given.values.items():
-        middle = np.asarray(x, float)
-        radius = np.broadcast_to(u.get(name, np.zeros(())), middle.shape)
-        moved = radius > 0
-        low[name] = np.where(moved, np.nextafter(middle - radius, -np.inf), middle)
-        high[name] = np.where(moved, np.nextafter(middle + radius, np.inf), middle)
-    bounds = enclose(f.program, low, high)
-    return _bounded({n: _plain(y) for n, y in value.items()}, bounds, k)
-
-
-def _python_interval(model: PythonModel, given: Given, k: float) -> Result:
-    names, points = given.names, model.points(given.values)
-    one = stacked(given, model.layout(given.values, names), False)
-    radius = np.broadcast_to(one.u, (len(names), *points)).reshape(len(names), -1)
-    run = lifted(model.fn)
-    lows: dict[str, list[float]] = {}
-    highs: dict[str, list[float]] = {}
-    middles: dict[str, list[float]] = {}
-    for n, point in enumerate(model.each(given.values)):
-        boxes = {name: Interval.around(point[name], float(radius[i, n])) for i, name in enumerate(names)}
-        for name, y in model.outputs(run(**{**point, **boxes})).items():
-            lows.setdefault(name, []).append(y.lo if isinstance(y, Interval) else float(y))
-            highs.setdefault(name, []).append(y.hi if isinstance(y, Interval) else float(y))
-        for name, y in model.outputs(model.fn(**point)).items():
-            middles.setdefault(name, []).append(float(y))
-    bounds = {
-        name: (np.array(x).reshape(points), np.array(highs[name]).reshape(points)) for name, x in lows.items()
-    }
-    return _bounded({n: _plain(np.array(y).reshape(points)) for n, y in middles.items()}, bounds, k)
-
-
-def _bounded(value: dict[str, Any], bounds: Mapping[str, tuple[Any, Any]], k: float) -> Result:
-    half = {n: _plain((np.asarray(hi) - np.asarray(lo)) / 2) for n, (lo, hi) in bounds.items()}
-    ends = {n: (_plain(lo), _plain(hi)) for n, (lo, hi) in bounds.items()}
-    return Result("interval", k, value, half, is_rigorous=True, _bounds=ends)
 
 
 def _monte_carlo(model: Model, given: Given, k: float, samples: int, random: np.random.Generator) -> Result:
@@ -212,7 +158,7 @@ def _monte_carlo(model: Model, given: Given, k: float, samples: int, random: np.
 
     def at_all(statistic: Callable[[Array], Any]) -> dict[str, Any]:
         stacks = {name: np.array([statistic(one[name]) for one in found]) for name in names}
-        return {name: _plain(x.reshape(points + x.shape[1:])) for name, x in stacks.items()}
+        return {name: plain_number(x.reshape(points + x.shape[1:])) for name, x in stacks.items()}
 
     value = at_all(lambda x: x.mean(axis=0))
     u = at_all(lambda x: x.std(axis=0, ddof=1))

@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["test", str(folder), "--results", str(folder), "--target", "emulated", "--only", *NAMES]
+    words = ["test", str(folder), "--target", "emulated", "--only", *NAMES]
     assert main(words) == 0
     assert "5 of 5 agree" in capsys.readouterr().out
     found = json.loads((folder / "gpu-test-the-emulator.json").read_text())

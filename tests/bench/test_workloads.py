@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench import forward, uncertainty
 from bench.contenders import COMPILED, TADC, UnavailableError, names_of, prepare
 from bench.counting import counts
 from bench.measure import measure, worst_error
@@ -106,3 +107,18 @@ def test_who_is_wrong_or_fails_is_not_timed() -> None:
 def test_nothing_agrees_with_the_wrong(found: np.ndarray) -> None:
     """Neither what is no number, nor another shape."""
     assert not worst_error([found], (np.ones(3),)) <= 1e-3
+
+
+@pytest.mark.parametrize("workload", [w for w in forward.ROWS if w.name in ("semenov", "fir", "paper")])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_tangents_agree(workload: Workload, dtype: str) -> None:
+    """Value and tangent of tadc and of each form for JAX; `calls` compares them."""
+    made = forward.calls(workload, dtype, small=True)
+    assert {"tadc", "JAX"} <= made.keys()
+
+
+@pytest.mark.parametrize("name", uncertainty.PROGRAMS)
+def test_uncertainties_agree(name: str) -> None:
+    """Values and uncertainties of tadc and of arrays of `uncertainties`; `calls` compares them."""
+    pytest.importorskip("uncertainties")
+    assert uncertainty.calls(name, 20).keys() == {"tadc", "uncertainties"}

@@ -131,6 +131,7 @@ PROGRAMS = {
     "selects": "x: f64[5]; y[i] = select(x[i] > 1, x[i], 2 - x[i]) + select(x[i] = 9, 1, 0)",
     "sums": "x: f64[N]; let h[i] = x[i]**2; y[i: N] = sum{k}_0^i (h[k] * x[i - k]) + N * i",
     "reductions": "x: f64[5]; a = prod{i} (x[i]); b = max{i} (x[i]) - min{j} (x[j]); d = logsumexp{i} (x[i])",
+    "recurrences": "x: f64[5]; scan{-i} y[i] = x[i] + (if {i < 4} then (0.5 * x[i] * y[i + 1]) else (0))",
     "functions": "x: f64[5]; y[i] = atan2(x[i], 2) * tanh(-x[i]) / sqrt(x[i]) + max(x[i], 1) % 3",
 }
 
@@ -198,3 +199,59 @@ def test_an_interval_is_no_float() -> None:
     with pytest.raises(TypeError, match="cannot become a float"):
         tadc.propagate(lambda x: math.ulp(x), {"x": 1.0}, u={"x": 0.1}, method="interval")
     assert repr(Interval(1.0, 2.0)) == "[1, 2]"
+
+
+@pytest.mark.parametrize(
+    "fn", [semenov, tadc.function("x: f64; f = sin(x)*exp(-x**2) + x")], ids=["Python", "program"]
+)
+def test_pieces_are_tighter_and_hold(fn: Any) -> None:
+    """Towards the true range of conformance.md, from outside; one piece is what there is without."""
+    widths: list[float] = []
+    for pieces in (1, 8, 64, 512):
+        r = tadc.propagate(fn, {"x": 1.0}, u={"x": 0.1}, method="interval", pieces=pieces)
+        ((low, high),) = r.bounds.values()
+        for x in np.linspace(0.9, 1.1, 101):
+            assert low <= semenov(float(x)) <= high
+        widths.append(high - low)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] == pytest.approx(1.36576 - 1.24847, rel=0.02)
+    plain = tadc.propagate(fn, {"x": 1.0}, u={"x": 0.1}, method="interval")
+    assert plain.U == tadc.propagate(fn, {"x": 1.0}, u={"x": 0.1}, method="interval", pieces=1).U
+
+
+def test_pieces_of_arrays_and_measurements() -> None:
+    """`x - x` cut 200 times is near 0; of many measurements each is cut by itself."""
+    f = tadc.function("x: f64[2]; y: f64; z = x[0] * y - x[0] * y; w[i] = x[i] * (1 - x[i])")
+    at, u = {"x": np.array([0.5, 0.25]), "y": 2.0}, {"x": 0.25, "y": 0.1}
+    one, many = (tadc.propagate(f, at, u=u, method="interval", pieces=n) for n in (1, 200))
+    assert many.U["z"] < one.U["z"] / 4
+    assert np.all(many.U["w"] < one.U["w"])
+    low, high = many.bounds["w"]
+    for x in np.linspace(0.25, 0.75, 21):
+        assert low[0] <= x * (1 - x) <= high[0]
+    g = tadc.function("x: f64; w = x * (1 - x)")
+    found = tadc.propagate(g, {"x": at["x"]}, u={"x": 0.25}, method="interval", pieces=64)
+    assert found.bounds["w"][0].shape == (2,)
+    for n, middle in enumerate(at["x"]):
+        alone = tadc.propagate(g, {"x": middle}, u={"x": 0.25}, method="interval", pieces=64)
+        assert (found.bounds["w"][0][n], found.bounds["w"][1][n]) == alone.bounds["w"]
+
+
+def test_pieces_decide_what_the_whole_does_not() -> None:
+    """A quotient that is bounded, as no piece divides by 0; one that is not stays an error."""
+    fn: Real = lambda x: 1 / (x * x - x + 1)  # noqa: E731
+    at, u = {"x": 0.5}, {"x": 1.0}
+    with pytest.raises(tadc.ArgumentError):
+        tadc.propagate(fn, at, u=u, method="interval")
+    low, high = tadc.propagate(fn, at, u=u, method="interval", pieces=256).bounds["f"]
+    assert low <= 1 / 1.75 < 4 / 3 <= high < 1.4
+    with pytest.raises(tadc.ArgumentError) as error:
+        tadc.propagate(lambda x: 1 / x, {"x": 0.0}, u={"x": 1.0}, method="interval", pieces=20)
+    assert [d.code for d in error.value.diagnostics] == ["TAD0908"]
+
+
+@pytest.mark.parametrize(("pieces", "method"), [(0, "interval"), (2.5, "interval"), (4, "gum")])
+def test_wrong_pieces(pieces: Any, method: str) -> None:
+    """A positive number, for intervals."""
+    with pytest.raises(ValueError, match="pieces"):
+        tadc.propagate(semenov, {"x": 1.0}, u={"x": 0.1}, method=method, pieces=pieces)

@@ -21,7 +21,7 @@ from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 ROUNDED = ("max of a product of two", "min of a product of two")
 
 #: What values decide, and factors that are forms of indices, are no part of a pattern.
-CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac")
+CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac", "scan")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -20,6 +20,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "text": ({"u": {"V": "big"}}, ["TAD0902", "'big'"]),
     "a negative u": ({"u": {"V": -1.0}}, ["TAD0902", "is -1.0"]),
     "nan": ({"u": {"V": math.nan}}, ["TAD0902", "is nan"]),
+    "a value that is nan": ({"values": {**AT, "V": math.nan}}, ["TAD0902", "the value of `V` is nan"]),
     "a correlation of 2": ({"corr": {("V", "I"): 2}}, ["TAD0904", "is 2.0"]),
     "no pair": ({"corr": {"V": 0.5}}, ["TAD0901", "with itself"]),
     "three": ({"corr": {("V", "I", "phi"): 0.5}}, ["TAD0901", "no pair"]),
@@ -51,6 +52,18 @@ def test_wrong_input_is_a_diagnostic(fn: Any, name: str) -> None:
     with pytest.raises(tadc.ArgumentError) as error:
         tadc.propagate(fn, **{"values": AT, "u": U, **details})
     assert all(word in str(error.value) or word in error.value.diagnostics[0].code for word in words)
+
+
+def test_missing_measurements() -> None:
+    """A NaN among many is passed on; nothing bounds what follows from it."""
+    at = {"a": np.array([1.0, math.nan]), "b": 2.0}
+    f = tadc.function("a: f64; b: f64; y = a * b")
+    u = {"a": 0.5}
+    found = tadc.propagate(f, at, u=u)
+    np.testing.assert_array_equal(found.value["y"], [2, math.nan])
+    for fn in (f, lambda a, b: a * b):
+        with pytest.raises(tadc.ArgumentError, match="the value of `a` is nan"):
+            tadc.propagate(fn, at, u=u, method="interval")
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

@@ -163,4 +163,6 @@ def test_readable_form(line: str, at: str, label: str) -> None:
 
 def test_yield_outside() -> None:
     found = problem("func.func @f(%x: f64) {\ntad.yield %x : f64\n}")
-    assert found.label == "'tad.yield' op expects a parent of tad.map, tad.sum, tad.reduce, tad.guard"
+    assert (
+        found.label == "'tad.yield' op expects a parent of tad.map, tad.scan, tad.sum, tad.reduce, tad.guard"
+    )

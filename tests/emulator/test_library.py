@@ -17,9 +17,9 @@ TEXT = kernel_text("", outside=".shared .align 16 .b8 room[1024];")
 
 
 @pytest.fixture
-def cuda() -> EmulatedCuda:
+def cuda() -> Any:
     """Ready, with a context that is current."""
-    library = EmulatedCuda(architecture=80, streams=(7,))
+    library: Any = EmulatedCuda(architecture=80, streams=(7,))
     assert library.cuInit(0) == 0
     context = c_void_p()
     assert library.cuDevicePrimaryCtxRetain(byref(context), 0) == 0
@@ -34,13 +34,13 @@ def made(call: Callable[..., int], *arguments: Any, kind: Any = c_void_p) -> Any
     return found
 
 
-def loaded(cuda: EmulatedCuda, text: str = TEXT) -> Any:
+def loaded(cuda: Any, text: str = TEXT) -> Any:
     module = made(cuda.cuModuleLoadDataEx, text.encode(), 0, None, None)
     return made(cuda.cuModuleGetFunction, module, b"k")
 
 
 def launched(
-    cuda: EmulatedCuda, function: Any, grid: Any = (1, 1, 1), block: Any = (32, 1, 1), shared: int = 0,
+    cuda: Any, function: Any, grid: Any = (1, 1, 1), block: Any = (32, 1, 1), shared: int = 0,
     stream: int = 0,
 ) -> int:  # fmt: skip
     cells = (c_uint64 * 3)(0, 0, 0)
@@ -49,7 +49,7 @@ def launched(
 
 
 def test_nothing_comes_before_the_start() -> None:
-    cuda = EmulatedCuda(version=12040)
+    cuda: Any = EmulatedCuda(version=12040)
     assert cuda.cuDeviceGetCount(byref(c_int())) == api.NOT_INITIALIZED
     assert made(cuda.cuDriverGetVersion, kind=c_int).value == 12040
     assert cuda.cuInit(1) == api.INVALID_VALUE
@@ -57,17 +57,17 @@ def test_nothing_comes_before_the_start() -> None:
     assert made(cuda.cuDeviceGetCount, kind=c_int).value == 1
 
 
-def test_devices_and_attributes_that_there_are_not(cuda: EmulatedCuda) -> None:
+def test_devices_and_attributes_that_there_are_not(cuda: Any) -> None:
     assert cuda.cuDeviceGet(byref(c_int()), 1) == api.INVALID_DEVICE
     assert cuda.cuDevicePrimaryCtxRetain(byref(c_void_p()), -1) == api.INVALID_DEVICE
     assert cuda.cuDeviceGetAttribute(byref(c_int()), 9999, 0) == api.INVALID_VALUE
-    old = EmulatedCuda(version=11010)
+    old: Any = EmulatedCuda(version=11010)
     old.cuInit(0)
     assert old.cuDeviceGetAttribute(byref(c_int()), api.MEMORY_POOLS, 0) == api.INVALID_VALUE
     assert old.cuMemAllocAsync is None
 
 
-def test_a_context_is_needed_and_that_of_another_thread_does_not_do(cuda: EmulatedCuda) -> None:
+def test_a_context_is_needed_and_that_of_another_thread_does_not_do(cuda: Any) -> None:
     from threading import Thread
 
     results: list[int] = []
@@ -104,11 +104,11 @@ def test_a_context_is_needed_and_that_of_another_thread_does_not_do(cuda: Emulat
         ({"stream": 8}, api.INVALID_HANDLE),
     ],
 )
-def test_launches(cuda: EmulatedCuda, changes: dict[str, Any], result: int) -> None:
+def test_launches(cuda: Any, changes: dict[str, Any], result: int) -> None:
     assert launched(cuda, loaded(cuda), **changes) == result
 
 
-def test_shared_memory_that_is_asked_for_before(cuda: EmulatedCuda) -> None:
+def test_shared_memory_that_is_asked_for_before(cuda: Any) -> None:
     function = loaded(cuda)
     assert cuda.cuFuncSetAttribute(function, api.DYNAMIC_SHARED, 100 << 10) == 0
     assert launched(cuda, function, shared=100 << 10) == 0
@@ -116,7 +116,7 @@ def test_shared_memory_that_is_asked_for_before(cuda: EmulatedCuda) -> None:
     assert cuda.cuFuncSetAttribute(function, 99, 0) == api.INVALID_VALUE
 
 
-def test_handles_are_of_one_kind(cuda: EmulatedCuda) -> None:
+def test_handles_are_of_one_kind(cuda: Any) -> None:
     function, event = loaded(cuda), made(cuda.cuEventCreate, 0)
     assert launched(cuda, event) == api.INVALID_HANDLE
     assert cuda.cuEventRecord(function, None) == api.INVALID_HANDLE
@@ -125,7 +125,7 @@ def test_handles_are_of_one_kind(cuda: EmulatedCuda) -> None:
     assert cuda.cuEventSynchronize(event) == api.INVALID_HANDLE
 
 
-def test_events_that_tell_no_time(cuda: EmulatedCuda) -> None:
+def test_events_that_tell_no_time(cuda: Any) -> None:
     timed, other, plain = (made(cuda.cuEventCreate, flags) for flags in (0, 0, api.UNTIMED))
     for event in (timed, plain):
         assert cuda.cuEventRecord(event, None) == 0
@@ -136,7 +136,7 @@ def test_events_that_tell_no_time(cuda: EmulatedCuda) -> None:
     assert cuda.cuStreamWaitEvent(8, plain, 0) == api.INVALID_HANDLE
 
 
-def test_memory(cuda: EmulatedCuda) -> None:
+def test_memory(cuda: Any) -> None:
     assert cuda.cuMemAlloc_v2(byref(c_uint64()), 0) == api.INVALID_VALUE
     assert cuda.cuMemAllocAsync(byref(c_uint64()), 8, 8) == api.INVALID_HANDLE
     assert cuda.cuMemAlloc_v2(byref(c_uint64()), 1 << 40) == api.OUT_OF_MEMORY
@@ -152,7 +152,7 @@ def test_memory(cuda: EmulatedCuda) -> None:
     assert cuda.cuMemFree_v2(address) == api.INVALID_VALUE
 
 
-def test_modules(cuda: EmulatedCuda) -> None:
+def test_modules(cuda: Any) -> None:
     """Of a newer architecture, or of newer PTX than the driver; machine code, which it cannot run."""
 
     def result(text: str, options: Any = None, values: Any = None) -> int:

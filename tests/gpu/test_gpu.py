@@ -56,6 +56,27 @@ def test_arrays_on_the_gpu() -> None:
     np.testing.assert_allclose(np.asarray(found), f(*arrays()), rtol=1e-13)
 
 
+@pytest.mark.parametrize(
+    ("text", "shapes"),
+    [
+        ("x: f32[N]; f = sum{i} (x[i]**2)", [(10**8,)]),
+        ("a: f32[64, K]; b: f32[K, 64]; f[i, j] = sum{k} (a[i, k] * b[k, j])", [(64, 10**6), (10**6, 64)]),
+    ],
+)
+def test_parts_are_joined_in_one_order(text: str, shapes: list[tuple[int, ...]]) -> None:
+    """The same bits in every run, for sizes given and not."""
+    device, random = cuda_device(0), np.random.default_rng(0)
+    hosts = [random.uniform(0.5, 1, shape).astype(np.float32) for shape in shapes]
+    exact = (hosts[0].astype(np.float64) ** 2).sum() if len(hosts) == 1 else hosts[0] @ hosts[1]
+    given = [DeviceArray(copied_in(a, device, 0), a.shape, a.dtype) for a in hosts]
+    name = "N" if len(hosts) == 1 else "K"
+    for sizes in ({}, {name: shapes[0][-1]}):
+        f = tadc.compile(tadc.function(text), target="cuda", sizes=sizes)
+        found = [np.asarray(f(*given)) for _ in range(5)]
+        np.testing.assert_allclose(found[0], exact, rtol=1e-4)
+        assert len({a.tobytes() for a in found}) == 1
+
+
 @pytest.mark.skipif(not find_spec("torch"), reason="PyTorch is not installed")
 def test_tensors_of_pytorch_on_a_stream_of_their_own() -> None:
     torch: Any = import_module("torch")

@@ -7,10 +7,11 @@ import pytest
 
 import tadc
 from bench.operations import SIZES, programs
-from tadc.counts import compiled_form
+from tadc.counts import compiled_form, compiled_work, fused_form
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
-from tadc.passes.operation_counts import count_definitions, count_program
+from tadc.passes import rows
+from tadc.passes.operation_counts import Together, count_definitions, count_program
 from tests.conformance import (
     test_index_maps,
     test_quasi_affine,
@@ -26,18 +27,18 @@ CASES = {c.name: c.program for module in CATALOGUES for c in module.CATALOGUE.ca
 LARGEST = 5000
 
 
-def run(program: Program) -> Run:
+def run(program: Program, together: Together | None = None) -> Run:
     random = np.random.default_rng(0)
     shapes = {a.name: shape_at(a.shape, {}) for a in program.arguments}
     arrays = {name: random.uniform(0.1, 0.9, shape) for name, shape in shapes.items()}
     types = {a.name: {"f32": np.float32, "f64": np.float64}[a.type] for a in program.arguments}
     reach = max((size for d in program.definitions for size in shape_at(d.shape, {})), default=1)
     reach = 2 * max([reach, 1, *(size for shape in shapes.values() for size in shape)])
-    return Run(program, {name: array.astype(types[name]) for name, array in arrays.items()}, reach)
+    return Run(program, {name: array.astype(types[name]) for name, array in arrays.items()}, reach, together)
 
 
-def check(program: Program) -> None:
-    counted, done = count_program(program), run(program)
+def check(program: Program, together: Together | None = None) -> None:
+    counted, done = count_program(program, together), run(program, together)
     assert counted.weighted == done.weighted
     assert counted.transcendental == done.transcendental
     assert counted.loaded == done.moved("load")
@@ -54,6 +55,39 @@ def test_counts_of_conformance_programs(name: str) -> None:
     derived = compiled_form(f.program, "value-and-vjp")
     if count_program(derived).weighted <= LARGEST:
         check(derived)
+        check(*fused_form(f.program, "value-and-vjp"))
+
+
+DENSITY = "f[j: 4] = sum{i} (exp(-sum{m} ((q[j, m] - x[i, m])**2)))"
+SUMS = {
+    "two sums of a map": (
+        "f[j: 4] = sum{i: 5} (exp(x[i, 0] * q[j, 0])) / sum{i: 5} (exp(x[i, 0] * q[j, 0]) * x[i, 1])"
+    ),
+    "sums of two maps, of other heights": (
+        "f[j: 4] = sum{i: 5} (exp(x[i, 0] * q[j, 0]))\n"
+        "g[j: 4] = sum{i: 5} (exp(x[i, 0] * q[j, 0]) * sum{k}_0^(i) (x[k, 1]))"
+    ),
+    "density": DENSITY,
+}
+
+
+@pytest.mark.parametrize("text", SUMS.values(), ids=SUMS)
+@pytest.mark.parametrize("mode", ["value", "value-and-vjp"])
+def test_counts_of_merged_sums(text: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of sums that share an exponential, by themselves and in rows of gradients."""
+    monkeypatch.setattr(rows, "WORTH", 0)
+    monkeypatch.setattr(rows, "WORTH_IN_ALL", 0)
+    program, together = fused_form(tadc.function(f"x: f64[5, 3]; q: f64[4, 3]\n{text}").program, mode)
+    assert together.sums or (text == DENSITY and mode == "value")
+    check(program, together)
+
+
+def test_a_row_of_a_gradient_shares_an_exponential(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two for each pair: one for the value and the gradient by q, one for that by x."""
+    monkeypatch.setattr(rows, "WORTH", 0)
+    monkeypatch.setattr(rows, "WORTH_IN_ALL", 0)
+    f = tadc.function(f"x: f64[5, 3]; q: f64[4, 3]\n{DENSITY}")
+    assert compiled_work(f.program, "value-and-vjp").transcendental == 2 * 5 * 4
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -80,7 +114,8 @@ def test_memory_of_temporaries() -> None:
     """Tensors in use at different times share it; what is a value of fused maps has none."""
     chain = "\n".join(f"let h{n + 1}[i: 4096] = h{n}[4095 - i]**2" for n in range(4))
     counted = tadc.statistics(tadc.function(f"x: f64[4096]\nlet h0[i] = exp(x[i])\n{chain}\nf[i] = h4[i]"))
-    assert counted.value.temporaries.bytes == 5 * 8 * 4096
+    assert counted.written.temporaries.bytes == 5 * 8 * 4096
+    assert counted.value.temporaries.bytes == 4 * 8 * 4096
     assert counted.value.temporaries.peak == 2 * 8 * 4096
     counted = tadc.statistics(tadc.function("x: f64[4096]\nlet h[i] = exp(x[i])\nf[i: 4096] = h[i]**2"))
     assert counted.written.temporaries.peak == 8 * 4096

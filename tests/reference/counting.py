@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import erf, expit, logsumexp
 
 from tadc.frontend.extents import shape_at
-from tadc.frontend.program import Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -34,6 +34,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.affine import Affine
+from tadc.passes.operation_counts import Together
 
 NAMES: dict[str, Callable[..., float]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,
@@ -76,22 +77,43 @@ class Scope:
 class Run:
     """One evaluation of a program without size symbols; `counts` says how often each operation was done."""
 
-    def __init__(self, program: Program, arrays: Mapping[str, NDArray[np.floating]], reach: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        arrays: Mapping[str, NDArray[np.floating]],
+        reach: int,
+        together: Together | None = None,
+    ) -> None:
         self.program, self.arrays, self.reach = program, dict(arrays), reach
+        self.together = together or Together()
         self.counts: Counter[str] = Counter()
         self.holds: dict[int, bool] = {}
-        self.known: dict[int, dict[int, Term]] = {}
-        for d in program.definitions:
-            made = np.zeros(shape_at(d.shape, {}), {"f32": np.float32, "f64": np.float64}[d.type])
-            if d.order is not None:
-                self.arrays[d.name] = made
-            places = [dict(zip(d.indices, point, strict=True)) for point in np.ndindex(*made.shape)]
-            order = d.order or Affine.const(0)
-            for indices in sorted(places, key=lambda place: order.evaluate(place)):
-                point = tuple(indices.values())
-                made[point] = self.value(d.body, Scope(None, indices, self.always(d.body)))
-                self.counts[f"store {made.itemsize}"] += 1
-            self.arrays[d.name] = made
+        self.known: dict[tuple[int, ...], dict[int, Term]] = {}
+        by_name = {d.name: d for d in program.definitions}
+        maps = [([by_name[name] for name in names], values) for names, values in self.together.maps]
+        fused = {d.name for group, _ in maps for d in group}
+        maps += [([d], ()) for d in program.definitions if d.name not in fused]
+        for group, values in sorted(maps, key=lambda each: program.definitions.index(each[0][0])):
+            self.map(group, values)
+
+    def map(self, group: Sequence[Definition], values: Sequence[Term]) -> None:
+        """Compute tensors of one map, with all values that it makes for each element."""
+        types = {"f32": np.float32, "f64": np.float64}
+        made = [np.zeros(shape_at(d.shape, {}), types[d.type]) for d in group]
+        bodies = [d.body for d in group]
+        if group[0].order is not None:
+            self.arrays[group[0].name] = made[0]
+        places = [dict(zip(group[0].indices, point, strict=True)) for point in np.ndindex(*made[0].shape)]
+        order = group[0].order or Affine.const(0)
+        for indices in sorted(places, key=lambda place: order.evaluate(place)):
+            point = tuple(indices.values())
+            scope = Scope(None, indices, self.always(*bodies, *values))
+            for value in values:
+                self.value(value, scope)
+            for array, body in zip(made, bodies, strict=True):
+                array[point] = self.value(body, scope)
+                self.counts[f"store {array.itemsize}"] += 1
+        self.arrays |= {d.name: array for d, array in zip(group, made, strict=True)}
 
     @property
     def weighted(self) -> int:
@@ -118,6 +140,9 @@ class Run:
         home = scope
         if scope.outer and scope.binders and scope.binders.isdisjoint(term.free):
             home = scope if holds_reduction(term, self.holds) else scope.outer
+        if isinstance(term, Reduce) and len(same := self.merged(term, scope)) > 1:
+            home.values |= self.sums(same, scope)
+            return home.values[term.number]
         if isinstance(term, Guard | Reduce):
             # What is needed anyway comes before what needs it for a branch or a step only.
             for below in [t for t in reachable(operands(term)) if t.number in scope.always]:
@@ -125,19 +150,45 @@ class Run:
         home.values[term.number] = made = self.made(term, scope)
         return made
 
-    def always(self, root: Term) -> dict[int, Term]:
-        """What a scope with this root evaluates in any case."""
-        if root.number not in self.known:
+    def merged(self, term: Reduce, scope: Scope) -> list[Reduce]:
+        """The sums of a scope that are one loop with this one."""
+        numbers = {term.number}.union(*(s for s in self.together.sums if term.number in s))
+        found = [scope.always[number] for number in sorted(numbers) if number in scope.always]
+        return [t for t in found if isinstance(t, Reduce)]
+
+    def sums(self, same: Sequence[Reduce], scope: Scope) -> dict[int, float]:
+        """The values of sums over one set, step by step together."""
+        for below in [
+            t for t in reachable([b for s in same for b in operands(s)]) if t.number in scope.always
+        ]:
+            self.value(below, scope)
+        highest = max(same, key=lambda term: term.body.height)
+        bodies: list[Term] = []
+        for term in same:
+            names = dict(zip(term.binders, map(Affine.var, highest.binders), strict=True))
+            bodies.append(term.body if term is highest else self.program.terms.substitute(term.body, names))
+        totals = [0.0] * len(same)
+        before, always = Scope(scope, scope.indices, {}), self.always(*bodies)
+        for indices in self.points(highest.binders, highest.domain, scope.indices):
+            step = Scope(before, indices, always, frozenset(highest.binders))
+            totals = [total + self.value(body, step) for total, body in zip(totals, bodies, strict=True)]
+            self.counts["sum"] += len(same)
+        return {term.number: total for term, total in zip(same, totals, strict=True)}
+
+    def always(self, *roots: Term) -> dict[int, Term]:
+        """What a scope with these roots evaluates in any case."""
+        key = tuple(root.number for root in roots)
+        if key not in self.known:
             found: dict[int, Term] = {}
-            stack = [root]
+            stack = list(roots)
             while stack:
                 term = stack.pop()
                 if term.number in found:
                     continue
                 found[term.number] = term
                 stack += () if isinstance(term, Guard | Reduce) else operands(term)
-            self.known[root.number] = found
-        return self.known[root.number]
+            self.known[key] = found
+        return self.known[key]
 
     def made(self, term: Term, scope: Scope) -> float:
         """The value of a term from those of its operands."""

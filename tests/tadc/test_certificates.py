@@ -139,14 +139,24 @@ def reads_of(f: tadc.Function) -> Iterator[tuple[str, isl.Set]]:
                 stack.append((inner, (*names, *map(str, plain.values())), rows + more))
             elif isinstance(term, Guard):
                 stack.append((term.then, names, rows + term.conditions))
-                negated: tuple[Constraint, ...] = ()
-                if len(term.conditions) == 1 and not term.conditions[0].equality:
-                    negated = (Constraint(-term.conditions[0].form - 1),)
-                stack.append((term.otherwise, names, rows + negated))
+                stack.append((term.otherwise, names, rows + negation(term.conditions, names, rows)))
             elif isinstance(term, Select):
                 stack += [(term.then, names, rows), (term.otherwise, names, rows)]
             else:
                 stack += [(below, names, rows) for below in operands(term)]
+
+
+def negation(
+    conditions: tuple[Constraint, ...], names: tuple[str, ...], rows: tuple[Constraint, ...]
+) -> tuple[Constraint, ...]:
+    """Where a single condition does not hold: an inequality, or an equality at an end of a range."""
+    if len(conditions) != 1:
+        return ()
+    form = conditions[0].form
+    sides = (form, -form) if conditions[0].equality else (-form,)
+    if conditions[0].equality:
+        sides = tuple(s for s in sides if isl_set(names, [*rows, Constraint(-s - 1)]).is_empty())[:1]
+    return tuple(Constraint(side - 1) for side in sides)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

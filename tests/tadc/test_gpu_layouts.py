@@ -22,7 +22,7 @@ def inputs(f: tadc.Function, sizes: dict[str, int]) -> dict[str, Any]:
     return {a.name: random.uniform(0.1, 0.9, shape_at(a.shape, sizes)) for a in f.program.arguments}
 
 
-def compare(one: GpuProgram, **given: dict[str, int]) -> None:
+def compare(one: GpuProgram, sizes: dict[str, int] | None = None) -> None:
     """Of all elements, relative to the largest; the reference has twice the digits."""
     f, exact = (
         tadc.value_and_vjp(tadc.function(text)) for text in (one.text, one.text.replace("f32", "f64"))
@@ -35,7 +35,7 @@ def compare(one: GpuProgram, **given: dict[str, int]) -> None:
     }
     if "f32" in one.text:
         expected = exact(**{name: a.astype(np.float64) for name, a in rounded.items()})
-    found = tadc.compile(f, target="emulated", **given)(**rounded)
+    found = tadc.compile(f, target="emulated", sizes=sizes)(**rounded)
     for want, got in zip(expected, found, strict=True):
         scale = np.abs(want).max(initial=0) or 1
         assert np.abs(got - want).max(initial=0) <= (1e-4 if got.dtype == np.float32 else 1e-12) * scale

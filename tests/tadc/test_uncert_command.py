@@ -125,3 +125,28 @@ def test_errors_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["uncert", "-e", "x: f64; y = x", "--at", "x=1", "--u", "x=-1", "--error-format=json"]
     assert main(command) == 1
     assert json.loads(capsys.readouterr().err)["code"] == "TAD0902"
+
+
+def test_pieces(capsys: pytest.CaptureFixture[str]) -> None:
+    """Tighter limits, and what is wrong with their number."""
+    words = [
+        "uncert",
+        "-e",
+        "x: f64; f = x * (1 - x)",
+        "--at",
+        "x=.5",
+        "--u",
+        "x=.25",
+        "--method",
+        "interval",
+    ]
+    widths: list[float] = []
+    for pieces in ("1", "64"):
+        assert main([*words, "--pieces", pieces, "-o", "-"]) == 0
+        row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("│ f"))
+        widths.append(float(row.strip("│").split("│")[2]))
+    assert widths[1] < widths[0] / 2
+    assert main([*words, "--pieces", "0"]) != 0
+    assert "--pieces 0" in capsys.readouterr().err
+    assert main(["uncert", "-e", "x: f64; f = x", "--at", "x=1", "--pieces", "2"]) != 0
+    assert "of `--method interval`" in capsys.readouterr().err

@@ -15,10 +15,10 @@ func.func @f(%x: tensor<5xf64> {tad.name = "x"}) -> (tensor<5xf64> {tad.name = "
   return %f : tensor<5xf64>
 }
 
-// CHECK:        %df_1 = tad.scan %own (%f_0) by -%f_0 -> tensor<5xf64> {
-// CHECK-NEXT:     %0 = tad.read %df[%f_0] : tensor<5xf64>
-// CHECK-NEXT:     %1 = tad.sum (%i) in {%i == %f_0 + 1, 0 <= %i <= 4, %i >= 1} -> f64 {
-// CHECK-NEXT:       %3 = tad.read %own[%i] : tensor<5xf64>
+// CHECK:        %df_1 = tad.scan %own (%i) by -%i -> tensor<5xf64> {
+// CHECK-NEXT:     %0 = tad.read %df[%i] : tensor<5xf64>
+// CHECK-NEXT:     %1 = tad.sum (%i_0) in {%i_0 == %i + 1, 0 <= %i_0 <= 4, %i_0 >= 1} -> f64 {
+// CHECK-NEXT:       %3 = tad.read %own[%i_0] : tensor<5xf64>
 // CHECK-NEXT:       tad.yield %3 : f64
 // CHECK-NEXT:     }
 // CHECK-NEXT:     %2 = arith.addf %0, %1 : f64

@@ -12,15 +12,15 @@ func.func @f(%x: tensor<64x16384xf64> {tad.name = "x"}) -> (tensor<64xf64> {tad.
   return %f : tensor<64xf64>
 }
 
-// CHECK:      gpu.func @tad_f_0({{.*}}) workgroup(%[[SHARED:.*]] : memref<{{[0-9]+}}xf64, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
+// CHECK:      gpu.func @tad_f_0({{.*}}) workgroup(%[[SHARED:.*]] : memref<1x{{[0-9]+}}xf64, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:      %[[START:.*]] = affine.apply affine_map<()[s0, s1] -> (s0 + s1)>
 // CHECK:      scf.for %k = %[[START]] to %c16384 step %[[STEP:.*]] iter_args
 // CHECK:      gpu.shuffle idx
 // CHECK:      scf.if
 // CHECK-NEXT:   memref.store %{{.*}}, %[[SHARED]]
 // CHECK:      gpu.barrier
-// CHECK-NEXT: memref.load %[[SHARED]][%c0]
-// CHECK-NEXT: memref.load %[[SHARED]][%c1]
+// CHECK-NEXT: memref.load %[[SHARED]][%c0, %c0]
+// CHECK-NEXT: memref.load %[[SHARED]][%c0, %c1]
 // CHECK:      gpu.barrier
 // CHECK:      scf.if
 // CHECK-NEXT:   memref.store %{{.*}}, %f[%block_id_x]

@@ -12,7 +12,7 @@ func.func @f(%x: tensor<4096x256xf32> {tad.name = "x"}) -> (tensor<256xf32> {tad
   return %f : tensor<256xf32>
 }
 
-// CHECK:      workgroup(%[[SHARED:.*]] : memref<32x32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
+// CHECK:      workgroup(%[[SHARED:.*]] : memref<1x32x32xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
 // CHECK:      known_block_size = array<i32: 1024, 1, 1>
 // CHECK:      %[[ROW:.*]] = affine.apply affine_map<()[s0] -> (s0 floordiv 32)>()[%thread_id_x]
 // CHECK-NEXT: scf.for %k = %[[ROW]] to %c4096 step %c32

@@ -1,12 +1,12 @@
 // RUN: tadc %s --passes 'tad-to-loops,canonicalize,cse' | filecheck %s
 // A contraction: what all rows read of %b is packed, a block of the sum at a time; a tile of 5 rows and 4 vectors
-// has 20 results in registers, and takes them up from memory in all blocks but the first.
+// has 20 results in registers, and adds them to what is in memory in all blocks but the first.
 
-func.func @f(%a: tensor<200x1000xf32> {tad.name = "a"}, %b: tensor<1000x512xf32> {tad.name = "b"}) -> (tensor<200x512xf32> {tad.name = "f"}) {
+func.func @f(%a: tensor<200x2000xf32> {tad.name = "a"}, %b: tensor<2000x512xf32> {tad.name = "b"}) -> (tensor<200x512xf32> {tad.name = "f"}) {
   %f = tad.map (%i, %j) -> tensor<200x512xf32> {
-    %0 = tad.sum (%k) in {0 <= %k <= 999} -> f32 {
-      %1 = tad.read %a[%i, %k] : tensor<200x1000xf32>
-      %2 = tad.read %b[%k, %j] : tensor<1000x512xf32>
+    %0 = tad.sum (%k) in {0 <= %k <= 1999} -> f32 {
+      %1 = tad.read %a[%i, %k] : tensor<200x2000xf32>
+      %2 = tad.read %b[%k, %j] : tensor<2000x512xf32>
       %3 = arith.mulf %1, %2 : f32
       tad.yield %3 : f32
     }
@@ -16,16 +16,18 @@ func.func @f(%a: tensor<200x1000xf32> {tad.name = "a"}, %b: tensor<1000x512xf32>
 }
 
 // CHECK:      func.func private @tad_f.0
-// CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<500x64xf32>
+// CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1000x64xf32>
 // CHECK:        scf.for %j = %begin to %end step %c64
-// CHECK:          scf.for %[[K:.*]] = %c0 to %c1000 step %c500
+// CHECK:          scf.for %[[K:.*]] = %c0 to %c2000 step %c1000
 // CHECK:            %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
-// CHECK:            %[[END:.*]] = affine.min affine_map<(d0) -> (1000, d0 + 500)>(%[[K]])
+// CHECK:            %[[END:.*]] = affine.min affine_map<(d0) -> (2000, d0 + 1000)>(%[[K]])
 // CHECK:            vector.store %{{.*}}, %[[PANEL]][
 // CHECK:            scf.for %i = %c0 to %c200 step %c5
-// CHECK:              %[[LEFT:.*]]:20 = scf.if %[[FIRST]]
-// CHECK:              scf.for %k = %[[K]] to %[[END]] step %c1 iter_args(%{{.*}} = %[[LEFT]]#0
+// CHECK:              scf.for %k = %[[K]] to %[[END]] step %c1 iter_args(%{{.*}} = %cst
 // CHECK:                memref.load %a[
 // CHECK:                vector.load %[[PANEL]][
 // CHECK:                math.fma
+// CHECK:              scf.if %[[FIRST]]
+// CHECK:                vector.load %f[
+// CHECK:                arith.addf
 // CHECK:              vector.store

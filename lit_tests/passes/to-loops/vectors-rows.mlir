@@ -34,7 +34,7 @@ func.func @f(%a: tensor<1000x1024xf32> {tad.name = "a"}, %b: tensor<1000x1000xf3
 // CHECK:              scf.for %j = %[[FROM]] to %[[TO]] step %c64
 // CHECK:                vector.store %{{.*}}, %[[LANES]][
 // CHECK:                scf.for %i = %[[CHUNK]] to %{{.*}} step %c5
-// CHECK:                  scf.if %[[FIRST]]
 // CHECK:                  memref.load %[[ROWS]][
 // CHECK:                  vector.load %[[LANES]][
+// CHECK:                  scf.if %[[FIRST]]
 // CHECK:                scf.for %i = %{{.*}} to %{{.*}} step %c4
