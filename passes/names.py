@@ -51,7 +51,8 @@ def gradient_indices(program: Program, names: Names) -> dict[str, tuple[str, ...
         if definition.order is None:
             _collect(definition.body, spoken, readers, set())
             continue
-        others = {**readers, definition.name: [set() for _ in definition.shape]}
+        own: list[set[str | None]] = [set() for _ in definition.shape]
+        others = {**readers, definition.name: own}
         _collect(definition.body, spoken, others, set())
         for found, index in zip(readers[definition.name], definition.indices, strict=True):
             found.add(index)

@@ -101,9 +101,10 @@ class EmulatedCuda:
     @property
     def _contexts(self) -> list[int]:
         """Those of this thread, the current one last."""
-        if not hasattr(self._thread, "contexts"):
-            self._thread.contexts = []
-        return self._thread.contexts
+        contexts: list[int] | None = getattr(self._thread, "contexts", None)
+        if contexts is None:
+            contexts = self._thread.contexts = []
+        return contexts
 
     def _kept_apart(self, name: str, method: Callable[..., int | None]) -> Callable[..., int]:
         """No exception passes through C: it is kept for the caller."""
