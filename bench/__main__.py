@@ -4,6 +4,7 @@
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.
 `python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
+`python -m bench inverse`: products with inverse Jacobians, and their plans.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
 `python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
@@ -30,6 +31,8 @@ def main(words: list[str]) -> None:
         from bench.operations import main as run
     elif words == ["functions"]:
         from bench.functions import main as run
+    elif words == ["inverse"]:
+        from bench.inverse import main as run
     elif words == ["empty"]:
         from bench.empty_iterations import main as run
     else:

@@ -16,10 +16,10 @@ from tadc.frontend.program import Program
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.bounds import Bound, Level, bounds_innermost, open_bounds
-from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.polyhedron import implied
 from tadc.lattice.residues import residue_of
-from tadc.passes.supports import Piece
+from tadc.passes.supports import EFFORT, Piece
 
 #: About how large sizes are, and those that are taken from others: windows.
 LARGE, SMALL = 1000, 8
@@ -101,6 +101,14 @@ def boxes_around(
 
     They have at most `LOOSE` times the elements of the best box of each piece, or are the whole tensor.
     """
+    try:
+        with limited(EFFORT):
+            return _boxes(pieces, names, shape, sizes)
+    except EliminationLimit:
+        return [full_box(shape)]
+
+
+def _boxes(pieces: Sequence[Piece], names: Sequence[str], shape: Sequence[Extent], sizes: Sizes) -> list[Box]:
     groups: list[tuple[list[_Set], Box, int]] = []
     for piece in pieces:
         one = _Set.of(piece, names, shape, sizes)

@@ -92,14 +92,11 @@ def _packed_again(axis: int, extent: int, ranges: int, packed: Packed) -> float:
 
 
 def _grain(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> int:
-    """What ranges of an index begin at multiples of: a tile that does not fit is computed by two threads."""
+    """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
     tile = 1 if schedule is None else schedule.extent(axis)
-    if schedule is not None and schedule.packed is not None:
+    if axis < len(shape) - 1 or (schedule is not None and schedule.packed is not None):
         return tile
-    least = MULTIPLE if axis == len(shape) - 1 else 1
-    if shape[axis].is_constant and tile >= shape[axis].constant:
-        return least
-    return -(-least // tile) * tile
+    return -(-MULTIPLE // tile) * tile
 
 
 def _divided(axis: int, shape: Sequence[Affine], schedule: Schedule | None) -> Affine:

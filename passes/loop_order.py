@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
+from typing import Any
 
 from tadc.passes.accesses import Accesses
 from tadc.passes.packing_plan import Packed, Way
@@ -69,7 +70,8 @@ def loop_order(accesses: Accesses, way: Way, packed: Packed | None, fixed: froze
     Those that packing is for come first, as it needs them.
     """
     plain = _in_groups(accesses.names, packed)
-    known = all(found is not None and found.extent.is_constant for found in _ranges(accesses))
+    ranges = [accesses.ranges[name] for name in accesses.names]
+    known = all(found is not None and found.extent.is_constant for found in ranges)
     if not known or not 1 < len(plain) <= MOST_INDICES:
         return plain
     nest = _Nest(accesses, way, packed)
@@ -77,10 +79,6 @@ def loop_order(accesses: Accesses, way: Way, packed: Packed | None, fixed: froze
     orders = [o for o in _orders(plain, packed) if [name for name in o if name in fixed] == kept]
     least = min(orders, key=nest.lines)
     return least if nest.lines(least) < GAIN * nest.lines(plain) else plain
-
-
-def _ranges(accesses: Accesses) -> list[object]:
-    return [accesses.ranges[name] for name in accesses.names]
 
 
 def _groups(names: Sequence[str], packed: Packed | None) -> list[list[str]]:
@@ -111,8 +109,9 @@ class _Nest:
         if way.over is None:
             self.tile[way.lane] *= way.width
         self.binders: dict[str, int] = {}
-        copied = {read.op for read in packed.reads} if packed else set()
-        copied |= {read.op for read in packed.rows.reads} if packed and packed.rows else set()
+        copied: set[Any] = {read.op for read in packed.reads} if packed else set()
+        if packed and packed.rows:
+            copied |= {read.op for read in packed.rows.reads}
         self.streams: list[_Stream] = []
         for loop in accesses.body.below():
             self.binders |= dict(zip(loop.binders, loop.trips, strict=True))

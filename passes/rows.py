@@ -21,14 +21,16 @@ from typing import Any
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Domain, Reduce, Select, Term, operands
-from tadc.lattice.affine import ZERO, Affine, equals_zero
-from tadc.passes.algebra import Algebra
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, operands
+from tadc.lattice.affine import ZERO, Affine, Constraint, equals_zero
+from tadc.lattice.polyhedron import is_empty
+from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.costs import Costs, points
 from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.merge_sums import holds_dear_values, sums_of
 from tadc.passes.moves import is_candidate
 from tadc.passes.names import Names
+from tadc.passes.products import Product, product_of
 from tadc.passes.short_sums import write_out_short_sums
 from tadc.passes.simplify import Simplifier
 
@@ -46,10 +48,11 @@ def split_rows(program: Program) -> Program:
     """The program with short rows as tensors of their own, where their sums share something dear."""
     names = Names(program)
     definitions: list[Definition] = []
-    for definition in program.definitions:
+    for written in program.definitions:
+        definition = replace(written, body=_sum_outside(program, written.body))
         index = _row_index(program, definition)
         if index is None:
-            definitions.append(definition)
+            definitions.append(written)
         else:
             definitions += _split(program, names, definition, index)
     if len(definitions) == len(program.definitions):
@@ -86,6 +89,27 @@ def _row_index(program: Program, definition: Definition) -> str | None:
         if enough and (best is None or saved > best[0]):
             best = saved, index
     return None if best is None else best[1]
+
+
+def _sum_outside(program: Program, body: Term) -> Term:
+    """`if {N >= 1} then (a * sum{i: N} …) else (0)` as `(if {N >= 1} then (a) else (0)) * sum{i: N} …`.
+
+    The sum is 0 where it has no point, whatever a is.
+    """
+    if not isinstance(body, Guard) or not is_const(body.otherwise, 0):
+        return body
+    product, algebra = product_of(body.then), Algebra(program.terms)
+    sums = [factor for factor in product.over if isinstance(factor, Reduce) and factor.kind == "sum"]
+    if len(sums) != 1 or product.under or len(body.conditions) != 1 or body.conditions[0].equality:
+        return body
+    (row,), facts = body.conditions, program.size_facts()
+    if not row.form.variables <= set(program.sizes):
+        return body
+    if not is_empty((*facts, *sums[0].domain, Constraint(-row.form - 1))):
+        return body
+    rest = Product(product.scale, tuple(t for t in product.over if t is not sums[0]), ())
+    factor = algebra.guard(body.conditions, rest.term(algebra), algebra.zero)
+    return algebra.apply("mul", factor, sums[0])
 
 
 def _sums(program: Program, root: Term) -> Iterator[tuple[tuple[str, ...], Domain, Term]]:
@@ -151,4 +175,7 @@ def may_have_rows(op: Any) -> bool:
     short = [n for n in range(type.rank) if not type.is_dynamic_dim(n) and 1 < type.get_dim_size(n) <= MOST]
     if type.rank < 2 or not short:
         return False
-    return any(holds_dear_values(found) for found in sums_of(op.regions[0].blocks[0]))
+    block = op.regions[0].blocks[0]
+    guards = [inner.operation for inner in block.operations if inner.operation.name == "tad.guard"]
+    blocks = [block, *(guard.regions[0].blocks[0] for guard in guards)]
+    return any(holds_dear_values(found) for each in blocks for found in sums_of(each))

@@ -12,7 +12,7 @@ from itertools import permutations
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, Read, Reduce, Term, Terms
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.effort import EliminationLimit, limited
 from tadc.lattice.polyhedron import implied, irredundant, is_empty
 from tadc.lattice.residues import Residue, residue_of
 from tadc.lattice.solve import solve
@@ -21,6 +21,8 @@ from tadc.passes.occupied import occupied
 
 #: A tensor with more sets is taken to be full.
 MOST = 48
+#: Entries of tableaus that may change for the sets of a tensor, or for the boxes around them: some seconds.
+EFFORT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,16 @@ class Supports:
         return self.found[name]
 
     def _of(self, definition: Definition) -> list[Piece]:
-        facts = self.program.facts(definition)
         try:
-            if definition.in_order().order is not None:
-                return self._recurrence(definition, facts)
-            found = self.term(definition.body, facts)
-        except _TooMany:
+            with limited(EFFORT):
+                return self._pieces(definition, self.program.facts(definition))
+        except (_TooMany, EliminationLimit):
             return [Piece()]
+
+    def _pieces(self, definition: Definition, facts: Domain) -> list[Piece]:
+        if definition.in_order().order is not None:
+            return self._recurrence(definition, facts)
+        found = self.term(definition.body, facts)
         pieces = [_solved(self.program.terms, piece, facts) for piece in found]
         return list(dict.fromkeys(piece for piece in pieces if piece is not None))
 

@@ -313,7 +313,7 @@ class TileReduction(ReductionNest):
 
         def then(copy: Copy) -> None:
             for number, element in enumerate(self.elements):
-                at = number * len(copies) + copies.index(copy)
+                at = number * len(copies) + copies.index(dict(copy))
                 results[at] = self.combine(self, s, element, carried[at], copy)
 
         self.body.in_turns(self.block, context, self.carried, then)

@@ -154,6 +154,8 @@ class Dependence:
                     self.known[argument] = ACROSS if is_lanes else lower & upper
                 if op in self.skews:
                     self._skew(inner.arguments[-1], self.skews[op])
+                    # Each lane takes other points, also where all read the same at each step.
+                    names |= {LANE}
                 names |= self._block(inner)
             for result in op.results:
                 self.known[result] = names - ACROSS if lanes_here else names

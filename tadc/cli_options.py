@@ -38,7 +38,7 @@ tadc: compile tensor expressions and their derivatives
 
 EPILOG = """\
 FILE is a program (.tad), IR of any stage (.mlir), or `-` for stdin.
-`tadc cache` shows or clears the kernels on disk; `tadc uncert`: uncertainties; `tadc inverse`: inverses.
+`tadc cache`: the kernels on disk; `tadc uncert`: uncertainties; `tadc inverse`: inverse Jacobians.
 exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compiler, 130 interrupted
 """
 

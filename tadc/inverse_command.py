@@ -64,9 +64,9 @@ def inverse_command(words: list[str]) -> int:
     if kind:
         from tadc.inversion.plot import draw
 
-        Sink(found.plot).write(draw(plan, kind))
+        Sink(str(found.plot)).write(draw(plan, kind))
     if found.plan or not kind:
-        Sink(found.output or "-").write(str(plan))
+        Sink(str(found.output or "-")).write(str(plan))
     return 0
 
 
@@ -74,9 +74,9 @@ def _program(found: argparse.Namespace) -> Function:
     sizes = _sizes(found.size)
     if found.expression is not None:
         return function(found.expression, "<expression>", sizes)
-    if found.file == "-":
+    name = str(found.file)
+    if name == "-":
         return function(read_stdin(), "<stdin>", sizes)
-    name: str = found.file
     return function(read_text(name), name, sizes)
 
 

@@ -30,7 +30,8 @@ class Jacobian(Function):
         """
         from tadc.structure import structures
 
-        return _by_name(structures(self._known()))
+        self._of_any_size()
+        return _by_name(structures(self.program))
 
     def compressed(self) -> Compressed:
         """The function that computes the non-zeros alone, in time and memory of their order.
@@ -38,7 +39,7 @@ class Jacobian(Function):
         Each result is an array over boxes of the pattern, of shape `[n, bandwidth]` for a band; see
         `Compressed.coordinates` for what stands where.
         """
-        self._known()
+        self._of_any_size()
         return self._compressed
 
     @cached_property
@@ -85,11 +86,10 @@ class Jacobian(Function):
         assert isinstance(found, Jacobian)
         return found
 
-    def _known(self) -> Program:
-        """The program; raises CompileError where it is one for each value of some sizes."""
+    def _of_any_size(self) -> None:
+        """Raise CompileError where the program is one for each value of some sizes."""
         if self.per_value is not None:
             raise self.per_value.needs_values()
-        return self.program
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what it is made from."""

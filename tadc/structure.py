@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tadc.frontend.extents import Extent, as_form, extent, shape_at, shape_text
-from tadc.frontend.print_index import conditions_text, form_text
+from tadc.frontend.print_index import condition_text, form_text
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
@@ -174,7 +174,7 @@ class _Reader:
             kind=self.kind(bands, windows, filled=filled),
             bands=tuple(bands),
             windows=windows,
-            sets=tuple(dict.fromkeys(self.sets())),
+            sets=tuple(sorted(set(self.sets()))),
             filled=filled,
             toeplitz=bool(bands) and self.is_shift_invariant(bands),
         )
@@ -290,7 +290,8 @@ class _Reader:
         for piece in self.pieces:
             rows = irredundant(piece.rows, (*self.sizes.facts, *self.within))
             names = {name: Affine.var(f"k{n}" if n else "k") for n, name in enumerate(piece.binders)}
-            text = conditions_text([row.substitute(names) for row in rows]) or "everywhere"
+            texts = sorted(condition_text(row.substitute(names)) for row in rows)
+            text = " and ".join(texts) or "everywhere"
             shown = ", ".join(map(str, names.values()))
             yield f"({text} for some {shown})" if names else text
 

@@ -11,9 +11,9 @@ import numpy as np
 from tadc.backend.runtime.memory import available_memory
 from tadc.frontend.diagnostics import CompileWarning
 from tadc.frontend.program import Definition
-from tadc.inversion.classes import Blocks, Class, Dense, LowRank, Permutation, Recurrent, Triangular
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.kernels import Kernel, Kernels, joined, parted
+from tadc.inversion.kinds import Blocks, Class, Dense, LowRank, Permutation, Recurrent, Triangular
 from tadc.inversion.plan import Plan, Planned
 from tadc.inversion.pool import Pool
 from tadc.inversion.problems import near_singular, singular_step, too_large

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import prod
 
 from tadc.frontend.program import Definition
-from tadc.inversion.forms import Form
+from tadc.inversion.forms import Form, positions
+from tadc.inversion.kinds import (
+    Banded,
+    Blocks,
+    Class,
+    Dense,
+    LowRank,
+    Permutation,
+    Recurrent,
+    Triangular,
+)
 from tadc.inversion.relations import Relation, TooMany, apart, facts, relations
-from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import implied, is_empty
@@ -32,160 +41,6 @@ _PAIRS = 16
 _TRIES = 5000
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """A small system for each element of the first `batch` dimensions; of one number each it is diagonal."""
-
-    batch: int
-    count: int
-    size: int
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        if self.count == 1 < self.size:
-            return "dense"
-        return "diagonal" if self.size == 1 else f"block-diagonal, {self.count} of {self.size}x{self.size}"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.count * (_lu(self.size) if self.size > 1 else 1)
-
-
-@dataclass(frozen=True)
-class Permutation:
-    """Each new element depends on one that dies, each time another."""
-
-    size: int
-    name = "permutation"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.size
-
-
-@dataclass(frozen=True)
-class Banded:
-    """Of row q only the columns from `q - lower` to `q + upper` are occupied.
-
-    Rows are the new elements in row-major order, columns the dying ones; those of several tensors take
-    turns if `interleaved`. If `cyclic`, columns are counted on past the end from the beginning.
-    """
-
-    size: int
-    lower: int
-    upper: int
-    interleaved: bool
-    cyclic: bool = False
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        band = f"{self.lower} below and {self.upper} above"
-        if self.cyclic:
-            return f"cyclic banded, {band}"
-        if self.lower and self.upper:
-            return f"banded, {band}"
-        return f"{'lower' if self.lower else 'upper'} triangular, banded, {band}"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        width = self.lower + self.upper + 1
-        if not self.cyclic:
-            return self.size * (width if not (self.lower and self.upper) else width * (self.lower + 2))
-        corners = self.lower + self.upper
-        return self.size * width * (self.lower + 2) + self.size * width * corners + _lu(corners)
-
-
-@dataclass(frozen=True)
-class Recurrent:
-    """Along the last dimension an element depends on itself and on `width` before it (`lower`) or after it.
-
-    It is solved by a recurrence in the language, for each element of the dimensions in front at once.
-    """
-
-    size: int
-    width: int
-    lower: bool
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        side, where = ("lower", "below") if self.lower else ("upper", "above")
-        return f"{side} triangular, banded, {self.width} {where}"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.size * (self.width + 1)
-
-
-@dataclass(frozen=True)
-class Triangular:
-    """No column right of the diagonal is occupied (`lower`), or none left of it."""
-
-    size: int
-    lower: bool
-    interleaved: bool
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        return f"{'lower' if self.lower else 'upper'} triangular"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return self.size * (self.size + 1) // 2
-
-
-@dataclass(frozen=True)
-class Dense:
-    """Any element may be occupied."""
-
-    size: int
-    name = "dense"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        return _lu(self.size)
-
-
-@dataclass(frozen=True)
-class LowRank:
-    """A matrix of class `base` and a product of low rank: what passes through the values `through`.
-
-    (M. Woodbury, Inverting modified matrices, 1950.)
-    """
-
-    base: Blocks | Banded
-    through: tuple[str, ...]
-    rank: int
-
-    @property
-    def name(self) -> str:
-        """The class, as people call it."""
-        return f"{self.base.name} plus rank {self.rank}"
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of a solve."""
-        size = self.base.size if isinstance(self.base, Banded) else self.base.count * self.base.size
-        return self.base.cost * (self.rank + 1) + size * self.rank * (self.rank + 1) + _lu(self.rank)
-
-
-Class = Blocks | Permutation | Banded | Recurrent | Triangular | Dense | LowRank
-
-
-def _lu(size: int) -> int:
-    """Multiplications and divisions of Gaussian elimination with one right-hand side."""
-    return (size**3 - size) // 3 + size**2
-
-
 def class_of(form: Form) -> Class:
     """The class of a lump, of those that hold of its index maps the one that is cheapest to solve."""
     found = _direct(form, ())
@@ -197,20 +52,6 @@ def class_of(form: Form) -> Class:
             if isinstance(base, Blocks | Banded) and not (isinstance(base, Banded) and base.cyclic):
                 low = LowRank(base, through, rank)
                 return low if low.cost < found.cost else found
-    return found
-
-
-def positions(form: Form, names: Sequence[str], interleaved: bool) -> dict[str, tuple[int, int, int]]:
-    """The place of each tensor's elements among all: of the first, and the step; row-major within one.
-
-    The third number counts the elements of a tensor.
-    """
-    found: dict[str, tuple[int, int, int]] = {}
-    start = 0
-    for name in names:
-        count = prod(form.shapes[name])
-        found[name] = (len(found), len(names), count) if interleaved else (start, 1, count)
-        start += count
     return found
 
 
@@ -263,10 +104,10 @@ def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
 
 def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:
     """A narrow band on one side, along the last dimension of one tensor."""
-    if len(form.dying) > 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
+    if len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
         return None
     shape = form.shapes[form.new[0]]
-    if _batch(form, made, found) != len(shape) - 1:
+    if not shape or _batch(form, made, found) != len(shape) - 1:
         return None
     (definition,) = made.values()
     own = Affine.var(definition.indices[-1])
@@ -438,6 +279,3 @@ def _narrow(form: Form) -> tuple[str, ...]:
                         chosen[r.source] = None
     through = tuple(chosen)
     return through if form.elements(through) <= limit else ()
-
-
-__all__ = ["Banded", "Blocks", "Class", "Dense", "LowRank", "Permutation", "Triangular", "box", "class_of"]

@@ -128,6 +128,23 @@ class BandFactors(Factored):
         return self._solver(self._lu, self._lower, self._upper, right, self._order, trans=1)[0]
 
 
+class TridiagonalFactors(Factored):
+    """LU with partial pivoting of three diagonals: what is below, on and above the main one."""
+
+    def __init__(self, below: Array, diagonal: Array, above: Array) -> None:
+        factor, self._solver = lapack(("gttrf", "gttrs"), diagonal)
+        *self._factors, _ = factor(below, diagonal, above)
+        self.pivots = self._factors[1]
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        return self._solver(*self._factors, right)[0]
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        return self._solver(*self._factors, right, trans="T")[0]
+
+
 class TriangularFactors(Factored):
     """A triangular matrix as it is."""
 

@@ -142,6 +142,20 @@ class Forms:
         return Definition(own, statement.type, shape, indices, body, own.startswith("n"), order=order)
 
 
+def positions(form: Form, names: Sequence[str], interleaved: bool) -> dict[str, tuple[int, int, int]]:
+    """The place of each tensor's elements among all: of the first, and the step; row-major within one.
+
+    The third number counts the elements of a tensor.
+    """
+    found: dict[str, tuple[int, int, int]] = {}
+    start = 0
+    for name in names:
+        count = prod(form.shapes[name])
+        found[name] = (len(found), len(names), count) if interleaved else (start, 1, count)
+        start += count
+    return found
+
+
 def moved(
     root: Term, terms: Terms, tensors: Mapping[str, str], indices: Mapping[str, Affine] | None = None
 ) -> Term:

@@ -15,16 +15,6 @@ from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.functions import function
-from tadc.inversion.classes import (
-    Banded,
-    Blocks,
-    Class,
-    LowRank,
-    Permutation,
-    Recurrent,
-    Triangular,
-    positions,
-)
 from tadc.inversion.factors import (
     Array,
     BandFactors,
@@ -34,10 +24,20 @@ from tadc.inversion.factors import (
     Factored,
     LowRankFactors,
     TriangularFactors,
+    TridiagonalFactors,
 )
 from tadc.inversion.forms import Form
+from tadc.inversion.kinds import (
+    Banded,
+    Blocks,
+    Class,
+    LowRank,
+    Permutation,
+    Recurrent,
+    Triangular,
+)
 from tadc.inversion.pool import LARGE, Pool
-from tadc.inversion.programs import Programs
+from tadc.inversion.programs import Programs, one_band
 from tadc.inversion.wraps import unwrapped
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -260,6 +260,9 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         return BlockFactors(
             np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
         )
+    band = one_band(form, kind)
+    if band is not None:
+        return _of_diagonals(band, [found[f"c_{k}"] for k in range(band.lower + band.upper + 1)])
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
     if isinstance(kind, Permutation | Recurrent):
@@ -287,6 +290,19 @@ def _matrix(form: Form, kind: Class, found: Arrays) -> Array:
                 whole[places + row, places + lane] = block[:, row]
         return whole
     return np.ascontiguousarray(columns).T
+
+
+def _of_diagonals(kind: Banded, diagonals: Sequence[Array]) -> Factored:
+    """The factors of a band from its diagonals, the lowest first, each with an element for each row."""
+    size, lower, upper = kind.size, kind.lower, kind.upper
+    if lower == upper == 1:
+        below, pivots, above = diagonals
+        return TridiagonalFactors(below[1:], pivots, above[:-1])
+    band = np.zeros((2 * lower + upper + 1, size), diagonals[0].dtype, order="F")
+    for offset, diagonal in zip(range(-lower, upper + 1), diagonals, strict=True):
+        first, last = max(0, -offset), size - max(0, offset)
+        band[lower + upper - offset, first + offset : last + offset] = diagonal[first:last]
+    return BandFactors(band, lower, upper)
 
 
 def _band(kind: Banded, columns: Array) -> Factored:
@@ -319,6 +335,3 @@ def _lane(kind: Banded, columns: Array, width: int) -> Array:
         return columns % width
     cut = kind.size - kind.size % width
     return np.where(columns < cut, columns % width, columns - cut + width)
-
-
-__all__ = ["Kernel", "Kernels", "compiled", "joined", "parted", "positions"]

@@ -23,7 +23,7 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.inversion.forms import Form, moved
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, box
 from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.forward import forward_program
 from tadc.passes.liveness import needed
@@ -253,3 +253,19 @@ class Pieces:
 def is_number(term: Term) -> bool:
     """Whether a term has the same value at all elements, known without running."""
     return all(not isinstance(t, Read | IndexValue | Reduce | Guard | Select) for t in reachable([term]))
+
+
+def least(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
+    """The least magnitude of pivots, if they are not known."""
+    if all(is_number(pivot) for _, pivot in pivots):
+        return []
+    total: Term | None = None
+    for like, pivot in pivots:
+        shape = pieces.form.shapes[like]
+        body: Term = pieces.terms.apply("abs", [pivot])
+        if shape:
+            indices = [f"i{n}" for n in range(len(shape))]
+            body = pieces.terms.reduce(indices, box(indices, shape), body, kind="min")
+        total = body if total is None else pieces.terms.apply("min", [total, body])
+    assert total is not None
+    return [Definition("least", pieces.form.types[pivots[0][0]], (), (), total)]

@@ -9,9 +9,10 @@ from functools import cached_property
 from math import prod
 
 from tadc.frontend.program import Program
-from tadc.inversion.classes import Class, class_of
+from tadc.inversion.classes import class_of
 from tadc.inversion.forms import Form, Forms
 from tadc.inversion.graph import Graph, graph_of
+from tadc.inversion.kinds import Class
 from tadc.inversion.lumps import Lump, partition, widths
 from tadc.inversion.problems import constant_output, other_width, repeated_output
 

@@ -13,17 +13,16 @@ A recurrence N = F(D, S, N) is of this kind with N among S, as dN = F_D dD + F_S
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
-from math import prod
 
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Term, tensors_read
-from tadc.inversion.classes import Banded, Blocks, Class, LowRank, Permutation, Recurrent, positions
+from tadc.frontend.terms import Term
+from tadc.inversion.colours import colours, one_each
 from tadc.inversion.forms import Form
-from tadc.inversion.graph import differentiable_reads
-from tadc.inversion.pieces import Pieces, Seed, is_number
-from tadc.lattice.affine import Affine, Constraint, box, equals_zero
+from tadc.inversion.kinds import Banded, Blocks, Class, LowRank, Permutation, Recurrent
+from tadc.inversion.pieces import Pieces, Seed, least
+from tadc.inversion.recurrences import Recurrences, diagonals
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
 SMALL = 3
@@ -128,7 +127,7 @@ class Programs:
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
         if isinstance(self.kind, Recurrent):
-            return self._recurrence(pieces, between, rest[self.form.new[0]])
+            return Recurrences(pieces, self.kind).down(between, rest[self.form.new[0]])
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in self.form.dying})
             scaled = [
@@ -143,13 +142,13 @@ class Programs:
             pivots = [(self.form.new[0], determinant)]
             before = [*between, *more]
         made = [pieces.define(f"x_{name}", name, body, is_output=True) for name, body in found.items()]
-        return pieces.program([*before, *made, *_least(pieces, pivots)], taped=True)
+        return pieces.program([*before, *made, *least(pieces, pivots)], taped=True)
 
     def transposed(self) -> Program:
         """The new values, `z_n` and `u_s`, and `least` as `inverse`."""
         pieces, form = Pieces(self.form), self.form
         if isinstance(self.kind, Recurrent):
-            return self._recurrence_back(pieces)
+            return Recurrences(pieces, self.kind).up(self._left)
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in form.dying})
             seeds = {name: _seed(pieces, "w_", name) for name in form.dying}
@@ -169,71 +168,7 @@ class Programs:
         ]
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {n: f"z_{n}" for n in form.new})
-        return pieces.program([*values, *more, *made, *left, *_least(pieces, pivots)], taped=False)
-
-    def _recurrence(self, pieces: Pieces, between: Sequence[Definition], rest: Term) -> Program:
-        """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
-        assert isinstance(self.kind, Recurrent)
-        (dying,), (new,) = self.form.dying, self.form.new
-        more, steps = self._diagonals(pieces)
-        down = Recurrence(pieces, dying, f"x_{dying}", -1 if self.kind.lower else 1)
-        scaled, made = down.definitions(rest, [pieces.read(step.name, new) for step in steps])
-        pivots = [(new, pieces.read(steps[0].name, new))]
-        return pieces.program([*between, *more, *steps, *scaled, made, *_least(pieces, pivots)], taped=True)
-
-    def _recurrence_back(self, pieces: Pieces) -> Program:
-        """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i."""
-        assert isinstance(self.kind, Recurrent)
-        form = self.form
-        (dying,), (new,) = form.dying, form.new
-        more, steps = self._diagonals(pieces)
-        up = Recurrence(pieces, new, f"z_{new}", 1 if self.kind.lower else -1)
-        given = pieces.read(pieces.given("w_", dying), dying)
-        scaled, made = up.definitions(given, [up.read(step.name, k) for k, step in enumerate(steps)])
-        pivots = [(new, pieces.read(steps[0].name, new))]
-        values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
-        made = replace(made, is_output=new not in form.earlier.values())
-        left = self._left(pieces, {new: f"z_{new}"})
-        return pieces.program(
-            [*values, *more, *steps, *scaled, made, *left, *_least(pieces, pivots)], taped=False
-        )
-
-    def _diagonals(self, pieces: Pieces) -> tuple[list[Definition], list[Definition]]:
-        """`c_k`, the derivative of each new element by the dying one k places before it (after, if upper)."""
-        assert isinstance(self.kind, Recurrent)
-        (dying,), (new,) = self.form.dying, self.form.new
-        sign = -1 if self.kind.lower else 1
-        own = Affine.var(f"i{len(self.form.shapes[new]) - 1}")
-        if self._is_direct:
-            found: list[Definition] = []
-            for k in range(self.kind.width + 1):
-                place = own + sign * k
-
-                def seed(forms: Sequence[Affine], place: Affine = place) -> Term:
-                    return _where(pieces, forms[-1] - place)
-
-                _, tangents = pieces.tangents(f"_{k}", {dying: seed})
-                found.append(pieces.define(f"c_{k}", new, tangents[new]))
-            return [], found
-        count = self.kind.width + 1
-
-        def coloured(forms: Sequence[Affine]) -> Term:
-            return _where(pieces, forms[0] - forms[-1].mod(count))
-
-        between, tangents = pieces.tangents("_c", {dying: coloured}, chunk=count)
-        lanes = [{"lane": (own + sign * k).mod(count)} for k in range(count)]
-        made = [
-            pieces.define(f"c_{k}", new, pieces.terms.substitute(tangents[new], lane))
-            for k, lane in enumerate(lanes)
-        ]
-        return between, made
-
-    @property
-    def _is_direct(self) -> bool:
-        """Whether what is new reads what dies itself, and nothing in between that does."""
-        steps = self.form.steps
-        (new,) = (d for d in steps.definitions if d.name in self.form.new)
-        return set(differentiable_reads(new.body)) <= {a.name for a in steps.arguments}
+        return pieces.program([*values, *more, *made, *left, *least(pieces, pivots)], taped=False)
 
     def _twice(self, pieces: Pieces, body: Term, factor: Term) -> Term:
         """Divided twice: of J = D P the inverse is J^T D^-2."""
@@ -256,10 +191,15 @@ class Programs:
         pieces, form = Pieces(self.form), self.form
         kind = self.kind
         if isinstance(kind, Recurrent):
-            between, steps = self._diagonals(pieces)
+            between, steps = Recurrences(pieces, kind).steps
             body = pieces.read(steps[0].name, form.new[0])
             made = pieces.define(f"c_{form.new[0]}", form.new[0], body, is_output=True, front=(("lane", 1),))
             return pieces.program([*between, *steps, made], taped=True)
+        band = one_band(form, kind)
+        if band is not None:
+            between, steps = diagonals(pieces, range(-band.lower, band.upper + 1))
+            made = [replace(step, is_output=True) for step in steps]
+            return pieces.program([*between, *made], taped=True)
         through = kind.through if isinstance(kind, LowRank) else ()
         base = kind.base if isinstance(kind, LowRank) else kind
         lanes, seeds = colours(pieces, base)
@@ -273,7 +213,7 @@ class Programs:
         assert isinstance(self.kind, LowRank)
         pieces = Pieces(self.form)
         through = self.kind.through
-        lanes, seeds = _one_each(pieces, through, 0)
+        lanes, seeds = one_each(pieces, through, 0)
         between, found = pieces.tangents("_c", seeds, fixed=through, chunk=lanes)
         front = (("lane", lanes),)
         made = [pieces.define(f"c_{n}", n, found[n], is_output=True, front=front) for n in self.form.new]
@@ -287,45 +227,6 @@ class Programs:
         between, found = pieces.gradients("_g", self.form.dying, cotangents)
         made = [pieces.define(f"g_{name}", name, body, is_output=True) for name, body in found.items()]
         return pieces.program([*between, *made], taped=False)
-
-
-@dataclass(frozen=True)
-class Recurrence:
-    """A recurrence along the last index of a tensor, in the direction in which `step` looks back."""
-
-    pieces: Pieces
-    like: str
-    name: str
-    step: int
-
-    def read(self, name: str, distance: int) -> Term:
-        """The element of a tensor so many steps back."""
-        rank = len(self.pieces.form.shapes[self.like])
-        forms = [Affine.var(f"i{n}") for n in range(rank)]
-        forms[-1] = forms[-1] + self.step * distance
-        return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
-
-    def definitions(self, right: Term, coefficients: Sequence[Term]) -> tuple[list[Definition], Definition]:
-        """The right side without what elements before take up, over the pivot.
-
-        Quotients come first, as tensors: one product and one difference wait for the element before.
-        """
-        pieces, algebra = self.pieces, self.pieces.algebra
-        extent = pieces.form.shapes[self.like][-1]
-        own = Affine.var(f"i{len(pieces.form.shapes[self.like]) - 1}")
-        pivot = pieces.define(f"{self.name}_p", self.like, algebra.div(algebra.one, coefficients[0]))
-        factor = pieces.read(pivot.name, self.like)
-        scaled = [pivot, pieces.define(f"{self.name}_0", self.like, algebra.mul(right, factor))]
-        total = pieces.read(scaled[1].name, self.like)
-        for distance in range(len(coefficients) - 1, 0, -1):
-            place = own + self.step * distance
-            inside = [Constraint(place if self.step < 0 else extent - 1 - place)]
-            quotient = algebra.guard(inside, algebra.mul(coefficients[distance], factor), algebra.zero)
-            scaled.append(pieces.define(f"{self.name}_{distance}", self.like, quotient))
-            product = algebra.mul(pieces.read(scaled[-1].name, self.like), self.read(self.name, distance))
-            total = algebra.sub(total, algebra.guard(inside, product, algebra.zero))
-        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=own * -self.step)
-        return scaled, made
 
 
 def _seed(pieces: Pieces, prefix: str, name: str) -> Seed:
@@ -358,85 +259,8 @@ def _determinant(pieces: Pieces, matrix: Sequence[Sequence[Term]]) -> Term:
     return total
 
 
-def _least(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
-    """The least magnitude of pivots, if they are not known."""
-    if all(is_number(pivot) for _, pivot in pivots):
-        return []
-    total: Term | None = None
-    for like, pivot in pivots:
-        shape = pieces.form.shapes[like]
-        body: Term = pieces.terms.apply("abs", [pivot])
-        if shape:
-            indices = [f"i{n}" for n in range(len(shape))]
-            body = pieces.terms.reduce(indices, box(indices, shape), body, kind="min")
-        total = body if total is None else pieces.terms.apply("min", [total, body])
-    assert total is not None
-    return [Definition("least", pieces.form.types[pivots[0][0]], (), (), total)]
-
-
-def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:
-    """How many colours the columns need, and the seed of each dying value, 1 in its colour's lane."""
-    form = pieces.form
-    if isinstance(kind, Permutation):
-        return 1, {name: pieces.one for name in form.dying}
-    if isinstance(kind, Blocks):
-        return _one_each(pieces, form.dying, kind.batch)
-    if not isinstance(kind, Banded):
-        return _one_each(pieces, form.dying, 0)
-    width = kind.lower + kind.upper + 1
-    left = form.size % width if kind.cyclic else 0
-    places = positions(form, form.dying, kind.interleaved)
-
-    def seed(name: str) -> Seed:
-        start, step, _ = places[name]
-
-        def found(forms: Sequence[Affine]) -> Term:
-            lane, *element = forms
-            place = _flat(form.shapes[name], element) * step + start
-            same = _where(pieces, lane - place.mod(width))
-            if not left:
-                return same
-            # The columns that do not fill a round have colours of their own.
-            cut = form.size - left
-            own = _where(pieces, lane - (place - cut + width))
-            return pieces.algebra.guard([Constraint(cut - 1 - place)], same, own)
-
-        return found
-
-    return width + left, {name: seed(name) for name in form.dying}
-
-
-def _one_each(pieces: Pieces, names: Sequence[str], batch: int) -> tuple[int, dict[str, Seed]]:
-    """A lane for each element beyond the dimensions of a batch."""
-    seeds: dict[str, Seed] = {}
-    start = 0
-    for name in names:
-        shape = pieces.form.shapes[name][batch:]
-
-        def seed(forms: Sequence[Affine], shape: tuple[int, ...] = shape, start: int = start) -> Term:
-            lane, *element = forms
-            return _where(pieces, lane - _flat(shape, element[batch:]) - start)
-
-        seeds[name] = seed
-        start += prod(shape)
-    return start, seeds
-
-
-def _where(pieces: Pieces, form: Affine) -> Term:
-    """1 where a form is 0, else 0."""
-    return pieces.algebra.guard([equals_zero(form)], pieces.algebra.one, pieces.algebra.zero)
-
-
-def _flat(shape: Sequence[int], forms: Sequence[Affine]) -> Affine:
-    flat = Affine.const(0)
-    for extent, form in zip(shape, forms, strict=True):
-        flat = flat * extent + form
-    return flat
-
-
-def reads_of(program: Program) -> set[str]:
-    """The tensors that a program's definitions read."""
-    return {name for d in program.definitions for name in tensors_read([d.body])}
-
-
-__all__ = ["SMALL", "Programs", "Read", "colours", "reads_of"]
+def one_band(form: Form, kind: Class) -> Banded | None:
+    """The band that its diagonals make up: of one tensor of one dimension."""
+    shapes = [form.shapes[name] for name in (*form.dying, *form.new)]
+    is_one = len(shapes) == 2 and len(shapes[0]) == len(shapes[1]) == 1
+    return kind if is_one and isinstance(kind, Banded) and not kind.cyclic else None

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
 from tadc.inversion.bound import Arrays, BoundLump, drop, is_good
-from tadc.inversion.classes import Recurrent
 from tadc.inversion.kernels import Kernel, compiled
+from tadc.inversion.kinds import Recurrent
 from tadc.inversion.pool import Pool
 from tadc.inversion.segments import Part, composed, groups
 

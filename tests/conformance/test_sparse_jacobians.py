@@ -6,6 +6,7 @@ import builtins
 import importlib
 import pickle
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import tadc
+import tadc.jacobians
 from tadc.frontend.extents import shape_at
 from tadc.structure import Band
 from tests.fuzz.generate import generate
@@ -37,7 +39,7 @@ SAID = {
     "x: f64[8, 8]\nf[i: 6, j: 6] = sum{k: 3, l: 2} (x[i + k, j + l]**2)": "banded: 0 <= x_0 - i <= 2, "
     "0 <= x_1 - j <= 1; Toeplitz pattern",
     "x: f64[N]\nf[i] = if {i = 0} then (sum{k} (x[k]**2)) else (x[0] * x[i])": "sparse; "
-    "where i >= 1 and x_0 = 0 or x_0 >= 1 and i = x_0 or i = 0",
+    "where i = 0 or i = x_0 and x_0 >= 1 or i >= 1 and x_0 = 0",
     "x: f64[N]\nf[i] = x[i] - x[i]": "zero",
     "x: f64[N]\nf[i] = sign(x[i])": "zero",
 }
@@ -91,6 +93,18 @@ def test_non_zeros_of_a_band() -> None:
     mask, (rows, columns) = compressed.coordinates(x, w)["df_dx"]
     assert mask.all()
     np.testing.assert_array_equal(np.broadcast_to(columns - rows, mask.shape), [[0, 1, 2]] * 5)
+
+
+def test_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel of the non-zeros that is on disk runs without the program being differentiated again."""
+    monkeypatch.setenv("TADC_CACHE", "1")
+    monkeypatch.setenv("TADC_CACHE_DIR", str(tmp_path))
+    x = np.linspace(1, 2, 9)
+    text = "x: f64[N]\nf[i: N - 1] = x[i] * x[i + 1]"
+    expected = tadc.jacobian(tadc.function(text)).compressed()(x)
+    again = tadc.jacobian(tadc.function(text))
+    monkeypatch.setattr(tadc.jacobians.Jacobian, "program", property(lambda self: pytest.fail("derived")))
+    np.testing.assert_array_equal(again.compressed()(x), expected)
 
 
 def test_memory_of_a_long_band() -> None:

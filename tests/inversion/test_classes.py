@@ -1,11 +1,13 @@
 """The class of each lump, and products with the inverse by it, against dense solutions of `tadc.jacobian`."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 import tadc
+from tadc.frontend.extents import shape_at
 from tests.inversion.checking import compare
 
 #: Programs with one lump, their class, and the inputs to differentiate by.
@@ -64,6 +66,18 @@ PROGRAMS = {
         "banded, 2 below and 1 above",
         "x",
     ),
+    "three diagonals": (
+        "x: f64[20]; y[i] = 4*x[i] + (if {i > 0} then (sin(x[i - 1])) else (0))"
+        "+ (if {i < 19} then (x[i]*x[i + 1]) else (0))",
+        "banded, 1 below and 1 above",
+        "x",
+    ),
+    "three diagonals through values in between": (
+        "x: f64[20]; let h[i] = x[i]**2 + x[i]; y[i] = 4*h[i] + (if {i > 0} then (sin(h[i - 1])) else (0))"
+        "+ (if {i < 19} then (x[i]*h[i + 1]) else (0))",
+        "banded, 1 below and 1 above",
+        "x",
+    ),
     "a band of two tensors": (
         "a: f64[9]; b: f64[9]; y[i] = 2*a[i] + b[i]; z[i] = 3*b[i] + if {i > 0} then (a[i - 1]) else (0)",
         "banded, 3 below and 1 above",
@@ -111,10 +125,8 @@ PROGRAMS = {
         "x",
     ),
     "a recurrence in between": (
-        "x: f64[3]; y[i: 3] = h[4, i]".replace(
-            "y",
-            "let scan{t} h[t: 5, i: 3] = if {t = 0} then (x[i]) else (h[t - 1, i] + .1*h[t - 1, 2 - i]**2); y",
-        ),
+        "x: f64[3]; let scan{t} h[t: 5, i: 3] = if {t = 0} then (x[i])"
+        "else (h[t - 1, i] + .1*h[t - 1, 2 - i]**2); y[i: 3] = h[4, i]",
         "dense",
         "x",
     ),
@@ -124,14 +136,16 @@ PROGRAMS = {
 def inputs(f: tadc.Function) -> list[np.ndarray]:
     random = np.random.default_rng(7)
     kinds = {"f32": np.float32, "f64": np.float64}
-    return [random.uniform(0.3, 0.9, a.shape).astype(kinds[a.type]) for a in f.program.arguments]
+    return [
+        random.uniform(0.3, 0.9, shape_at(a.shape, {})).astype(kinds[a.type]) for a in f.program.arguments
+    ]
 
 
 def dense(f: tadc.Function, wrt: Sequence[str], arguments: Sequence[np.ndarray]) -> np.ndarray:
     jacobian = tadc.jacobian(f, wrt)
     found = jacobian(*arguments)
     blocks = dict(zip(jacobian.outputs, found if isinstance(found, tuple) else (found,), strict=True))
-    sizes = {t.name: int(np.prod(t.shape)) for t in (*f.program.arguments, *f.program.outputs)}
+    sizes = {t.name: math.prod(shape_at(t.shape, {})) for t in (*f.program.arguments, *f.program.outputs)}
     return np.block(
         [[blocks[f"d{y}_d{x}"].reshape(sizes[y], sizes[x]) for x in wrt] for y in f.outputs]
     ).astype(float)

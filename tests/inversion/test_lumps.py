@@ -85,7 +85,7 @@ def rank(graph: Graph, seed: int) -> int:
     rng = np.random.default_rng(seed)
     rows = dict(zip(graph.inputs, np.eye(len(graph.inputs)), strict=True))
     for s in graph.statements:
-        rows[s.name] = sum(rng.uniform(0.5, 2) * rows[read] for read in graph.reads[s.name])
+        rows[s.name] = np.sum([rng.uniform(0.5, 2) * rows[read] for read in graph.reads[s.name]], axis=0)
     return int(np.linalg.matrix_rank(np.stack([rows[name] for name in graph.outputs]), tol=1e-9))
 
 

@@ -149,3 +149,42 @@ def test_threads() -> None:
         np.testing.assert_array_equal(x, y)
         np.testing.assert_array_equal(x, z)
         np.testing.assert_allclose(x, evaluate(a, b)[name], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize(("n", "m"), [(0, 3), (1, 1), (37, 5), (300, 129)])
+def test_rows_of_a_gradient(dtype: str, n: int, m: int) -> None:
+    """Sums that share an exponential, of f and of each element of a row of its gradients."""
+    f = tadc.function(
+        f"x: {dtype}[N, 3]; q: {dtype}[M, 3]\nf[j] = sum{{i}} (exp(-sum{{k}} ((q[j, k] - x[i, k])**2)))"
+    )
+    rng = np.random.default_rng(n)
+    x, q, df = rng.uniform(-1, 1, (n, 3)), rng.uniform(-1, 1, (m, 3)), rng.uniform(-1, 1, m)
+    apart = q[:, None] - x
+    pairs = np.exp(-(apart**2).sum(2))
+    weights = (2 * pairs * df[:, None])[:, :, None] * apart
+    type = np.float32 if dtype == "f32" else np.float64
+    found = tadc.value_and_vjp(f)(*(a.astype(type) for a in (x, q, df)))
+    for one, other in zip(found, (pairs.sum(1), weights.sum(0), -weights.sum(1)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 if dtype == "f32" else 1e-12)
+
+
+def test_a_row_is_computed_with_the_value() -> None:
+    """f and the row of its gradient by q in one map, that by x in another; two put the rows together."""
+    text = "x: f64[N, 2]; q: f64[M, 2]\nf[j] = sum{i} (exp(-sum{k} ((q[j, k] - x[i, k])**2)))"
+    state = Compilation(Options(mode="value-and-vjp"), Source(text, "<string>"))
+    compile_until(state, "hoist")
+    run_passes(state.module, "tad-rows,tad-fuse")
+    (function,) = tad_functions(state.module.operation)
+    assert sorted(len(op.results) for op in maps_of(function)) == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("n", [0, 1, 40, 1000])
+def test_sums_of_one_map(n: int) -> None:
+    """With one loop for both, masked where its bounds move with the element."""
+    f = tadc.function(
+        "x: f64[N]\nf[i: N] = sum{j}_0^(i) (exp(x[j] - x[i]) * x[j]) / sum{j}_0^(i) (exp(x[j] - x[i]))"
+    )
+    x = np.random.default_rng(n).uniform(-1, 1, n)
+    weights = np.tril(np.exp(x - x[:, None]))
+    np.testing.assert_allclose(f(x), weights @ x / weights.sum(1), rtol=1e-12)

@@ -57,10 +57,10 @@ def test_ptxas_takes_value_and_gradients(name, sm):
 
 
 def test_launches_follow_the_sizes():
-    """One thread an element, in blocks; none where there are no elements."""
+    """A vector a thread, in blocks; none where there are no elements."""
     state = Compilation(Options(target=Target(80)), Source("x: f32[N, M]; f[i, j] = x[i, j]**2", "<sizes>"))
     compile_until(state, "gpu")
     (launch,) = state.launches
     (axis,) = launch.grid
     assert launch.block == (256, 1, 1)
-    assert [axis.blocks(sizes) for sizes in ((16, 16), (257, 1), (0, 7), (100, 100))] == [1, 2, 0, 40]
+    assert [axis.blocks(sizes) for sizes in ((16, 16), (257, 1), (0, 7), (100, 100))] == [1, 1, 0, 10]

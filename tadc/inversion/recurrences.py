@@ -1,0 +1,137 @@
+"""Narrow triangular bands: diagonals of a matrix, and the recurrences that solve with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Term
+from tadc.inversion.colours import where
+from tadc.inversion.graph import differentiable_reads
+from tadc.inversion.kinds import Recurrent
+from tadc.inversion.pieces import Pieces, least
+from tadc.lattice.affine import Affine, Constraint
+
+
+@dataclass
+class Recurrences:
+    """The programs of a lump of class `Recurrent`."""
+
+    pieces: Pieces
+    kind: Recurrent
+
+    def __post_init__(self) -> None:
+        (self.dying,), (self.new,) = self.pieces.form.dying, self.pieces.form.new
+
+    @cached_property
+    def steps(self) -> tuple[list[Definition], list[Definition]]:
+        """Definitions in between, and `c_k`, by the element k places before (after, if upper)."""
+        sign = -1 if self.kind.lower else 1
+        return diagonals(self.pieces, range(0, sign * (self.kind.width + 1), sign))
+
+    @property
+    def pivots(self) -> list[Definition]:
+        """The least pivot."""
+        return least(self.pieces, [(self.new, self.pieces.read(self.steps[1][0].name, self.new))])
+
+    def down(self, between: Sequence[Definition], rest: Term) -> Program:
+        """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
+        more, steps = self.steps
+        order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
+        scaled, made = order.definitions(rest, [self.pieces.read(step.name, self.new) for step in steps])
+        return self.pieces.program([*between, *more, *steps, *scaled, made, *self.pivots], taped=True)
+
+    def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> Program:
+        """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i.
+
+        `left` gives the definitions of what that leaves to other values.
+        """
+        pieces, form = self.pieces, self.pieces.form
+        more, steps = self.steps
+        order = Recurrence(pieces, self.new, f"z_{self.new}", 1 if self.kind.lower else -1)
+        given = pieces.read(pieces.given("w_", self.dying), self.dying)
+        scaled, made = order.definitions(given, [order.read(step.name, k) for k, step in enumerate(steps)])
+        made = replace(made, is_output=self.new not in form.earlier.values())
+        values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
+        after = left(pieces, {self.new: f"z_{self.new}"})
+        return pieces.program([*values, *more, *steps, *scaled, made, *after, *self.pivots], taped=False)
+
+
+def diagonals(pieces: Pieces, offsets: Sequence[int]) -> tuple[list[Definition], list[Definition]]:
+    """`c_k`, the derivative of each new element by the dying one `offsets[k]` places after it.
+
+    The offsets are consecutive numbers, of one tensor's last index.
+    """
+    (dying,), (new,) = pieces.form.dying, pieces.form.new
+    own = Affine.var(f"i{len(pieces.form.shapes[new]) - 1}")
+    if _is_direct(pieces):
+        found: list[Definition] = []
+        for k, offset in enumerate(offsets):
+            place = own + offset
+
+            def seed(forms: Sequence[Affine], place: Affine = place) -> Term:
+                return where(pieces, forms[-1] - place)
+
+            _, tangents = pieces.tangents(f"_{k}", {dying: seed})
+            found.append(pieces.define(f"c_{k}", new, tangents[new]))
+        return [], found
+    count = len(offsets)
+
+    def coloured(forms: Sequence[Affine]) -> Term:
+        return where(pieces, forms[0] - forms[-1].mod(count))
+
+    between, tangents = pieces.tangents("_c", {dying: coloured}, chunk=count)
+    lanes = [{"lane": (own + offset).mod(count)} for offset in offsets]
+    made = [
+        pieces.define(f"c_{k}", new, pieces.terms.substitute(tangents[new], lane))
+        for k, lane in enumerate(lanes)
+    ]
+    return between, made
+
+
+def _is_direct(pieces: Pieces) -> bool:
+    """Whether what is new reads what dies itself, and nothing in between that does."""
+    steps = pieces.form.steps
+    (new,) = (d for d in steps.definitions if d.name in pieces.form.new)
+    return set(differentiable_reads(new.body)) <= {a.name for a in steps.arguments}
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A recurrence along the last index of a tensor, in the direction in which `step` looks back."""
+
+    pieces: Pieces
+    like: str
+    name: str
+    step: int
+
+    def read(self, name: str, distance: int) -> Term:
+        """The element of a tensor so many steps back."""
+        rank = len(self.pieces.form.shapes[self.like])
+        forms = [Affine.var(f"i{n}") for n in range(rank)]
+        forms[-1] = forms[-1] + self.step * distance
+        return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
+
+    def definitions(self, right: Term, coefficients: Sequence[Term]) -> tuple[list[Definition], Definition]:
+        """The right side without what elements before take up, over the pivot.
+
+        Quotients come first, as tensors: one product and one difference wait for the element before.
+        """
+        pieces, algebra = self.pieces, self.pieces.algebra
+        extent = pieces.form.shapes[self.like][-1]
+        own = Affine.var(f"i{len(pieces.form.shapes[self.like]) - 1}")
+        pivot = pieces.define(f"{self.name}_p", self.like, algebra.div(algebra.one, coefficients[0]))
+        factor = pieces.read(pivot.name, self.like)
+        scaled = [pivot, pieces.define(f"{self.name}_0", self.like, algebra.mul(right, factor))]
+        total = pieces.read(scaled[1].name, self.like)
+        for distance in range(len(coefficients) - 1, 0, -1):
+            place = own + self.step * distance
+            inside = [Constraint(place if self.step < 0 else extent - 1 - place)]
+            quotient = algebra.guard(inside, algebra.mul(coefficients[distance], factor), algebra.zero)
+            scaled.append(pieces.define(f"{self.name}_{distance}", self.like, quotient))
+            product = algebra.mul(pieces.read(scaled[-1].name, self.like), self.read(self.name, distance))
+            total = algebra.sub(total, algebra.guard(inside, product, algebra.zero))
+        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=own * -self.step)
+        return scaled, made
