@@ -86,7 +86,9 @@ def plan_of(
         return Plan(work, (PLAIN,) * len(shape), None, (), steps=steps)
     parts, schedule = tuple(splits(op, shape, forms)), None
     body = operations_in(op)
-    if machine.least_work and not is_worth(EACH * copies(parts) * body, work):
+    in_batches = steps is not None and bool(steps.batch)
+    # Of a batch each step computes the same elements in the same thread, those of tiles past an end too.
+    if in_batches or (machine.least_work and not is_worth(EACH * copies(parts) * body, work)):
         parts = (PLAIN,) * len(shape)
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
