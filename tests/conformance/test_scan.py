@@ -6,11 +6,9 @@ import itertools
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 from jax import Array
 
-import tadc
 from tests.reference.cases import Case, Catalogue, Tensor
 
 CATALOGUE = Catalogue()
@@ -383,30 +381,3 @@ def _(x: Array) -> Array:
 def test_case(chosen: Case) -> None:
     """Values and gradients, printed and read again."""
     chosen.check()
-
-
-@pytest.mark.parametrize("layout", ["t, b", "b, t"])
-def test_threads_divide_what_a_recurrence_does_not_go_along(layout: str) -> None:
-    """Rows of a batch are independent: the same bits for any number of threads."""
-    shape = {"t": 50, "b": 4001}
-    sizes = [shape[name] for name in layout.split(", ")]
-    back = layout.replace("t", "t - 1")
-    f = tadc.function(
-        f"x: f64[{', '.join(map(str, sizes))}]\n"
-        f"scan{{t}} f[{layout}] = x[{layout}] + (if {{t >= 1}} then (0.5*sin(f[{back}])) else (0))"
-    )
-    x = np.random.default_rng(0).normal(size=sizes)
-    expected, rows = np.moveaxis(x.copy(), layout.split(", ").index("t"), 0), 50
-    for t in range(1, rows):
-        expected[t] += 0.5 * np.sin(expected[t - 1])
-    before = tadc.get_num_threads()
-    try:
-        found: list[np.ndarray] = []
-        for count in (1, 2, 5):
-            tadc.set_num_threads(count)
-            found.append(f(x=x))
-    finally:
-        tadc.set_num_threads(before)
-    moved = np.moveaxis(found[0], layout.split(", ").index("t"), 0)
-    np.testing.assert_allclose(moved, expected, rtol=1e-13, atol=1e-13)
-    assert all(np.array_equal(one, found[0]) for one in found)

@@ -279,3 +279,26 @@ int main(void) {
     define = ["-DPOOL"] if pool_too else []
     subprocess.run(["cc", *define, "main.c", "f.s", "-lm", "-o", "main"], cwd=tmp_path, check=True)
     assert subprocess.run([tmp_path / "main"], check=False).returncode == (16 if pool_too else 0)
+
+
+@pytest.mark.parametrize("layout", ["t, b", "b, t"])
+def test_threads_divide_what_a_recurrence_does_not_go_along(layout: str) -> None:
+    """Rows of a batch are independent: the same bits for any number of threads."""
+    shape = {"t": 50, "b": 4001}
+    sizes = [shape[name] for name in layout.split(", ")]
+    back = layout.replace("t", "t - 1")
+    f = tadc.function(
+        f"x: f64[{', '.join(map(str, sizes))}]\n"
+        f"scan{{t}} f[{layout}] = x[{layout}] + (if {{t >= 1}} then (0.5*sin(f[{back}])) else (0))"
+    )
+    x = np.random.default_rng(0).normal(size=sizes)
+    expected, rows = np.moveaxis(x.copy(), layout.split(", ").index("t"), 0), 50
+    for t in range(1, rows):
+        expected[t] += 0.5 * np.sin(expected[t - 1])
+    found: list[np.ndarray] = []
+    for count in (1, 2, 5):
+        tadc.set_num_threads(count)
+        found.append(f(x=x))
+    moved = np.moveaxis(found[0], layout.split(", ").index("t"), 0)
+    np.testing.assert_allclose(moved, expected, rtol=1e-13, atol=1e-13)
+    assert all(np.array_equal(one, found[0]) for one in found)
