@@ -56,7 +56,8 @@ PARTIALS = (
 QUOTIENTS = "an element's cotangent is divided by the diagonal once for each element that gathers it"
 SOFT = "each of three reads of an element evaluates the exponentials of the minimum that reads it anew"
 NETWORK = (
-    "what a step sums up to is no tensor before it is differentiated: only the recurrence itself knows it"
+    "what a step sums up to is no tensor before it is differentiated: only the recurrence itself knows it; "
+    "16.3 times for the planet's orbit"
 )
 
 #: Programs above the bound, and why.
@@ -87,6 +88,8 @@ ABOVE_TWICE = {
     "test_tensor_algebra: ref 6": PARTIALS,
     "test_tensor_algebra: ref 7": PARTIALS,
 }
+
+EXAMPLES_ABOVE_TWICE = {"orbit": NETWORK}
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +140,8 @@ def test_first_order_of_examples(name: str) -> None:
 @pytest.mark.parametrize("name", SIZES)
 def test_second_order_of_examples(name: str) -> None:
     program = programs([name])[name]
-    assert within(derive(program, "value-and-vjp"), 12, program)
+    above = not within(derive(program, "value-and-vjp"), 12, program)
+    assert above == (name in EXAMPLES_ABOVE_TWICE), EXAMPLES_ABOVE_TWICE.get(name)
 
 
 @pytest.mark.parametrize(
