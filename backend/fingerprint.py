@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 _PACKAGES = (
     "", "backend", "backend/cuda", "backend/emulator", "backend/runtime", "dialect", "dual", "frontend",
-    "lattice", "passes", "uncertainty",
+    "inversion", "lattice", "passes", "uncertainty",
 )  # fmt: skip
 
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.
