@@ -43,6 +43,9 @@ _TRIES = 5000
 
 def class_of(form: Form) -> Class:
     """The class of a lump, of those that hold of its index maps the one that is cheapest to solve."""
+    if not form.size:
+        # As many numbers die as are new, none, but not as many tensors: no other class allows for that.
+        return Permutation(0)
     found = _direct(form, ())
     if isinstance(found, Dense | Triangular):
         through = _narrow(form)
@@ -96,7 +99,7 @@ def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
     batch = _batch(form, made, found)
     shape = form.shapes[form.new[0]]
     count = prod(shape[:batch])
-    size = form.size // count if count else 1
+    size = form.size // count
     if not batch or count == 1 < size:
         return None
     return Blocks(batch, count, size)

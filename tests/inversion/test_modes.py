@@ -136,6 +136,26 @@ def test_a_program_that_only_copies() -> None:
     assert inverse.logabsdet((1, 2)) == 0
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x: f64[N]\nf[i] = sin(2*x[i])",
+        "x: f64[N]\ny: f64[N]\nf[i: N] = x[i]*y[i]\ng[i: N] = x[i] + y[i]",
+        "x: f64[N]\nf[i: N] = sum{k}_0^(i) (x[k]*(k + 1))",
+        "x: f64[N, 2]\ny: f64[3, N]\nf[i: N] = x[i, 0]*x[i, 1] + y[0, i]\n"
+        "g[i: N, c: 4] = if {c = 0} then (x[i, 0]) else (x[i, 1] + y[c - 1, i])",
+    ],
+)
+def test_empty_tensors(text: str) -> None:
+    """Beside others, they change nothing."""
+    f = tadc.function(f"{text}\nz: f64[3]\nh[i] = 3*z[i]")
+    arguments = [np.ones(shape_at(a.shape, {"N": 0})) for a in f.program.arguments]
+    inverse = tadc.inverse(f)
+    np.testing.assert_allclose(flat(inverse.jinv(arguments, f(*arguments))), [1, 1, 1])
+    np.testing.assert_allclose(flat(inverse.jinvT(arguments, arguments)), [1 / 3] * 3)
+    np.testing.assert_allclose(inverse.logabsdet(arguments), 3 * np.log(3))
+
+
 def test_arguments_that_do_not_fit() -> None:
     inverse = tadc.inverse(tadc.function("a: f64; x: f64[3]; y[i] = a*x[i]; b = a"))
     good = (2.0, [1.0, 2.0, 3.0])
