@@ -12,6 +12,7 @@ from tadc.inversion.colours import where
 from tadc.inversion.graph import differentiable_reads
 from tadc.inversion.kinds import Recurrent
 from tadc.inversion.pieces import Pieces, least
+from tadc.inversion.ratios import given, is_light, ratio
 from tadc.lattice.affine import Affine, Constraint
 
 
@@ -31,16 +32,24 @@ class Recurrences:
         sign = -1 if self.kind.lower else 1
         return diagonals(self.pieces, range(0, sign * (self.kind.width + 1), sign))
 
+    @cached_property
+    def coefficients(self) -> list[Term]:
+        """The terms of `c_k`: read, where tensors in between make them up."""
+        between, steps = self.steps
+        if between:
+            return [self.pieces.read(step.name, self.new) for step in steps]
+        return [step.body for step in steps]
+
     @property
     def pivots(self) -> list[Definition]:
         """The least pivot."""
-        return least(self.pieces, [(self.new, self.pieces.read(self.steps[1][0].name, self.new))])
+        return least(self.pieces, [(self.new, self.coefficients[0])])
 
     def down(self, between: Sequence[Definition], rest: Term) -> Program:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
         more, steps = self.steps
         order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
-        scaled, made = order.definitions(rest, [self.pieces.read(step.name, self.new) for step in steps])
+        scaled, made = order.definitions(rest, self.coefficients)
         return self.pieces.program([*between, *more, *steps, *scaled, made, *self.pivots], taped=True)
 
     def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> Program:
@@ -117,21 +126,59 @@ class Recurrence:
     def definitions(self, right: Term, coefficients: Sequence[Term]) -> tuple[list[Definition], Definition]:
         """The right side without what elements before take up, over the pivot.
 
-        Quotients come first, as tensors: one product and one difference wait for the element before.
+        What is cheap is computed in the recurrence itself, next to the one product and the one difference
+        that wait for the element before.
         """
         pieces, algebra = self.pieces, self.pieces.algebra
-        extent = pieces.form.shapes[self.like][-1]
-        own = Affine.var(f"i{len(pieces.form.shapes[self.like]) - 1}")
-        pivot = pieces.define(f"{self.name}_p", self.like, algebra.div(algebra.one, coefficients[0]))
-        factor = pieces.read(pivot.name, self.like)
-        scaled = [pivot, pieces.define(f"{self.name}_0", self.like, algebra.mul(right, factor))]
-        total = pieces.read(scaled[1].name, self.like)
-        for distance in range(len(coefficients) - 1, 0, -1):
-            place = own + self.step * distance
-            inside = [Constraint(place if self.step < 0 else extent - 1 - place)]
-            quotient = algebra.guard(inside, algebra.mul(coefficients[distance], factor), algebra.zero)
-            scaled.append(pieces.define(f"{self.name}_{distance}", self.like, quotient))
-            product = algebra.mul(pieces.read(scaled[-1].name, self.like), self.read(self.name, distance))
-            total = algebra.sub(total, algebra.guard(inside, product, algebra.zero))
-        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=own * -self.step)
+        pivot = coefficients[0]
+        scaled: list[Definition] = []
+
+        def near(term: Term, number: int) -> Term:
+            if is_light(term):
+                return term
+            scaled.append(pieces.define(f"{self.name}_{number}", self.like, term))
+            return pieces.read(scaled[-1].name, self.like)
+
+        ratios = [ratio(algebra, c, pivot) for c in coefficients[1:]]
+        quotients = [found for found in ratios if found is not None]
+        if len(quotients) == len(ratios):
+            first = near(algebra.div(right, pivot), 0)
+        else:
+            factor = algebra.div(algebra.one, pivot)
+            scaled.append(pieces.define(f"{self.name}_p", self.like, factor))
+            factor = pieces.read(scaled[-1].name, self.like)
+            first = near(algebra.mul(right, factor), 0)
+            quotients = [algebra.mul(c, factor) for c in coefficients[1:]]
+        inside = [
+            near(algebra.guard(self.within(k), given(algebra, q, self.within(k)), algebra.zero), k)
+            for k, q in enumerate(quotients, 1)
+        ]
+        total = self._ended(first, inside)
+        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=self.own * -self.step)
         return scaled, made
+
+    @property
+    def own(self) -> Affine:
+        """The index along which it runs."""
+        return Affine.var(f"i{len(self.pieces.form.shapes[self.like]) - 1}")
+
+    def within(self, distance: int) -> list[Constraint]:
+        """Where there is an element so many steps back."""
+        place = self.own + self.step * distance
+        extent = self.pieces.form.shapes[self.like][-1]
+        return [Constraint(place if self.step < 0 else extent - 1 - place)]
+
+    def _ended(self, first: Term, quotients: Sequence[Term]) -> Term:
+        """`first` less the products that there are; the last of a difference is that of the element before.
+
+        One guard for all, that of the farthest element: the difference stays in this order.
+        """
+        algebra, found = self.pieces.algebra, first
+        factors = [given(algebra, q, self.within(k)) for k, q in enumerate(quotients, 1)]
+        for count in range(1, len(quotients) + 1):
+            total = first
+            for distance in range(count, 0, -1):
+                product = algebra.mul(factors[distance - 1], self.read(self.name, distance))
+                total = algebra.sub(total, product)
+            found = algebra.guard(self.within(count), total, found)
+        return found
