@@ -41,27 +41,46 @@ class Recurrences:
         return [step.body for step in steps]
 
     @property
+    def pivot(self) -> Term:
+        """`c_0`, to divide by: read if it is dear."""
+        body = self.coefficients[0]
+        return body if is_light(body) else self.pieces.read(self.steps[1][0].name, self.new)
+
+    @property
     def pivots(self) -> list[Definition]:
         """The least pivot."""
-        return least(self.pieces, [(self.new, self.coefficients[0])])
+        return least(self.pieces, [(self.new, self.pivot)])
 
     def down(self, between: Sequence[Definition], rest: Term) -> Program:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
         more, steps = self.steps
         order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
-        scaled, made = order.definitions(rest, self.coefficients)
+        scaled, made = order.definitions(rest, self.coefficients, self.pivot)
         return self.pieces.program([*between, *more, *steps, *scaled, made, *self.pivots], taped=True)
 
     def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> Program:
         """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i.
 
-        `left` gives the definitions of what that leaves to other values.
+        Where factors cancel, the recurrence is that of `c_0 z_n`. `left` gives the definitions of what that
+        leaves to other values.
         """
-        pieces, form = self.pieces, self.pieces.form
+        pieces, form, algebra = self.pieces, self.pieces.form, self.pieces.algebra
         more, steps = self.steps
-        order = Recurrence(pieces, self.new, f"z_{self.new}", 1 if self.kind.lower else -1)
+        step = 1 if self.kind.lower else -1
         given = pieces.read(pieces.given("w_", self.dying), self.dying)
-        scaled, made = order.definitions(given, [order.read(step.name, k) for k, step in enumerate(steps)])
+        ratios = [ratio(algebra, c, self.coefficients[0]) for c in self.coefficients]
+        cancelled = [found for found in ratios if found is not None]
+        if len(cancelled) == len(ratios):
+            order = Recurrence(pieces, self.new, f"y_{self.new}", step)
+            there = [order.moved(c, k) for k, c in enumerate(cancelled)]
+            scaled, product = order.definitions(given, there, algebra.one)
+            scaled.append(replace(product, is_output=False))
+            body = algebra.div(pieces.read(product.name, self.new), self.pivot)
+            made = pieces.define(f"z_{self.new}", self.new, body)
+        else:
+            order = Recurrence(pieces, self.new, f"z_{self.new}", step)
+            there = [order.moved(c, k) for k, c in enumerate(self.coefficients)]
+            scaled, made = order.definitions(given, there, self.pivot)
         made = replace(made, is_output=self.new not in form.earlier.values())
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         after = left(pieces, {self.new: f"z_{self.new}"})
@@ -123,14 +142,15 @@ class Recurrence:
         forms[-1] = forms[-1] + self.step * distance
         return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
 
-    def definitions(self, right: Term, coefficients: Sequence[Term]) -> tuple[list[Definition], Definition]:
-        """The right side without what elements before take up, over the pivot.
+    def definitions(
+        self, right: Term, coefficients: Sequence[Term], pivot: Term
+    ) -> tuple[list[Definition], Definition]:
+        """The right side without what elements before take up, over the pivot, the first of the coefficients.
 
         What is cheap is computed in the recurrence itself, next to the one product and the one difference
         that wait for the element before.
         """
         pieces, algebra = self.pieces, self.pieces.algebra
-        pivot = coefficients[0]
         scaled: list[Definition] = []
 
         def near(term: Term, number: int) -> Term:
@@ -139,7 +159,7 @@ class Recurrence:
             scaled.append(pieces.define(f"{self.name}_{number}", self.like, term))
             return pieces.read(scaled[-1].name, self.like)
 
-        ratios = [ratio(algebra, c, pivot) for c in coefficients[1:]]
+        ratios = [ratio(algebra, c, coefficients[0]) for c in coefficients[1:]]
         quotients = [found for found in ratios if found is not None]
         if len(quotients) == len(ratios):
             first = near(algebra.div(right, pivot), 0)
@@ -150,17 +170,28 @@ class Recurrence:
             first = near(algebra.mul(right, factor), 0)
             quotients = [algebra.mul(c, factor) for c in coefficients[1:]]
         inside = [
-            near(algebra.guard(self.within(k), given(algebra, q, self.within(k)), algebra.zero), k)
+            near(algebra.guard(self.within(k), given(algebra, q, (*self.within(k), *self.everywhere)), algebra.zero), k)
             for k, q in enumerate(quotients, 1)
         ]
         total = self._ended(first, inside)
         made = replace(pieces.define(self.name, self.like, total, is_output=True), order=self.own * -self.step)
         return scaled, made
 
+    def moved(self, term: Term, distance: int) -> Term:
+        """The term so many steps back."""
+        name = f"i{len(self.pieces.form.shapes[self.like]) - 1}"
+        return self.pieces.terms.substitute(term, {name: self.own + self.step * distance})
+
     @property
     def own(self) -> Affine:
         """The index along which it runs."""
         return Affine.var(f"i{len(self.pieces.form.shapes[self.like]) - 1}")
+
+    @property
+    def everywhere(self) -> Sequence[Constraint]:
+        """The bounds of the index."""
+        extent = self.pieces.form.shapes[self.like][-1]
+        return Constraint(self.own), Constraint(extent - 1 - self.own)
 
     def within(self, distance: int) -> list[Constraint]:
         """Where there is an element so many steps back."""
@@ -174,7 +205,7 @@ class Recurrence:
         One guard for all, that of the farthest element: the difference stays in this order.
         """
         algebra, found = self.pieces.algebra, first
-        factors = [given(algebra, q, self.within(k)) for k, q in enumerate(quotients, 1)]
+        factors = [given(algebra, q, (*self.within(k), *self.everywhere)) for k, q in enumerate(quotients, 1)]
         for count in range(1, len(quotients) + 1):
             total = first
             for distance in range(count, 0, -1):
