@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tadc.backend.errors import backend_error
+from tadc.backend.carried import carry
 from tadc.backend.fast_math import FUSED, relax
 from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.math_calls import replace_math_ops
@@ -51,6 +52,7 @@ def lower_to_llvm_dialect(
         relax(module)
     elif fused:
         relax(module, FUSED)
+        carry(module)
     if target.is_cuda:
         modules = [op for op in module.body.operations if op.operation.name == "gpu.module"]
         with module.context:

@@ -170,11 +170,18 @@ class Recurrence:
             first = near(algebra.mul(right, factor), 0)
             quotients = [algebra.mul(c, factor) for c in coefficients[1:]]
         inside = [
-            near(algebra.guard(self.within(k), given(algebra, q, (*self.within(k), *self.everywhere)), algebra.zero), k)
+            near(
+                algebra.guard(
+                    self.within(k), given(algebra, q, (*self.within(k), *self.everywhere)), algebra.zero
+                ),
+                k,
+            )
             for k, q in enumerate(quotients, 1)
         ]
         total = self._ended(first, inside)
-        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=self.own * -self.step)
+        made = replace(
+            pieces.define(self.name, self.like, total, is_output=True), order=self.own * -self.step
+        )
         return scaled, made
 
     def moved(self, term: Term, distance: int) -> Term:
