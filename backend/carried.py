@@ -14,7 +14,7 @@ from tadc.dialect.mlir import ir
 #: Elements farther back are loaded.
 _MOST = 4
 
-_BEFORE = re.compile(r"^affine_map<\(d0\) -> \(d0 - (\d+)\)>$")
+_FORM = re.compile(r"^affine_map<\(d0\) -> \((-?)d0( [+-] \d+)?\)>$")
 
 
 def carry(module: ir.Module) -> None:
@@ -39,10 +39,14 @@ def _carry(loop: Any) -> None:
     if len(stores) != 1 or _constant(loop.operands[0]) != 0 or _constant(loop.operands[2]) != 1:
         return
     value, buffer, *places = stores[0].operation.operands
-    if len(places) != 1 or places[0] != block.arguments[0]:
+    stored = _form(places[0], block.arguments[0]) if len(places) == 1 else None
+    if stored is None:
         return
     loads = _loads(block, buffer)
-    distances = [None if load is None else _distance(load.operands[1], places[0]) for load in loads or [None]]
+    distances = [
+        None if load is None else _distance(_form(load.operands[1], block.arguments[0]), stored)
+        for load in loads or [None]
+    ]
     known = [d for d in distances if d is not None and 0 < d <= _MOST]
     if len(known) < len(distances):
         return
@@ -71,15 +75,27 @@ def _constant(value: Any) -> int | None:
     return ir.IntegerAttr(owner.operation.attributes["value"]).value
 
 
-def _distance(place: Any, index: Any) -> int | None:
-    """How many elements before the index a place is; None if it is another form."""
+def _form(place: Any, index: Any) -> tuple[int, int] | None:
+    """The sign s and the number c of a place s*index + c; None if it is another form."""
+    if place == index:
+        return 1, 0
     owner = place.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "affine.apply":
         return None
     if len(owner.operation.operands) != 1 or owner.operation.operands[0] != index:
         return None
-    found = _BEFORE.search(str(owner.operation.attributes["map"]))
-    return int(found[1]) if found else None
+    found = _FORM.search(str(owner.operation.attributes["map"]))
+    if found is None:
+        return None
+    constant = int((found[2] or "0").replace(" ", ""))
+    return (-1 if found[1] else 1), constant
+
+
+def _distance(place: tuple[int, int] | None, stored: tuple[int, int]) -> int | None:
+    """How many steps ago the element at a place was stored."""
+    if place is None or place[0] != stored[0]:
+        return None
+    return (stored[1] - place[1]) * place[0]
 
 
 def _rebuild(loop: Any, value: Any, loads: dict[Any, int]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tadc.backend.errors import backend_error
 from tadc.backend.carried import carry
+from tadc.backend.errors import backend_error
 from tadc.backend.fast_math import FUSED, relax
 from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.math_calls import replace_math_ops

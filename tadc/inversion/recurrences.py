@@ -171,9 +171,7 @@ class Recurrence:
             quotients = [algebra.mul(c, factor) for c in coefficients[1:]]
         inside = [
             near(
-                algebra.guard(
-                    self.within(k), given(algebra, q, (*self.within(k), *self.everywhere)), algebra.zero
-                ),
+                algebra.guard(self.within(k), self.bare(q, k), algebra.zero),
                 k,
             )
             for k, q in enumerate(quotients, 1)
@@ -200,6 +198,10 @@ class Recurrence:
         extent = self.pieces.form.shapes[self.like][-1]
         return Constraint(self.own), Constraint(extent - 1 - self.own)
 
+    def bare(self, term: Term, distance: int) -> Term:
+        """A term without the guard that holds where there is an element so many steps back."""
+        return given(self.pieces.algebra, term, (*self.within(distance), *self.everywhere))
+
     def within(self, distance: int) -> list[Constraint]:
         """Where there is an element so many steps back."""
         place = self.own + self.step * distance
@@ -212,7 +214,7 @@ class Recurrence:
         One guard for all, that of the farthest element: the difference stays in this order.
         """
         algebra, found = self.pieces.algebra, first
-        factors = [given(algebra, q, (*self.within(k), *self.everywhere)) for k, q in enumerate(quotients, 1)]
+        factors = [self.bare(q, k) for k, q in enumerate(quotients, 1)]
         for count in range(1, len(quotients) + 1):
             total = first
             for distance in range(count, 0, -1):

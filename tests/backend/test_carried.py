@@ -38,6 +38,17 @@ def test_values(name: str, size: int) -> None:
     np.testing.assert_allclose(found, expected(name, **given), rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize("size", [3, 4, 9])
+def test_downwards(size: int) -> None:
+    text = f"scan{{-i}} y[i: {size}] = if {{i < {size - 2}}} then (y[i + 2] - x[i]*y[i + 1]) else (x[i])"
+    f = tadc.function(f"x: f64[{size}]; {text}")
+    x = np.random.default_rng(1).standard_normal(size)
+    wanted = x.copy()
+    for i in range(size - 3, -1, -1):
+        wanted[i] = wanted[i + 2] - x[i] * wanted[i + 1]
+    np.testing.assert_allclose(f.compiled_fused().kernel([x])[0], wanted, rtol=1e-13, atol=1e-14)
+
+
 LOOP = """
 func.func @k(%b: memref<9xf64>, %o: memref<9xf64>) {{
   %zero = arith.constant 0 : index
@@ -63,6 +74,7 @@ func.func @k(%b: memref<9xf64>, %o: memref<9xf64>) {{
         ("%zero", "%one", "d0 - 9", False),
         ("%zero", "%one", "d0 + 1", False),
         ("%zero", "%one", "-d0 + 8", False),
+        ("%zero", "%one", "d0 floordiv 2", False),
         ("%one", "%one", "d0 - 1", False),
         ("%zero", "%two", "d0 - 2", False),
     ],
