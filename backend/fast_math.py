@@ -20,9 +20,13 @@ OPERATIONS = frozenset(
 )
 
 
-def relax(module: ir.Module) -> None:
+#: A product and a sum may be rounded once, no more.
+FUSED = "#arith.fastmath<contract>"
+
+
+def relax(module: ir.Module, allowed: str = FLAGS) -> None:
     """Set the flags on all arithmetic of a module, in place."""
-    flags = ir.Attribute.parse(FLAGS, module.context)
+    flags = ir.Attribute.parse(allowed, module.context)
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in OPERATIONS:

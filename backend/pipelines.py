@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tadc.backend.carried import carry
 from tadc.backend.errors import backend_error
-from tadc.backend.fast_math import relax
+from tadc.backend.fast_math import FUSED, relax
 from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.math_calls import replace_math_ops
 from tadc.backend.target import Target
@@ -36,17 +37,22 @@ GPU_PIPELINE = (
 LINES = "builtin.module(ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly})"
 
 
-def lower_to_llvm_dialect(module: ir.Module, target: Target, fast_math: bool = False) -> None:
+def lower_to_llvm_dialect(
+    module: ir.Module, target: Target, fast_math: bool = False, *, fused: bool = False
+) -> None:
     """Lower a module in place to the llvm dialect; for CUDA its gpu modules, to llvm and nvvm.
 
     No floating-point operation is reassociated, contracted or approximated, unless `fast_math` allows
-    what `fast_math.py` says.
+    what `fast_math.py` says; `fused` allows a product and a sum to be rounded once.
 
     Raises:
         ir.MLIRError: a pass fails; the module is then left half lowered.
     """
     if fast_math:
         relax(module)
+    elif fused:
+        relax(module, FUSED)
+        carry(module)
     if target.is_cuda:
         modules = [op for op in module.body.operations if op.operation.name == "gpu.module"]
         with module.context:

@@ -242,6 +242,10 @@ class Function:
             raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
         return self._found_or_compiled(Options(target=parse_target(target), fast_math=fast_math))
 
+    def compiled_fused(self) -> Compiled:
+        """The kernel for this machine where a product and a sum may be rounded once."""
+        return self._found_or_compiled(Options(fused=True))
+
     def _found_or_compiled(self, options: Options) -> Compiled:
         if self.origin:
             how = {"materialize": self.origin.materialize, "memory_limit": self.origin.memory_limit}

@@ -39,7 +39,8 @@ class Options:
     `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
     which values become tensors: those that are worth it (`auto`), all that can (`always`), or `never`;
     `memory_limit` is the most bytes of one, None as many as the largest tensor of the program has.
-    `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says.
+    `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says; `fused` allows it only
+    to round a product and a sum once.
     """
 
     mode: str = "value"
@@ -50,6 +51,7 @@ class Options:
     separate: bool = False
     materialize: str = "auto"
     fast_math: bool = False
+    fused: bool = False
     memory_limit: int | None = None
     chunk: int = 0
 
@@ -279,7 +281,8 @@ def lower_to_llvm_dialect(state: Compilation) -> None:
     from tadc.backend.pipelines import lower_to_llvm_dialect as lower
     from tadc.backend.target import CPU
 
-    lower(state.module, state.options.target or CPU, state.options.fast_math)
+    options = state.options
+    lower(state.module, options.target or CPU, options.fast_math, fused=options.fused)
 
 
 def translate(state: Compilation) -> None:

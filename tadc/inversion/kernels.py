@@ -73,12 +73,15 @@ def _nothing(_: Sequence[Array]) -> list[Array]:
     return []
 
 
-def compiled(program: Program) -> Kernel:
-    """The kernel of a program, from disk if it was compiled before."""
+def compiled(program: Program, *, fused: bool = False) -> Kernel:
+    """The kernel of a program, from disk if it was compiled before.
+
+    If `fused`, products and sums may be rounded once: a recurrence waits half as long for each element.
+    """
     if not program.outputs:
         return Kernel((), (), _nothing, ())
     f = function(print_program(unwrapped(program)), "<inverse>")
-    kernel = f.compiled().kernel
+    kernel = (f.compiled_fused() if fused else f.compiled()).kernel
     return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
 
 
@@ -128,7 +131,7 @@ class Kernels:
     @cached_property
     def transposed(self) -> Kernel:
         """New values and the whole transposed solution, of a form that is closed."""
-        return self._compiled(self.programs.transposed())
+        return self._compiled(self.programs.transposed(), fused=isinstance(self.kind, Recurrent))
 
     @cached_property
     def right_side(self) -> Kernel:
@@ -165,9 +168,9 @@ class Kernels:
         """A product with the transposed Jacobian."""
         return self._compiled(self.programs.vjp())
 
-    def _compiled(self, program: Program) -> Kernel:
+    def _compiled(self, program: Program, *, fused: bool = False) -> Kernel:
         with LOCK:
-            return compiled(program)
+            return compiled(program, fused=fused)
 
     # -- matrices ----------------------------------------------------------------------------------
 

@@ -130,12 +130,9 @@ class Programs:
             return Recurrences(pieces, self.kind).down(between, rest[self.form.new[0]])
         if isinstance(self.kind, Permutation):
             more, factors = pieces.tangents("_p", {name: pieces.one for name in self.form.dying})
-            scaled = [
-                pieces.define(f"q_{n}", n, self._twice(pieces, rest[n], factors[n])) for n in self.form.new
-            ]
-            after, found = pieces.gradients("_g", self.form.dying, {n: f"q_{n}" for n in self.form.new})
+            after, found = self._brought_back(pieces, rest, factors)
             pivots = list(factors.items())
-            before = [*between, *more, *scaled, *after]
+            before = [*between, *more, *after]
         else:
             more, matrix = self._matrix(pieces)
             found, determinant = _cramer(pieces, matrix, [rest[n] for n in self.form.new], self.form.dying)
@@ -169,6 +166,21 @@ class Programs:
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         left = self._left(pieces, {n: f"z_{n}" for n in form.new})
         return pieces.program([*values, *more, *made, *left, *least(pieces, pivots)], taped=False)
+
+    def _brought_back(
+        self, pieces: Pieces, rest: dict[str, Term], factors: dict[str, Term]
+    ) -> tuple[list[Definition], dict[str, Term]]:
+        """`r_N` over the factors, at the places of what dies: of J = D P the inverse is (J^T D^-1) / (J^T 1).
+
+        A factor divided by twice would overflow where its square is no number of the type.
+        """
+        algebra, form = pieces.algebra, self.form
+        scaled = [pieces.define(f"q_{n}", n, algebra.div(rest[n], factors[n])) for n in form.new]
+        between, found = pieces.gradients("_g", form.dying, {n: f"q_{n}" for n in form.new})
+        ones = [pieces.define(f"o_{n}", n, algebra.one) for n in form.new]
+        more, there = pieces.gradients("_o", form.dying, {n: f"o_{n}" for n in form.new})
+        result = {name: algebra.div(found[name], there[name]) for name in form.dying}
+        return [*scaled, *between, *ones, *more], result
 
     def _twice(self, pieces: Pieces, body: Term, factor: Term) -> Term:
         """Divided twice: of J = D P the inverse is J^T D^-2."""

@@ -12,6 +12,7 @@ from tadc.inversion.colours import where
 from tadc.inversion.graph import differentiable_reads
 from tadc.inversion.kinds import Recurrent
 from tadc.inversion.pieces import Pieces, least
+from tadc.inversion.ratios import given, is_light, ratio
 from tadc.lattice.affine import Affine, Constraint
 
 
@@ -31,28 +32,55 @@ class Recurrences:
         sign = -1 if self.kind.lower else 1
         return diagonals(self.pieces, range(0, sign * (self.kind.width + 1), sign))
 
+    @cached_property
+    def coefficients(self) -> list[Term]:
+        """The terms of `c_k`: read, where tensors in between make them up."""
+        between, steps = self.steps
+        if between:
+            return [self.pieces.read(step.name, self.new) for step in steps]
+        return [step.body for step in steps]
+
+    @property
+    def pivot(self) -> Term:
+        """`c_0`, to divide by: read if it is dear."""
+        body = self.coefficients[0]
+        return body if is_light(body) else self.pieces.read(self.steps[1][0].name, self.new)
+
     @property
     def pivots(self) -> list[Definition]:
         """The least pivot."""
-        return least(self.pieces, [(self.new, self.pieces.read(self.steps[1][0].name, self.new))])
+        return least(self.pieces, [(self.new, self.pivot)])
 
     def down(self, between: Sequence[Definition], rest: Term) -> Program:
         """`x_d[i] = (r[i] - c_1[i] x_d[i - 1] - …) / c_0[i]`, in the order of i."""
         more, steps = self.steps
         order = Recurrence(self.pieces, self.dying, f"x_{self.dying}", -1 if self.kind.lower else 1)
-        scaled, made = order.definitions(rest, [self.pieces.read(step.name, self.new) for step in steps])
+        scaled, made = order.definitions(rest, self.coefficients, self.pivot)
         return self.pieces.program([*between, *more, *steps, *scaled, made, *self.pivots], taped=True)
 
     def up(self, left: Callable[[Pieces, dict[str, str]], list[Definition]]) -> Program:
         """`z_n[i] = (w_d[i] - c_1[i + 1] z_n[i + 1] - …) / c_0[i]`, against the order of i.
 
-        `left` gives the definitions of what that leaves to other values.
+        Where factors cancel, the recurrence is that of `c_0 z_n`. `left` gives the definitions of what that
+        leaves to other values.
         """
-        pieces, form = self.pieces, self.pieces.form
+        pieces, form, algebra = self.pieces, self.pieces.form, self.pieces.algebra
         more, steps = self.steps
-        order = Recurrence(pieces, self.new, f"z_{self.new}", 1 if self.kind.lower else -1)
+        step = 1 if self.kind.lower else -1
         given = pieces.read(pieces.given("w_", self.dying), self.dying)
-        scaled, made = order.definitions(given, [order.read(step.name, k) for k, step in enumerate(steps)])
+        ratios = [ratio(algebra, c, self.coefficients[0]) for c in self.coefficients]
+        cancelled = [found for found in ratios if found is not None]
+        if len(cancelled) == len(ratios):
+            order = Recurrence(pieces, self.new, f"y_{self.new}", step)
+            there = [order.moved(c, k) for k, c in enumerate(cancelled)]
+            scaled, product = order.definitions(given, there, algebra.one)
+            scaled.append(replace(product, is_output=False))
+            body = algebra.div(pieces.read(product.name, self.new), self.pivot)
+            made = pieces.define(f"z_{self.new}", self.new, body)
+        else:
+            order = Recurrence(pieces, self.new, f"z_{self.new}", step)
+            there = [order.moved(c, k) for k, c in enumerate(self.coefficients)]
+            scaled, made = order.definitions(given, there, self.pivot)
         made = replace(made, is_output=self.new not in form.earlier.values())
         values = [replace(d, is_output=d.name in form.new) for d in form.program.definitions]
         after = left(pieces, {self.new: f"z_{self.new}"})
@@ -114,24 +142,83 @@ class Recurrence:
         forms[-1] = forms[-1] + self.step * distance
         return self.pieces.terms.read(name, forms, self.pieces.form.types[self.like])
 
-    def definitions(self, right: Term, coefficients: Sequence[Term]) -> tuple[list[Definition], Definition]:
-        """The right side without what elements before take up, over the pivot.
+    def definitions(
+        self, right: Term, coefficients: Sequence[Term], pivot: Term
+    ) -> tuple[list[Definition], Definition]:
+        """The right side without what elements before take up, over the pivot, the first of the coefficients.
 
-        Quotients come first, as tensors: one product and one difference wait for the element before.
+        What is cheap is computed in the recurrence itself, next to the one product and the one difference
+        that wait for the element before.
         """
         pieces, algebra = self.pieces, self.pieces.algebra
-        extent = pieces.form.shapes[self.like][-1]
-        own = Affine.var(f"i{len(pieces.form.shapes[self.like]) - 1}")
-        pivot = pieces.define(f"{self.name}_p", self.like, algebra.div(algebra.one, coefficients[0]))
-        factor = pieces.read(pivot.name, self.like)
-        scaled = [pivot, pieces.define(f"{self.name}_0", self.like, algebra.mul(right, factor))]
-        total = pieces.read(scaled[1].name, self.like)
-        for distance in range(len(coefficients) - 1, 0, -1):
-            place = own + self.step * distance
-            inside = [Constraint(place if self.step < 0 else extent - 1 - place)]
-            quotient = algebra.guard(inside, algebra.mul(coefficients[distance], factor), algebra.zero)
-            scaled.append(pieces.define(f"{self.name}_{distance}", self.like, quotient))
-            product = algebra.mul(pieces.read(scaled[-1].name, self.like), self.read(self.name, distance))
-            total = algebra.sub(total, algebra.guard(inside, product, algebra.zero))
-        made = replace(pieces.define(self.name, self.like, total, is_output=True), order=own * -self.step)
+        scaled: list[Definition] = []
+
+        def near(term: Term, number: int) -> Term:
+            if is_light(term):
+                return term
+            scaled.append(pieces.define(f"{self.name}_{number}", self.like, term))
+            return pieces.read(scaled[-1].name, self.like)
+
+        ratios = [ratio(algebra, c, coefficients[0]) for c in coefficients[1:]]
+        quotients = [found for found in ratios if found is not None]
+        if len(quotients) == len(ratios):
+            first = near(algebra.div(right, pivot), 0)
+        else:
+            factor = algebra.div(algebra.one, pivot)
+            scaled.append(pieces.define(f"{self.name}_p", self.like, factor))
+            factor = pieces.read(scaled[-1].name, self.like)
+            first = near(algebra.mul(right, factor), 0)
+            quotients = [algebra.mul(c, factor) for c in coefficients[1:]]
+        inside = [
+            near(
+                algebra.guard(self.within(k), self.bare(q, k), algebra.zero),
+                k,
+            )
+            for k, q in enumerate(quotients, 1)
+        ]
+        total = self._ended(first, inside)
+        made = replace(
+            pieces.define(self.name, self.like, total, is_output=True), order=self.own * -self.step
+        )
         return scaled, made
+
+    def moved(self, term: Term, distance: int) -> Term:
+        """The term so many steps back."""
+        name = f"i{len(self.pieces.form.shapes[self.like]) - 1}"
+        return self.pieces.terms.substitute(term, {name: self.own + self.step * distance})
+
+    @property
+    def own(self) -> Affine:
+        """The index along which it runs."""
+        return Affine.var(f"i{len(self.pieces.form.shapes[self.like]) - 1}")
+
+    @property
+    def everywhere(self) -> Sequence[Constraint]:
+        """The bounds of the index."""
+        extent = self.pieces.form.shapes[self.like][-1]
+        return Constraint(self.own), Constraint(extent - 1 - self.own)
+
+    def bare(self, term: Term, distance: int) -> Term:
+        """A term without the guard that holds where there is an element so many steps back."""
+        return given(self.pieces.algebra, term, (*self.within(distance), *self.everywhere))
+
+    def within(self, distance: int) -> list[Constraint]:
+        """Where there is an element so many steps back."""
+        place = self.own + self.step * distance
+        extent = self.pieces.form.shapes[self.like][-1]
+        return [Constraint(place if self.step < 0 else extent - 1 - place)]
+
+    def _ended(self, first: Term, quotients: Sequence[Term]) -> Term:
+        """`first` less the products that there are; the last of a difference is that of the element before.
+
+        One guard for all, that of the farthest element: the difference stays in this order.
+        """
+        algebra, found = self.pieces.algebra, first
+        factors = [self.bare(q, k) for k, q in enumerate(quotients, 1)]
+        for count in range(1, len(quotients) + 1):
+            total = first
+            for distance in range(count, 0, -1):
+                product = algebra.mul(factors[distance - 1], self.read(self.name, distance))
+                total = algebra.sub(total, product)
+            found = algebra.guard(self.within(count), total, found)
+        return found

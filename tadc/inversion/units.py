@@ -119,7 +119,8 @@ class _Maker:
         gone = {name for lump in lumps for name in lump.planned.lump.new}
         last = {name for lump in lumps for name in lump.planned.lump.dying}
         left = {_TANGENT + name for name in last - gone}
-        return self._call(parts, lambda name: name in left or name.startswith("least:"))
+        fused = any(isinstance(lump.kind, Recurrent) for lump in lumps)
+        return self._call(parts, lambda name: name in left or name.startswith("least:"), fused=fused)
 
     def values(self, lumps: Sequence[BoundLump], later: set[str]) -> Call | None:
         """The kernel that computes what is read later; None where nothing is."""
@@ -128,12 +129,12 @@ class _Maker:
             return None
         return self._call(parts, lambda name: name in later)
 
-    def _call(self, parts: Sequence[Part], wanted: Callable[[str], bool]) -> Call:
+    def _call(self, parts: Sequence[Part], wanted: Callable[[str], bool], *, fused: bool = False) -> Call:
         made = composed(parts, wanted)
-        key = _key(made.program)
+        key = (*_key(made.program), fused)
         kernel = self.made.get(key)
         if kernel is None:
-            kernel = self.made[key] = compiled(made.program)
+            kernel = self.made[key] = compiled(made.program, fused=fused)
         return Call(kernel, made.inputs, made.outputs)
 
 
