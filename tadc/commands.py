@@ -9,7 +9,7 @@ from pathlib import Path
 from tadc.cli_options import Arguments, UsageError
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
-from tadc.files import Sink, read_stdin, read_text
+from tadc.files import Sink, read_source
 from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.per_value import PerValue
 from tadc.frontend.printer import print_program
@@ -26,7 +26,7 @@ def execute(arguments: Arguments) -> int:
         return list_names(arguments.list)
     if arguments.explain is not None:
         return explain(arguments.explain)
-    source = read_source(arguments)
+    source = read_source(arguments.file, arguments.expression)
     if arguments.certificate or arguments.plot is not None:
         return show_certificate(arguments, source)
     if arguments.stats:
@@ -90,16 +90,6 @@ def explain(word: str) -> int:
     else:
         raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc --explain` lists all codes")
     return 0
-
-
-def read_source(arguments: Arguments) -> Source:
-    """The text of the input."""
-    if arguments.expression is not None:
-        return Source(arguments.expression, "<expression>")
-    assert arguments.file is not None
-    if arguments.file == "-":
-        return Source(read_stdin(), "<stdin>")
-    return Source(read_text(arguments.file), arguments.file)
 
 
 def looks_like_ir(text: str) -> bool:

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
 
 
@@ -44,6 +45,16 @@ def read_stdin() -> str:
         raise file_error("stdin is not a text in UTF-8") from None
     # As Python reads the lines of a file.
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_source(file: str | None, expression: str | None) -> Source:
+    """The text on a command line, or else that of a file, `-` for stdin; raises CompileError."""
+    if expression is not None:
+        return Source(expression, "<expression>")
+    assert file is not None
+    if file == "-":
+        return Source(read_stdin(), "<stdin>")
+    return Source(read_text(file), file)
 
 
 class Sink:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 
 from tadc.cli_options import UsageError
-from tadc.files import Sink, read_stdin, read_text
-from tadc.frontend.suggest import did_you_mean
-from tadc.functions import Function, function
+from tadc.files import Sink
 from tadc.run_command import read_arrays
+from tadc.subcommand import SubcommandParser, program_of
 from tadc.uncertainty import Result, propagate
 from tadc.uncertainty.result import KINDS
 
@@ -41,23 +39,9 @@ tadc uncert FILE: uncertainties of a program's outputs
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse with errors of the command."""
-
-    def error(self, message: str) -> NoReturn:
-        if message.startswith("unrecognized arguments"):
-            word = message.split(": ", 1)[1].split()[0]
-            known = [o for a in self._actions for o in a.option_strings]
-            helps = did_you_mean(word.split("=")[0], known)
-            raise UsageError(f"unknown option `{word}`", *helps, "`tadc uncert -h` explains them")
-        raise UsageError(message, "`tadc uncert -h` explains the options")
-
-
-def _parser() -> argparse.ArgumentParser:
-    p = _Parser(prog="tadc uncert", add_help=False, allow_abbrev=False)
-    p.add_argument("file", nargs="?")
-    p.add_argument("-e", dest="expression")
-    for name in ("--at", "--u", "--corr", "--cov", "--dof", "--size"):
+def _parser() -> SubcommandParser:
+    p = SubcommandParser("uncert")
+    for name in ("--at", "--u", "--corr", "--cov", "--dof"):
         p.add_argument(name, action="extend", nargs="+", default=[])
     p.add_argument("--method", choices=tuple(KINDS), default="gum")
     p.add_argument("--k", type=float, default=2.0)
@@ -65,8 +49,6 @@ def _parser() -> argparse.ArgumentParser:
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--pieces", type=int, default=1)
     p.add_argument("--budget", action="store_true")
-    p.add_argument("-o", dest="output")
-    p.add_argument("--error-format", choices=("human", "json"), default="human")
     return p
 
 
@@ -75,9 +57,7 @@ def uncert_command(words: list[str]) -> int:
     if not words or "-h" in words or "--help" in words:
         sys.stdout.write(HELP)
         return 0
-    found = _parser().parse_args(words)
-    if (found.file is None) == (found.expression is None):
-        raise UsageError("give a FILE or -e TEXT, one of them", "`tadc uncert -h` explains the options")
+    found = _parser().parsed(words)
     if not found.k > 0 or math.isinf(found.k):
         raise UsageError(f"`--k {found.k:g}` is no positive number")
     if found.samples < 2:
@@ -88,7 +68,7 @@ def uncert_command(words: list[str]) -> int:
         raise UsageError(f"`--method {found.method}` has no budget", "`--method gum` and `worst` have one")
     if found.output not in (None, "-") and not found.output.endswith(".json"):
         raise UsageError(f"`-o {found.output}`: results are written as JSON", "let its name end in .json")
-    f = _program(found)
+    f = program_of(found)
     result = propagate(
         f,
         read_arrays(_items(found.at, "--at")),
@@ -107,21 +87,6 @@ def uncert_command(words: list[str]) -> int:
     else:
         Sink("-").write(str(result) + ("\n" + str(result.budget) if found.budget else ""))
     return 0
-
-
-def _program(found: argparse.Namespace) -> Function:
-    text = found.expression
-    name = "<expression>"
-    if text is None:
-        text = read_stdin() if found.file == "-" else read_text(found.file)
-        name = "<stdin>" if found.file == "-" else found.file
-    sizes: dict[str, int] = {}
-    for item in _items(found.size, "--size"):
-        symbol, _, value = item.partition("=")
-        if not value.isascii() or not value.isdecimal():
-            raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
-        sizes[symbol] = int(value)
-    return function(text, name, sizes)
 
 
 def _items(texts: list[str], option: str) -> list[str]:
