@@ -6,15 +6,13 @@ step, as LLVM carries the last of them alone.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from tadc.dialect.index_maps import NotAffine, parse_map
 from tadc.dialect.mlir import ir
 
 #: Elements farther back are loaded.
 _MOST = 4
-
-_FORM = re.compile(r"^affine_map<\(d0\) -> \((-?)d0( [+-] \d+)?\)>$")
 
 
 def carry(module: ir.Module) -> None:
@@ -84,11 +82,13 @@ def _form(place: Any, index: Any) -> tuple[int, int] | None:
         return None
     if len(owner.operation.operands) != 1 or owner.operation.operands[0] != index:
         return None
-    found = _FORM.search(str(owner.operation.attributes["map"]))
-    if found is None:
+    try:
+        found = parse_map(str(owner.operation.attributes["map"]))
+    except NotAffine:
         return None
-    constant = int((found[2] or "0").replace(" ", ""))
-    return (-1 if found[1] else 1), constant
+    form = found.forms[0]
+    sign = form.coefficient("d0")
+    return (sign, form.constant) if form.is_linear and sign in (1, -1) and not found.symbols else None
 
 
 def _distance(place: tuple[int, int] | None, stored: tuple[int, int]) -> int | None:
