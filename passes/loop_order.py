@@ -14,13 +14,11 @@ from itertools import permutations, product
 from typing import Any
 
 from tadc.passes.accesses import Accesses
+from tadc.passes.caches import LINE
 from tadc.passes.packing_plan import Packed, Way
 
 NEAR = 1 << 20
 """The bytes that inner loops may touch: half of a second-level cache."""
-
-LINE = 64
-"""The bytes of a line of the cache."""
 
 GAIN = 0.75
 """What part of the lines another order may need at most to be preferred to that of the indices."""

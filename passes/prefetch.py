@@ -16,17 +16,12 @@ from typing import TYPE_CHECKING, Any
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Level
+from tadc.passes.caches import LINE, element_bytes, is_large
 from tadc.passes.lanes import LANE
 from tadc.passes.tile_values import at
 
 if TYPE_CHECKING:
     from tadc.passes.tile_reductions import TileReduction
-
-LINE = 64
-"""The bytes of a line of the cache."""
-
-LARGE = 8 << 20
-"""Tensors of fewer bytes stay in a cache."""
 
 LEAST_STEPS = 64
 """Loops of fewer steps are not worth it."""
@@ -95,7 +90,7 @@ class Prefetch:
         shape = read.operands[0].type.shape
         strides = [math.prod(shape[n + 1 :]) for n in range(len(others))]
         moved = sum(k * form.coefficient(_STEP) for k, form in zip(strides, others, strict=True))
-        return abs(moved) * _bytes(read.operands[0].type)
+        return abs(moved) * element_bytes(read.operands[0].type)
 
     def loop(
         self,
@@ -114,7 +109,7 @@ class Prefetch:
         if not self.rows:
             return one_loop(name, (*ends, 1), carried, each, point)
         stop = low.variable(ends[1])
-        line = LINE // max(_bytes(read.operands[0].type) for read in self.rows)
+        line = LINE // max(element_bytes(read.operands[0].type) for read in self.rows)
 
         def step(index: Affine, values: list[Any], here: Any) -> list[Any]:
             self.ask(self.rows, index, here)
@@ -160,13 +155,6 @@ class Prefetch:
         return self.low.subscripts(read, list(read.operands)[1:])
 
 
-def _bytes(tensor: Any) -> int:
-    """The bytes of an element."""
-    return tensor.element_type.width // 8
-
-
 def _is_large(tensor: Any) -> bool:
-    """Whether a tensor of known shape comes from memory."""
-    if not isinstance(tensor, ir.RankedTensorType) or not tensor.has_static_shape or tensor.rank < 2:
-        return False
-    return math.prod(tensor.shape) * _bytes(tensor) >= LARGE
+    """Whether a tensor has rows and comes from memory."""
+    return isinstance(tensor, ir.RankedTensorType) and tensor.rank >= 2 and is_large(tensor)

@@ -15,6 +15,7 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.accesses import Accesses, Loop, Read
+from tadc.passes.caches import LINE
 from tadc.passes.loop_order import loop_order
 from tadc.passes.machine import Machine
 from tadc.passes.marks import JOINED, PARTS
@@ -28,9 +29,6 @@ from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
 """The price of one step of a loop whose result waits for the step before."""
-
-LINE = 64
-"""The bytes of a line of the cache."""
 
 MISS = 8
 """The price of a line from the second-level cache, where it is not clear beforehand that it is wanted."""

@@ -12,18 +12,13 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.caches import LINE, element_bytes, is_large
 from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.tile_values import Copy, at
 
 #: The values that a body yields in copies of a tile.
 Elements = Sequence[tuple[Copy, list[Any]]]
-
-LINE = 64
-"""The bytes of a line of the cache."""
-
-LARGE = 8 << 20
-"""A tensor of so many bytes is not in a cache of one's own any more when it is read."""
 
 _EQUAL = 0
 
@@ -33,14 +28,10 @@ def may_stream(op: Any, width: int) -> bool:
     it, it is large, and its rows are whole lines."""
     for result in op.results:
         type = result.type
-        if not type.has_static_shape or not type.rank:
+        if not type.rank or not is_large(type):
             return False
-        element = type.element_type.width // 8
-        row = type.shape[-1] * element
-        size = element
-        for extent in type.shape:
-            size *= extent
-        if width * element != LINE or size < LARGE or (type.rank > 1 and row % LINE):
+        element = element_bytes(type)
+        if width * element != LINE or (type.rank > 1 and type.shape[-1] * element % LINE):
             return False
         if any(use.owner.name != "func.return" for use in result.uses):
             return False
@@ -90,7 +81,7 @@ class TileStores:
         low, index = self.low, self.low.index_type
         strides, _ = buffer.type.get_strides_and_offset()
         total = sum((form * k for form, k in zip(forms, strides, strict=True)), ZERO).substitute({LANE: ZERO})
-        place = low.affine([total * (buffer.type.element_type.width // 8)], point)
+        place = low.affine([total * element_bytes(buffer.type)], point)
         start = low.create("memref.extract_aligned_pointer_as_index", [index], [buffer], point).results[0]
         address = low.create("arith.addi", [index], [start, place], point).results[0]
         rest = low.create(
