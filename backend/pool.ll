@@ -19,6 +19,10 @@
 @helpers = internal global i64 0
 @rounding = internal global i32 0
 @busy = internal global i32 0, align 64
+; The job that last ran on each processor: its half of `state`, while it is open.
+@ran = internal global [1024 x i32] zeroinitializer, align 64
+; The thread of the caller, whose processors are those that helpers may use.
+@caller = internal global i32 0
 @started = internal global i64 0
 @threads = internal global i64 1
 
@@ -37,6 +41,10 @@ declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(i64)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
 declare i32 @sched_yield()
+declare i32 @sched_getcpu()
+declare i32 @gettid()
+declare i32 @sched_getaffinity(i32, i64, ptr)
+declare i32 @sched_setaffinity(i32, i64, ptr)
 declare i64 @syscall(i64, ...)
 declare void @llvm.x86.sse2.pause()
 declare void @llvm.x86.sse.stmxcsr(ptr)
@@ -117,6 +125,10 @@ define internal void @open(i64 %helpers) {
   %next = add i64 %high, 2
   %open = or i64 %next, 1
   %shifted = shl i64 %open, 32
+  %job = trunc i64 %open to i32
+  call i1 @first_here(i32 %job)
+  %thread = call i32 @gettid()
+  store i32 %thread, ptr @caller
   ; Before the look at `sleepers`, as a helper counts itself there before it looks at `state` for the last time.
   store atomic i64 %shifted, ptr @state seq_cst, align 64
   %sleepers = load atomic i32, ptr @sleepers seq_cst, align 4
@@ -126,6 +138,69 @@ define internal void @open(i64 %helpers) {
 wake:
   ; FUTEX_WAKE_PRIVATE
   call i64 (i64, ...) @syscall(i64 202, ptr getelementptr (i8, ptr @state, i64 4), i32 129, i64 %helpers)
+  br label %done
+
+done:
+  ret void
+}
+
+; Whether no other thread of the job has been on this processor; from now on one has.
+define internal i1 @first_here(i32 %job) {
+entry:
+  %cpu = call i32 @sched_getcpu()
+  %known = icmp ult i32 %cpu, 1024
+  br i1 %known, label %look, label %first
+
+look:
+  %place = getelementptr [1024 x i32], ptr @ran, i64 0, i32 %cpu
+  %old = atomicrmw xchg ptr %place, i32 %job monotonic, align 4
+  %differs = icmp ne i32 %old, %job
+  ret i1 %differs
+
+first:
+  ret i1 true
+}
+
+; Takes this helper to a processor that no other thread of the job has been on, if there is one. In a virtual
+; machine a processor that rests counts as taken from it (`vcpu_is_preempted` of Linux), so the scheduler wakes
+; a helper on the processor of its caller: they share it for milliseconds, and the other one rests.
+define internal void @part(i32 %job) {
+entry:
+  %mask = alloca [128 x i8], align 8
+  call void @llvm.memset.p0.i64(ptr %mask, i8 0, i64 128, i1 false)
+  %caller = load i32, ptr @caller
+  %failed = call i32 @sched_getaffinity(i32 %caller, i64 128, ptr %mask)
+  %bad = icmp slt i32 %failed, 0
+  br i1 %bad, label %done, label %one
+
+one:
+  %cpu = phi i32 [ 0, %entry ], [ %more, %next ]
+  %place = getelementptr [1024 x i32], ptr @ran, i64 0, i32 %cpu
+  %last = load atomic i32, ptr %place monotonic, align 4
+  %taken = icmp eq i32 %last, %job
+  br i1 %taken, label %strike, label %next
+
+strike:
+  %byte = lshr i32 %cpu, 3
+  %at = getelementptr i8, ptr %mask, i32 %byte
+  %bits = load i8, ptr %at
+  %in_byte = and i32 %cpu, 7
+  %wide = shl i32 1, %in_byte
+  %bit = trunc i32 %wide to i8
+  %others = xor i8 %bit, -1
+  %rest = and i8 %bits, %others
+  store i8 %rest, ptr %at
+  br label %next
+
+next:
+  %more = add i32 %cpu, 1
+  %again = icmp ult i32 %more, 1024
+  br i1 %again, label %one, label %go
+
+; Where none is left, this fails and changes nothing.
+go:
+  call i32 @sched_setaffinity(i32 0, i64 128, ptr %mask)
+  call i1 @first_here(i32 %job)
   br label %done
 
 done:
@@ -221,6 +296,15 @@ join:
 work:
   ; Threads round, and treat denormals, as their caller does: the results are the same.
   call void @llvm.x86.sse.ldmxcsr(ptr @rounding)
+  %job_here = trunc i64 %high to i32
+  %alone = call i1 @first_here(i32 %job_here)
+  br i1 %alone, label %help, label %leave
+
+leave:
+  call void @part(i32 %job_here)
+  br label %help
+
+help:
   call void @take()
   %left = atomicrmw sub ptr @state, i64 1 acq_rel, align 64
   br label %worked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -34,10 +35,12 @@ def threads_as_before() -> Iterator[None]:
     tadc.set_num_threads(before)
 
 
-def parallel(body: Body, elements: int, multiple: int = 1, operations: int = LARGE) -> None:
-    """`tadc_parallel` of this process; raises what a body raises."""
+def parallel(
+    body: Body, elements: int, multiple: int = 1, operations: int = LARGE, address: int | None = None
+) -> None:
+    """`tadc_parallel` of this process, or of the pool at `address`; raises what a body raises."""
     function = ctypes.CFUNCTYPE(None, BODY, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(
-        pool.address_of_pool()
+        pool.address_of_pool() if address is None else address
     )
     raised: list[BaseException] = []
 
@@ -213,6 +216,66 @@ def test_helpers_compute_as_the_caller_does() -> None:
         finally:
             put(before)
         assert list(words.values()) == [word & flush] * 2
+
+
+@cache
+def small_pool() -> int:
+    """The address of a pool with one helper."""
+    return pool.start(pool.pool_text())[pool.PARALLEL]
+
+
+def affinity_of_helper(then: set[int] | None = None) -> set[int]:
+    """The processors that the one helper may use when a call begins; `then` is what it may use afterwards."""
+    tadc.set_num_threads(2)
+    caller = threading.get_ident()
+    meet = threading.Barrier(2)
+    found: list[set[int]] = []
+    came: set[int] = set()
+
+    def body(begin: int, end: int) -> None:
+        if threading.get_ident() in came:
+            return
+        came.add(threading.get_ident())
+        if threading.get_ident() != caller:
+            found.append(os.sched_getaffinity(0))
+            if then is not None:
+                os.sched_setaffinity(0, then)
+        meet.wait(PATIENCE)
+
+    parallel(body, 8, address=small_pool())
+    return found[0]
+
+
+def test_a_helper_leaves_the_processor_of_its_caller() -> None:
+    """It may be woken there, though another one rests: virtual machines with Linux do it."""
+    processors = os.sched_getaffinity(0)
+    if len(processors) < 2:
+        pytest.skip("this process has one processor")
+    crowded = {min(processors)}
+    try:
+        for _ in range(100):  # the scheduler may move the caller first
+            os.sched_setaffinity(0, crowded)
+            affinity_of_helper(then=crowded)
+            os.sched_setaffinity(0, processors)
+            if affinity_of_helper() == processors - crowded:
+                break
+        else:
+            pytest.fail("it stays where its caller is")
+    finally:
+        os.sched_setaffinity(0, processors)
+        affinity_of_helper(then=processors)
+
+
+def test_a_helper_stays_where_there_is_no_other_processor() -> None:
+    processors = os.sched_getaffinity(0)
+    one = {max(processors)}
+    try:
+        os.sched_setaffinity(0, one)
+        affinity_of_helper(then=one)
+        assert affinity_of_helper() == one
+    finally:
+        os.sched_setaffinity(0, processors)
+        affinity_of_helper(then=processors)
 
 
 def test_without_a_pool_a_kernel_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
