@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tadc.lattice.affine import Affine
@@ -71,10 +71,12 @@ def plan_of(
     forms: Mapping[Any, Affine],
     machine: Machine,
     steps: Steps | None = None,
+    rows: int | None = None,
 ) -> Plan:
     """The plan of a map of this shape, or of a recurrence with steps.
 
-    `forms` has the forms of values from above it.
+    `forms` has the forms of values from above it. With `rows`, so many values of the first index or more are
+    computed at a time.
     """
     work = None
     # The forms from above are sizes.
@@ -92,11 +94,27 @@ def plan_of(
         parts = (PLAIN,) * len(shape)
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
-        schedule = schedule_of(op, shape, parts, forms, machine, code, steps)
+        at_once = shape if rows is None else (Affine.const(rows), *shape[1:])
+        schedule = schedule_of(op, at_once, parts, forms, machine, code, steps)
     axes: tuple[int, ...] = ()
     if work is None or work >= LEAST:
         axes = dividable(shape, schedule) if steps is None else dividable_batch(shape, steps.batch)
     return Plan(work, parts, schedule, axes, steps=steps)
+
+
+def plan_in_chain(
+    op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine, rows: int
+) -> Plan | None:
+    """The plan of a map that runs over so many rows at a time, or more; None where it cannot."""
+    plan = plan_of(op, shape, forms, machine, rows=rows)
+    schedule = plan.schedule
+    if plan.parts[0] is not PLAIN:
+        return None
+    if schedule is not None:
+        if schedule.packed is not None and schedule.packed.block is not None:
+            return None
+        schedule = replace(schedule, stays=True)
+    return replace(plan, schedule=schedule, axes=(0,))
 
 
 def operations_in(op: Any) -> int:
