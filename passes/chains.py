@@ -25,10 +25,10 @@ from tadc.passes.marks import CHAIN, PARTS
 from tadc.passes.operand_forms import subscripts
 from tadc.passes.tile_values import region_operations
 
-LEAST_BYTES = 1 << 20
+LEAST_BYTES = 768 << 10
 """Tensors of fewer bytes stay in the caches anyway."""
 
-NEAR = 512 << 10
+NEAR = 256 << 10
 """So many bytes stay near: a part of the second-level cache."""
 
 RANGES = 8
@@ -99,14 +99,15 @@ def _chain(waiting: Sequence[_Member]) -> list[_Member]:
     """The first map with those after it that can run with it row by row, and read what is computed so."""
     chain = [waiting[0]]
     rows = waiting[0].rows
-    made = set(waiting[0].op.results)
-    later: set[Any] = set()
+    made, later = set(waiting[0].op.results), set[Any]()
+    near = {tensor for tensor, is_row in waiting[0].reads.items() if is_row} | made
     for member in waiting[1:]:
-        read = made & member.reads.keys()
-        fits = rows is not None and member.rows == rows and read and later.isdisjoint(member.reads)
-        if fits and all(member.reads[tensor] for tensor in read):
+        fits = rows is not None and member.rows == rows and later.isdisjoint(member.reads)
+        in_row = {tensor for tensor, is_row in member.reads.items() if is_row}
+        if fits and in_row & near and made & member.reads.keys() <= in_row:
             chain.append(member)
             made |= set(member.op.results)
+            near |= in_row | made
         else:
             later |= set(member.op.results)
     return chain
@@ -114,11 +115,14 @@ def _chain(waiting: Sequence[_Member]) -> list[_Member]:
 
 def _rows(chain: Sequence[_Member]) -> int:
     """How many rows run at a time; 0 where a chain gains nothing."""
-    made = {tensor for member in chain for tensor in member.op.results}
-    again = {tensor for member in chain for tensor in member.reads if tensor in made}
+    used: set[Any] = set()
+    again: set[Any] = set()
+    for member in chain:
+        in_row = {tensor for tensor, is_row in member.reads.items() if is_row}
+        again |= in_row & used
+        used |= in_row | set(member.op.results)
     if sum(_bytes(tensor.type) for tensor in again) < LEAST_BYTES:
         return 0
-    used = made | {tensor for member in chain for tensor, is_row in member.reads.items() if is_row}
     count = chain[0].op.results[0].type.shape[0]
     each = sum(_bytes(tensor.type) for tensor in used) // count
     rows = min(NEAR // max(each, 1), -(-count // RANGES))

@@ -9,6 +9,7 @@ from typing import Any
 from tadc.lattice.affine import Affine
 from tadc.passes.divide import dividable, dividable_batch
 from tadc.passes.machine import Machine
+from tadc.passes.packing_plan import Packed
 from tadc.passes.probes import probed_operations
 from tadc.passes.schedule import EACH, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
@@ -26,6 +27,10 @@ SMALL = 8
 LEAST_CODE = 256
 MOST_CODE = 1 << 12
 """Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
+
+
+MOST_PACKING = 0.04
+"""A map that packs again for every few rows, and takes more of its time for it, runs over all rows at once."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +116,17 @@ def plan_in_chain(
     if plan.parts[0] is not PLAIN:
         return None
     if schedule is not None:
-        if schedule.packed is not None and schedule.packed.block is not None:
+        packed = schedule.packed
+        if packed is not None and (packed.block is not None or _packs_again(packed)):
             return None
         schedule = replace(schedule, stays=True)
     return replace(plan, schedule=schedule, axes=(0,))
+
+
+def _packs_again(packed: Packed) -> bool:
+    """Whether much of the time goes into packing the same for every few rows."""
+    each = packed.names | packed.around
+    return "b0" not in each and packed.share + (packed.rows.share if packed.rows else 0) > MOST_PACKING
 
 
 def operations_in(op: Any) -> int:
