@@ -15,6 +15,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.buffers import maps_of
 from tadc.passes.cancel import cancel_program
+from tadc.passes.chains import chain_function
 from tadc.passes.factor import factor_program
 from tadc.passes.forward import forward_program
 from tadc.passes.fuse import fuse_function
@@ -250,6 +251,17 @@ class Fuse(Pass):
         """Fuse in every function."""
         for function in tad_functions(module):
             fuse_function(function, Machine(self.vector_bytes, self.registers, self.least_work))
+
+
+@register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
+@dataclass
+class Chain(Pass):
+    """Chains of maps."""
+
+    def run(self, module: Any) -> None:
+        """Mark in every function."""
+        for function in tad_functions(module):
+            chain_function(function)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
