@@ -50,7 +50,7 @@ def is_extremum(term: Term) -> TypeGuard[Apply]:
 
 def each_of_equals(a: Algebra, g: Term, u: Term, v: Term) -> Term:
     """What of `g` gets each operand of max(u, v) or min(u, v) that is the result."""
-    return a.select("=", u, v, a.mul(a.const(0.5), g), g)
+    return a.mul(a.select("=", u, v, a.const(0.5), a.one), g)
 
 
 def goes_to(a: Algebra, each: Term, y: Apply) -> tuple[Term, ...]:

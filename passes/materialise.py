@@ -171,6 +171,7 @@ class _Body:
         self.holds: dict[int, bool] = {}
         self.depends: dict[int, bool] = {}
         self.own: dict[int, bool] = {}
+        self.smooth: dict[int, bool] = {}
         self.reads: int | None = None
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
         self.elements: set[tuple[int, int]] = set()
@@ -208,8 +209,6 @@ class _Body:
 
     def has_candidate(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
-        if self.derivative:
-            return holds_reduction(term, self.holds)
         return bottom_up(term, self.holds, lambda node, below: is_candidate(node) or any(below))
 
     def is_active(self, term: Term) -> bool:
@@ -334,7 +333,7 @@ class _Body:
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
         is_element = (at, term.number) in self.elements and self.is_active(term)
-        if not (is_element or isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
+        if not (is_element or (is_candidate(term) and self.may_move(at, term))):
             return None
         if self.reads_itself(term):
             return None
@@ -344,8 +343,39 @@ class _Body:
         uses = self.worth(at, term)
         if not uses:
             return None
-        d = self.definition
-        return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new, uses)
+        kind = self.definition.body.type or self.definition.type
+        anywhere = self.derivative and self.is_quotient_of_read(term)
+        return self.mover.move(term, self.places[at], self.owner, kind, self.new, uses, anywhere)
+
+    def is_quotient_of_read(self, term: Term) -> bool:
+        """Whether a term is an element over what has no derivative: of a cotangent of 0 it passes on 0."""
+        if not (isinstance(term, Apply) and term.function == "div"):
+            return False
+        above, below = term.operands
+        return isinstance(above, Read) and not self.has_derivative(below)
+
+    def has_derivative(self, term: Term) -> bool:
+        """Whether a term depends on what is differentiated by otherwise than in steps."""
+
+        def has(node: Term, below: Sequence[bool]) -> bool:
+            match node:
+                case Read(tensor=tensor):
+                    return tensor in self.active
+                case Select():
+                    return below[2] or below[3]
+                case Apply(function=function) if function in _FLAT:
+                    return False
+                case _:
+                    return any(below)
+
+        return bottom_up(term, self.smooth, has)
+
+    def may_move(self, at: int, term: Term) -> bool:
+        """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
+        all indices around it, so that its cotangent is summed up before it is passed on."""
+        if not self.derivative or isinstance(term, Reduce):
+            return True
+        return self.is_active(term) and not term.free.issuperset(self.places[at].indices)
 
     def worth(self, at: int, term: Term) -> int:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""
