@@ -24,7 +24,7 @@ from tadc.passes.derivative_table import cotangents, each_of_equals, goes_to, is
 
 @dataclass(frozen=True)
 class Carried:
-    """The rules, for terms of which some are active; `own` is a read of the element a term is the value of."""
+    """The rules, for terms of which some are active; `own` reads the element whose value a term is."""
 
     algebra: Algebra
     is_active: Callable[[Term], bool]

@@ -30,7 +30,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
-from tadc.passes.algebra import Algebra
+from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.costs import LARGE, weight
 from tadc.passes.index_ranges import Ranges
 from tadc.passes.names import Names
@@ -79,6 +79,11 @@ class Test:
 
     select: Select
     holds: bool
+
+    @property
+    def is_mask(self) -> bool:
+        """Whether it tells where a value is 0."""
+        return self.select.relation == "!=" and is_const(self.select.rhs, 0)
 
 
 @dataclass(frozen=True)
