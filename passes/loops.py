@@ -12,15 +12,18 @@ range of an index, and called through `tad_f.0.split`, which `backend/splitting.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
+from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
 from tadc.passes.divide import ends_of, range_arguments, range_names
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
+from tadc.passes.marks import Turn, turn_of
 from tadc.passes.plans import Plan, is_worth, operations_in, plan_of
 from tadc.passes.steps import Steps, as_map, steps_of
 from tadc.passes.wavefronts import wavefronts
@@ -43,6 +46,17 @@ def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
             lowering.copy(op.operation, point)
 
 
+@dataclass(frozen=True)
+class Outlined:
+    """A function over a map, the places of its buffers among all, and its first extent."""
+
+    name: str
+    places: Sequence[int]
+    plan: Plan
+    turn: Turn | None
+    extent: Affine
+
+
 class _Loops:
     """A function on its way to loops."""
 
@@ -61,29 +75,79 @@ class _Loops:
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         given = list(block.arguments)
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
+        turns: list[Outlined] = []
         for number, op in enumerate(maps_of(self.function)):
             entry.location = unnamed(op.location)
             shape, name = shapes.of(op.results[0]), f"{self.name}.{number}"
-            plan = plan_of(op, shape, entry.forms, self.machine, self.steps(op))
-            used = _values_used(op)
-            places = {self.places[v][0] for v in used if v in self.places}
-            places = sorted(places.union(*(self.places[result] for result in op.results)))
-            operands = [*(given[n] for n in places), *given[len(tensors) :]]
-            made = [tensors[n] for n in places]
-            body = self.outline(op, name, made, used, plan)
-            if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
-                body.erase()
-                plan = plan.plain
-                self.outline(op, name, made, used, plan)
+            made = self.outlined(op, shape, name, entry)
+            turn = turn_of(op)
+            if turns and turn != turns[0].turn:
+                self.in_turns(turns, given, entry, point)
+                turns = []
+            if turn is not None:
+                turns.append(made)
+                continue
+            operands = [*(given[n] for n in made.places), *given[len(tensors) :]]
+            plan = made.plan
             if plan.axes:
                 work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
                 operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
                 known = isinstance(work, int)
                 operands.append(entry.constant(entry.index_type, work, point) if known else work)
                 name = self.declare(f"{name}.split", [v.type for v in operands])
-            callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
-            entry.create("func.call", [], operands, point, callee)
+            self.call(name, operands, entry, point)
+        if turns:
+            self.in_turns(turns, given, entry, point)
         entry.create("func.return", [], [], point)
+
+    def outlined(self, op: Any, shape: Sequence[Affine], name: str, entry: BodyLowering) -> Outlined:
+        """The function of a map, defined."""
+        tensors = self.buffers.tensors
+        plan = plan_of(op, shape, entry.forms, self.machine, self.steps(op))
+        used = _values_used(op)
+        found = {self.places[v][0] for v in used if v in self.places}
+        places = sorted(found.union(*(self.places[result] for result in op.results)))
+        made = [tensors[n] for n in places]
+        body = self.outline(op, name, made, used, plan)
+        if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
+            body.erase()
+            plan = plan.plain
+            self.outline(op, name, made, used, plan)
+        return Outlined(name, places, plan, turn_of(op), shape[0] if shape else ZERO)
+
+    def call(self, name: str, operands: Sequence[Any], lowering: BodyLowering, point: Any) -> None:
+        """A call of a function without results."""
+        lowering.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
+
+    def in_turns(
+        self, maps: Sequence[Outlined], given: Sequence[Any], entry: BodyLowering, point: Any
+    ) -> None:
+        """Define what calls functions of maps for a few values of their first index by turns, and call it."""
+        turn, extent = maps[0].turn, maps[0].extent
+        assert turn is not None
+        places = sorted({n for made in maps for n in made.places})
+        name = f"{maps[0].name}.turns"
+        block = self.define(name, [self.buffers.tensors[n] for n in places], ("begin", "end"))
+        low = BodyLowering(self.function.context)
+        low.location = entry.location
+        within = dict(zip(places, block.arguments, strict=False))
+        *_, begin, end = block.arguments
+        outside = ir.InsertionPoint(block)
+        step = low.constant(low.index_type, turn.values, outside)
+        loop = low.create("scf.for", [], [begin, end, step], outside, regions=1)
+        body = ir.Block.create_at_start(loop.regions[0], [low.index_type], [low.location])
+        inside = ir.InsertionPoint(body)
+        first = body.arguments[0]
+        last = low.affine([low.variable(first) + turn.values], inside)
+        for made in maps:
+            self.call(made.name, [*(within[n] for n in made.places), first, last], low, inside)
+        low.create("scf.yield", [], [], inside)
+        low.create("func.return", [], [], outside)
+        work = sum(made.plan.work or 0 for made in maps)
+        numbers = [extent.constant, turn.values, work]
+        operands = [given[n] for n in places]
+        operands += [entry.constant(entry.index_type, number, point) for number in numbers]
+        self.call(self.declare(f"{name}.split", [v.type for v in operands]), operands, entry, point)
 
     def steps(self, op: Any) -> Steps | None:
         """The steps of a recurrence, which is a map from now on; None of a map."""

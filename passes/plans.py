@@ -9,6 +9,7 @@ from typing import Any
 from tadc.lattice.affine import Affine
 from tadc.passes.divide import dividable, dividable_batch
 from tadc.passes.machine import Machine
+from tadc.passes.marks import Turn, turn_of
 from tadc.passes.probes import probed_operations
 from tadc.passes.schedule import EACH, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
@@ -76,6 +77,9 @@ def plan_of(
 
     `forms` has the forms of values from above it.
     """
+    turn = turn_of(op)
+    if turn is not None:
+        return _in_turns(op, shape, forms, machine, turn)
     work = None
     # The forms from above are sizes.
     if all(extent.is_constant for extent in shape) and not _uses(op, forms):
@@ -97,6 +101,17 @@ def plan_of(
     if work is None or work >= LEAST:
         axes = dividable(shape, schedule) if steps is None else dividable_batch(shape, steps.batch)
     return Plan(work, parts, schedule, axes, steps=steps)
+
+
+def _in_turns(
+    op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine, turn: Turn
+) -> Plan:
+    """The plan of a map that takes turns: each computes values of its first index, and nothing beyond them."""
+    work = probed_operations(op, [extent.constant for extent in shape])
+    sizes = (Affine.const(turn.values), *shape[1:])
+    parts = (PLAIN, *splits(op, sizes, forms)[1:])
+    schedule = schedule_of(op, sizes, parts, forms, machine, in_turns=True)
+    return Plan(work, parts, schedule, (0,))
 
 
 def operations_in(op: Any) -> int:
