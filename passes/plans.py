@@ -106,7 +106,7 @@ def plan_of(
 def _in_turns(
     op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine, turn: Turn
 ) -> Plan:
-    """The plan of a map that takes turns: each computes values of its first index, and nothing beyond them."""
+    """The plan of a map that takes turns: each computes values of its first index, nothing beyond them."""
     work = probed_operations(op, [extent.constant for extent in shape])
     sizes = (Affine.const(turn.values), *shape[1:])
     parts = (PLAIN, *splits(op, sizes, forms)[1:])

@@ -1,9 +1,9 @@
 """Maps that go through their first index together: some values of it in each map by turns.
 
-Where one map writes a large tensor and others read it, it has left the caches when it is read. If all of them
-have the same first index, and read what the others compute at its own value alone, each map may take a few
-values, then the next map the same ones: what they pass on stays near. Threads divide the values of that index,
-and wait for each other once instead of after each map.
+Where one map writes a large tensor and others read it, it has left the caches when it is read. If all of
+them have the same first index, and read what the others compute at its own value alone, each map may take a
+few values, then the next map the same ones: what they pass on stays near. Threads divide the values of that
+index, and wait for each other once instead of after each map.
 
 It is done where the schedules for a few values cost no more than what memory is saved.
 """
