@@ -24,6 +24,9 @@ from tadc.passes.tile_values import owner, yielded
 GATHER = 1.2
 """The price of one lane of a vector that is not consecutive in memory."""
 
+TRANSPOSE = 0.5
+"""That of one that is consecutive along the reduction."""
+
 COPY = 1.0
 """That of one lane of a vector that is, but far from the one before."""
 
@@ -154,15 +157,27 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
     of_rows = _rows(accesses, loop, way, rows, outer, block)
     reuse = _reuse(accesses, names, way, of_rows)
     price = sum(
-        math.prod(loop.trips[:outer])
-        * _points(loop, read, outer)
-        * lanes
-        * (GATHER if read.strides[way.lane] != 1 else COPY)
+        math.prod(loop.trips[:outer]) * _points(loop, read, outer) * lanes * _copy(loop, read, way)
         for read in reads
     )
     if not reads and of_rows is None:
         return None
     return Packed(loop, way.lane, tuple(reads), names, outer, block, price / reuse, rows=of_rows)
+
+
+def _copy(loop: Loop, read: Read, way: Way) -> float:
+    """The price of copying one element for a lane."""
+    if read.strides[way.lane] == 1:
+        return COPY
+    return TRANSPOSE if along(loop, read, way.width) else GATHER
+
+
+def along(loop: Loop, read: Read, width: int) -> str | None:
+    """The binder of a reduction along which a read is consecutive, for a vector at least."""
+    for name, trips in zip(loop.binders, loop.trips, strict=True):
+        if read.strides.get(name) == 1 and trips >= width:
+            return name
+    return None
 
 
 def _reads(accesses: Accesses, loop: Loop, way: Way) -> tuple[list[Read], frozenset[str]]:

@@ -28,6 +28,9 @@ from tadc.passes.splits import PLAIN, splits
 FEWEST = 8
 """The fewest turns: threads divide them."""
 
+LEAST_SAVED = 0.1
+"""The part of the whole price that turns save at least: what they hold in memory lives longer."""
+
 LINE_FROM_MEMORY = 20
 """The price of a line that is written to memory, or read from it, in the order of addresses."""
 
@@ -94,10 +97,19 @@ def _pays(run: Sequence[MapReads], values: int, machine: Machine) -> bool:
     """Whether turns save more than their schedules cost."""
     saved = 0.0
     for value in _shared(run):
-        lines = math.prod(value.type.shape) * element_bytes(value.type) // LINE
-        saved += LINE_FROM_MEMORY * lines * (1 + sum(value in reads.tensors for reads in run))
-    more = sum(_price(reads.op, values, machine) - _price(reads.op, None, machine) for reads in run)
-    return more < saved
+        saved += _from_memory(value) * (1 + sum(value in reads.tensors for reads in run))
+    again = [tensor for reads in run for tensor, is_slice in reads.slices.items() if not is_slice]
+    times = _extent(run[0].op) // values - 1
+    saved -= times * sum(map(_from_memory, again))
+    before = sum(_price(reads.op, None, machine) for reads in run)
+    after = sum(_price(reads.op, values, machine) for reads in run)
+    return saved - (after - before) > LEAST_SAVED * before
+
+
+def _from_memory(tensor: Any) -> float:
+    """The price of passing a tensor from memory or to it; 0 for one that stays near."""
+    bytes = math.prod(tensor.type.shape) * element_bytes(tensor.type)
+    return LINE_FROM_MEMORY * bytes / LINE if bytes > NEAR else 0.0
 
 
 def _price(op: Any, values: int | None, machine: Machine) -> float:
