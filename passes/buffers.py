@@ -21,7 +21,7 @@ from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
-from tadc.passes.marks import turn_of
+from tadc.passes.marks import CHAIN
 from tadc.passes.tile_values import region_operations
 
 
@@ -68,8 +68,8 @@ class Buffers:
     excluded: tuple[Domain, ...]
     shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
     spans: list[tuple[int, int]] = field(repr=False)
-    """For each temporary the number of the map that computes it, and of the last that reads it; or of the
-    first and the last of those that take turns with these."""
+    """For each temporary the number of the map that computes it, and of the last that reads it: the first and
+    the last of a chain, whose maps run by turns."""
 
     @property
     def tensors(self) -> list[Any]:
@@ -119,25 +119,26 @@ def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
     maps = maps_of(function)
     first = {value: number for number, op in enumerate(maps) for value in op.results}
     last = dict(first)
-    begin, end = _together(maps)
     for number, op in enumerate(maps):
         for inner in region_operations(op.regions[0].blocks[0]):
             if inner.name == "tad.read" and inner.operands[0] in last:
                 last[inner.operands[0]] = number
-    return [(begin[first[value]], end[last[value]]) for value in temporaries]
+    ends: dict[int, tuple[int, int]] = {}
+    for chain in chains_in(maps):
+        ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
+    return [(ends[first[value]][0], ends[last[value]][1]) for value in temporaries]
 
 
-def _together(maps: Sequence[Any]) -> tuple[list[int], list[int]]:
-    """For each map the first and the last of those that take turns with it."""
-    begin, end = list(range(len(maps))), list(range(len(maps)))
-    for number in range(1, len(maps)):
-        turn = turn_of(maps[number])
-        if turn is not None and turn == turn_of(maps[number - 1]):
-            begin[number] = begin[number - 1]
-    for number in reversed(range(1, len(maps))):
-        if begin[number] != number:
-            end[number - 1] = end[number]
-    return begin, end
+def chains_in(maps: Sequence[Any]) -> list[list[int]]:
+    """The numbers of maps that run together, those of a chain or one."""
+    found: list[list[int]] = []
+    for number, op in enumerate(maps):
+        is_next = CHAIN in op.attributes and bool(found)
+        if is_next and maps[found[-1][-1]].attributes.get(CHAIN) == op.attributes[CHAIN]:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found
 
 
 def symbol_of(function: Any) -> str:

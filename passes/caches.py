@@ -8,9 +8,6 @@ from typing import Any
 LINE = 64
 """The bytes of a line of the cache."""
 
-NEAR = 2 << 20
-"""So many bytes a second-level cache holds."""
-
 LARGE = 8 << 20
 """A tensor of so many bytes is in no cache of one's own any more when it is read again."""
 

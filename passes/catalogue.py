@@ -15,6 +15,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.buffers import maps_of
 from tadc.passes.cancel import cancel_program
+from tadc.passes.chains import chain_function
 from tadc.passes.factor import factor_program
 from tadc.passes.forward import forward_program
 from tadc.passes.fuse import fuse_function
@@ -37,7 +38,6 @@ from tadc.passes.registry import (
 from tadc.passes.reverse import active_tensors, reverse_program
 from tadc.passes.rows import may_have_rows, split_rows
 from tadc.passes.simplify import simplify_program
-from tadc.passes.turns import mark_turns
 
 
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
@@ -253,19 +253,15 @@ class Fuse(Pass):
             fuse_function(function, Machine(self.vector_bytes, self.registers, self.least_work))
 
 
-@register("tad-turns", "maps that pass large tensors on take turns along their first index where that pays")
+@register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
 @dataclass
-class Turns(Pass):
-    """Maps by turns."""
-
-    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
-    registers: int = number_option(28, "vectors that a loop may hold in registers")
-    least_work: int = number_option(0, "operations of a map that is worth vectors")
+class Chain(Pass):
+    """Chains of maps."""
 
     def run(self, module: Any) -> None:
-        """Mark the maps in every function."""
+        """Mark in every function."""
         for function in tad_functions(module):
-            mark_turns(function, Machine(self.vector_bytes, self.registers, self.least_work))
+            chain_function(function)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
@@ -312,6 +308,5 @@ __all__ = [
     "Specialise",
     "ToGpu",
     "ToLoops",
-    "Turns",
     "rewrite_functions",
 ]

@@ -11,20 +11,19 @@ range of an index, and called through `tad_f.0.split`, which `backend/splitting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
+from tadc.passes.buffers import BufferViews, buffers_of, chains_in, location_of, maps_of, memref_of, symbol_of
 from tadc.passes.divide import ends_of, range_arguments, range_names
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
-from tadc.passes.marks import Turn, turn_of
-from tadc.passes.plans import Plan, is_worth, operations_in, plan_of
+from tadc.passes.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
+from tadc.passes.row_loops import ROW_RANGE, divided, row_loop, rows_of
 from tadc.passes.steps import Steps, as_map, steps_of
 from tadc.passes.wavefronts import wavefronts
 from tadc.passes.work import operations_of
@@ -46,15 +45,22 @@ def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
             lowering.copy(op.operation, point)
 
 
-@dataclass(frozen=True)
-class Outlined:
-    """A function over a map, the places of its buffers among all, and its first extent."""
+Planned = tuple[int, Any, Plan]
+"""A map with its number and its plan."""
 
-    name: str
-    places: Sequence[int]
-    plan: Plan
-    turn: Turn | None
-    extent: Affine
+
+@dataclass(frozen=True)
+class Calls:
+    """The entry, where it calls the loops of maps: its buffers, then sizes, and the shapes these make."""
+
+    entry: BodyLowering
+    point: Any
+    given: Sequence[Any]
+    shapes: BufferViews
+
+    def operands(self, places: Sequence[int], sizes: int) -> list[Any]:
+        """The buffers at some places, and the sizes, which come from a place on."""
+        return [*(self.given[n] for n in places), *self.given[sizes:]]
 
 
 class _Loops:
@@ -75,79 +81,83 @@ class _Loops:
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         given = list(block.arguments)
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
-        turns: list[Outlined] = []
-        for number, op in enumerate(maps_of(self.function)):
-            entry.location = unnamed(op.location)
-            shape, name = shapes.of(op.results[0]), f"{self.name}.{number}"
-            made = self.outlined(op, shape, name, entry)
-            turn = turn_of(op)
-            if turns and turn != turns[0].turn:
-                self.in_turns(turns, given, entry, point)
-                turns = []
-            if turn is not None:
-                turns.append(made)
-                continue
-            operands = [*(given[n] for n in made.places), *given[len(tensors) :]]
-            plan = made.plan
-            if plan.axes:
-                work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
-                operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
-                known = isinstance(work, int)
-                operands.append(entry.constant(entry.index_type, work, point) if known else work)
-                name = self.declare(f"{name}.split", [v.type for v in operands])
-            self.call(name, operands, entry, point)
-        if turns:
-            self.in_turns(turns, given, entry, point)
+        maps = maps_of(self.function)
+        calls = Calls(entry, point, given, shapes)
+        for together in chains_in(maps):
+            for chain in self.chains({n: maps[n] for n in together}, calls):
+                if len(chain) > 1:
+                    self.call_chain(chain, calls)
+                else:
+                    self.call_map(*chain, calls)
         entry.create("func.return", [], [], point)
 
-    def outlined(self, op: Any, shape: Sequence[Affine], name: str, entry: BodyLowering) -> Outlined:
-        """The function of a map, defined."""
-        tensors = self.buffers.tensors
-        plan = plan_of(op, shape, entry.forms, self.machine, self.steps(op))
+    def chains(self, maps: Mapping[int, Any], calls: Calls) -> list[list[Planned]]:
+        """Maps with their numbers and plans, those together that run as a chain."""
+        chained: list[list[Planned]] = [[]]
+        for number, op in maps.items():
+            shape, plan = calls.shapes.of(op.results[0]), None
+            if len(maps) > 1:
+                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, rows_of(op))
+            if plan is None:
+                plan = plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
+                chained += [[(number, op, plan)], []]
+            else:
+                chained[-1].append((number, op, plan))
+        for alone in chained:
+            if len(alone) == 1 and len(maps) > 1:
+                number, op, _ = alone[0]
+                shape = calls.shapes.of(op.results[0])
+                alone[0] = number, op, plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
+        return [chain for chain in chained if chain]
+
+    def call_map(self, planned: Planned, calls: Calls) -> None:
+        """Define the loops of a map, and call them in the entry."""
+        number, op, plan = planned
+        entry, point, name = calls.entry, calls.point, f"{self.name}.{number}"
+        entry.location = unnamed(op.location)
+        shape = calls.shapes.of(op.results[0])
+        places, plan = self.map(op, name, plan)
+        operands = calls.operands(places, len(self.buffers.tensors))
+        if plan.axes:
+            work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
+            operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
+            name = self.split(name, operands, work, entry, point)
+        entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
+
+    def split(self, name: str, operands: list[Any], work: Any, entry: BodyLowering, point: Any) -> str:
+        """The function that calls another on ranges; its last operand, about how many operations it takes."""
+        operands.append(entry.constant(entry.index_type, work, point) if isinstance(work, int) else work)
+        return self.declare(f"{name}.split", [v.type for v in operands])
+
+    def call_chain(self, chain: Sequence[Planned], calls: Calls) -> None:
+        """The same for maps that run one after the other over rows."""
+        entry, point, name = calls.entry, calls.point, f"{self.name}.{chain[0][0]}.rows"
+        entry.location = unnamed(chain[0][1].location)
+        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan)) for n, op, plan in chain]
+        places = sorted({place for _, used, _ in made for place in used})
+        block = self.define(name, [self.buffers.tensors[n] for n in places], ROW_RANGE)
+        parts = [(part, [places.index(n) for n in used]) for part, used, _ in made]
+        op = chain[0][1]
+        count = op.results[0].type.shape[0]
+        row_loop(block, parts, count, rows_of(op))
+        operands = calls.operands(places, len(self.buffers.tensors))
+        operands += [entry.constant(entry.index_type, n, point) for n in divided(count, rows_of(op))]
+        work = sum(plan.work for _, _, plan in made if plan.work is not None)
+        name = self.split(name, operands, work, entry, point)
+        entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
+
+    def map(self, op: Any, name: str, plan: Plan) -> tuple[list[int], Plan]:
+        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end."""
         used = _values_used(op)
         found = {self.places[v][0] for v in used if v in self.places}
         places = sorted(found.union(*(self.places[result] for result in op.results)))
-        made = [tensors[n] for n in places]
-        body = self.outline(op, name, made, used, plan)
+        tensors = [self.buffers.tensors[n] for n in places]
+        body = self.outline(op, name, tensors, used, plan)
         if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
             body.erase()
             plan = plan.plain
-            self.outline(op, name, made, used, plan)
-        return Outlined(name, places, plan, turn_of(op), shape[0] if shape else ZERO)
-
-    def call(self, name: str, operands: Sequence[Any], lowering: BodyLowering, point: Any) -> None:
-        """A call of a function without results."""
-        lowering.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
-
-    def in_turns(
-        self, maps: Sequence[Outlined], given: Sequence[Any], entry: BodyLowering, point: Any
-    ) -> None:
-        """Define what calls functions of maps for a few values of their first index by turns, and call it."""
-        turn, extent = maps[0].turn, maps[0].extent
-        assert turn is not None
-        places = sorted({n for made in maps for n in made.places})
-        name = f"{maps[0].name}.turns"
-        block = self.define(name, [self.buffers.tensors[n] for n in places], ("begin", "end"))
-        low = BodyLowering(self.function.context)
-        low.location = entry.location
-        within = dict(zip(places, block.arguments, strict=False))
-        *_, begin, end = block.arguments
-        outside = ir.InsertionPoint(block)
-        step = low.constant(low.index_type, turn.values, outside)
-        loop = low.create("scf.for", [], [begin, end, step], outside, regions=1)
-        body = ir.Block.create_at_start(loop.regions[0], [low.index_type], [low.location])
-        inside = ir.InsertionPoint(body)
-        first = body.arguments[0]
-        last = low.affine([low.variable(first) + turn.values], inside)
-        for made in maps:
-            self.call(made.name, [*(within[n] for n in made.places), first, last], low, inside)
-        low.create("scf.yield", [], [], inside)
-        low.create("func.return", [], [], outside)
-        work = sum(made.plan.work or 0 for made in maps)
-        numbers = [extent.constant, turn.values, work]
-        operands = [given[n] for n in places]
-        operands += [entry.constant(entry.index_type, number, point) for number in numbers]
-        self.call(self.declare(f"{name}.split", [v.type for v in operands]), operands, entry, point)
+            self.outline(op, name, tensors, used, plan)
+        return places, plan
 
     def steps(self, op: Any) -> Steps | None:
         """The steps of a recurrence, which is a map from now on; None of a map."""

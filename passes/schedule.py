@@ -94,19 +94,18 @@ def schedule_of(
     machine: Machine,
     code: int | None = None,
     steps: Steps | None = None,
-    in_turns: bool = False,
 ) -> Schedule | None:
     """The cheapest schedule with vectors, or None where there is none worth having.
 
     `found` are the splits of the indices; `outer` has the forms of values from above. Tiles are so small that
     they make about `code` operations at most. `steps` are those of a recurrence, of whose ordered indices
-    each value has its turn. `in_turns` no tile along the first index is to end where its size does not.
+    each value has its turn.
     """
     if not machine.vector_bytes or JOINED in op.attributes:
         return None
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
     tiled = frozenset(range(len(sizes))) if steps is None else steps.tiled(len(sizes))
-    best = _best(accesses, sizes, found, machine, tiled, code, in_turns)
+    best = _best(accesses, sizes, found, machine, tiled, code)
     if best is None:
         return None
     index = {name: number for number, name in enumerate(accesses.names)}
@@ -133,19 +132,14 @@ def schedule_of(
 
 
 def least_price(
-    op: Any,
-    sizes: Sequence[Affine],
-    found: Sequence[Split],
-    outer: Mapping[Any, Affine],
-    machine: Machine,
-    in_turns: bool = False,
+    op: Any, sizes: Sequence[Affine], found: Sequence[Split], outer: Mapping[Any, Affine], machine: Machine
 ) -> tuple[float, int]:
     """The price of an element, and how many reads are packed, in the schedule that `schedule_of` chooses.
 
     Where it chooses none, that is one without vectors.
     """
     accesses = Accesses(op, sizes, [split.factor for split in found], outer)
-    best = _best(accesses, sizes, found, machine, frozenset(range(len(sizes))), in_turns=in_turns)
+    best = _best(accesses, sizes, found, machine, frozenset(range(len(sizes))))
     if best is None:
         return price(accesses, Way(1, accesses.names[-1] if accesses.names else "", None, {}), found), 0
     packed = packing(accesses, best, found) if best.over is None else None
@@ -159,7 +153,6 @@ def _best(
     machine: Machine,
     tiled: frozenset[int],
     code: int | None = None,
-    in_turns: bool = False,
 ) -> Way | None:
     """The way with the least price, tiles along some indices alone.
 
@@ -172,16 +165,7 @@ def _best(
     if accesses.body.size > budget:
         return None
     ways = _ways(accesses, sizes, found, budget, machine, tiled)
-    if in_turns:
-        ways = (way for way in ways if _is_even(accesses, way))
     return min(ways, key=lambda way: price(accesses, way, found), default=None)
-
-
-def _is_even(accesses: Accesses, way: Way) -> bool:
-    """Whether tiles make up the first index, and none is moved back."""
-    name = accesses.names[0]
-    lanes = way.width if name == way.lane and way.over is None else 1
-    return accesses.extent(name) % (way.blocks.get(name, 1) * lanes) == 0
 
 
 def _ways(

@@ -157,10 +157,11 @@ class TileLoops:
         c = part.split.factor
         start, stop = (-((-end).floordiv(c)) for end in self.ends[index])
         first, last = part.start == ZERO, part.stop == self.sizes[index]
+        stop = stop if last else self.extreme("affine.min", [part.stop, stop], point)
         return Part(
             start if first else self.extreme("affine.max", [part.start, start], point),
-            stop if last else self.extreme("affine.min", [part.stop, stop], point),
-            part.limit,
+            stop,
+            stop if self.schedule.stays else part.limit,
             part.split,
             part.least,
             part.most,
