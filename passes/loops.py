@@ -45,6 +45,13 @@ def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
             lowering.copy(op.operation, point)
 
 
+#: Inlined, all maps would be one function, whose buffers LLVM can tell apart less well. It is text because
+#: parsing the attribute `#llvm.linkage<internal>` imports the Python module of LLVM's operations, 20 ms.
+_OF_A_MAP = (
+    '"func.func"() <{function_type = () -> (), sym_name = "f", sym_visibility = "private"}> ({}) '
+    "{llvm.linkage = #llvm.linkage<internal>, llvm.no_inline} : () -> ()"
+)
+
 Planned = tuple[int, Any, Plan]
 """A map with its number and its plan."""
 
@@ -223,21 +230,28 @@ class _Loops:
                 [unique] * (len(tensors) - shared) + [plain] * (shared + len(sizes) + len(more))
             ),
         }
-        if name != self.name:
-            attributes |= {
-                "sym_visibility": ir.StringAttr.get("private"),
-                "llvm.linkage": ir.Attribute.parse("#llvm.linkage<internal>"),
-                # LLVM would make of all maps one function, whose buffers it can tell apart less well.
-                "llvm.no_inline": ir.UnitAttr.get(),
-            }
         if is_small:
-            attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("optsize")])
-        made = ir.Operation.create(
+            attributes["llvm.optsize"] = ir.UnitAttr.get()
+        made = self.create(name)
+        for key, value in attributes.items():
+            made.attributes[key] = value
+        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
+        return ir.Block.create_at_start(made.regions[0], types, places)
+
+    def create(self, name: str) -> Any:
+        """A function before the one that is lowered, without arguments: the entry, or one of a map."""
+        if name != self.name:
+            made = ir.Operation.parse(f"{_OF_A_MAP} {self.function.location}").operation
+            ir.InsertionPoint(self.function).insert(made)
+            return made
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
+        }
+        return ir.Operation.create(
             "func.func", attributes=attributes, regions=1, loc=self.function.location,
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
-        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
-        return ir.Block.create_at_start(made.regions[0], types, places)
 
     def declare(self, name: str, types: Sequence[Any]) -> str:
         """Declare a function over values of these types."""

@@ -25,7 +25,6 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.extents import Shape, as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
-    Apply,
     Const,
     Domain,
     Guard,
@@ -34,12 +33,13 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
-    holds_reduction,
     operands,
     reachable,
     tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.activity import Activity
+from tadc.passes.copies import without_copies
 from tadc.passes.costs import ACCESS, Costs, extent, points
 from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.known_values import KnownValues
@@ -51,9 +51,6 @@ MODES = ("auto", "always", "never")
 ROUNDS = 4
 #: In more definitions, nothing is looked for that several share.
 MANY_DEFINITIONS = 200
-#: Operands that a derivative does not need.
-_LINEAR = ("add", "sub", "neg")
-_FLAT = ("sign", "floor", "ceil")
 
 
 def materialise_program(
@@ -71,6 +68,8 @@ def materialise_program(
         before, program = program, _round(program, active, mode, limit)
         if program is before:
             break
+        if active is None:
+            program = without_copies(program)
     return program
 
 
@@ -169,7 +168,7 @@ class _Body:
         self.needed: dict[tuple[int, int], bool] = {}
         self.memo: dict[tuple[int, int], Term] = {}
         self.holds: dict[int, bool] = {}
-        self.depends: dict[int, bool] = {}
+        self.activity = Activity(self.active)
         self.own: dict[int, bool] = {}
         self.reads: int | None = None
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
@@ -208,17 +207,7 @@ class _Body:
 
     def has_candidate(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
-        if self.derivative:
-            return holds_reduction(term, self.holds)
         return bottom_up(term, self.holds, lambda node, below: is_candidate(node) or any(below))
-
-    def is_active(self, term: Term) -> bool:
-        """Whether a term depends on what is differentiated by."""
-
-        def reads(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or (isinstance(node, Read) and node.tensor in self.active)
-
-        return bool(self.active) and bottom_up(term, self.depends, reads)
 
     def reads_itself(self, term: Term) -> bool:
         """Whether a term reads the tensor that is defined: only a recurrence does, step by step."""
@@ -289,28 +278,8 @@ class _Body:
             if not self.has_candidate(term) or known or known is needed:
                 continue
             self.needed[at, term.number] = needed
-            flags = self.needs(term)
+            flags = self.activity.needs(term) if self.derivative else [False] * len(operands(term))
             stack += [(p, t, needed or f) for (p, t), f in zip(self.below(at, term), flags, strict=True)]
-
-    def needs(self, term: Term) -> list[bool]:
-        """For each operand, whether the derivative of this operation needs its value."""
-        below = operands(term)
-        if not self.derivative:
-            return [False] * len(below)
-        active = [self.is_active(t) for t in below]
-        match term:
-            case Apply(function="mul"):
-                return active[::-1]
-            case Apply(function="div"):
-                return [active[1], any(active)]
-            case Apply(function=function):
-                return [function not in (*_LINEAR, *_FLAT) and any(active)] * len(below)
-            case Reduce(kind=kind):
-                return [kind != "sum" and active[0]]
-            case Select():
-                return [active[2] or active[3]] * 2 + [False] * 2
-            case _:
-                return [False] * len(below)
 
     # -- moves -----------------------------------------------------------------------------------
 
@@ -333,8 +302,8 @@ class _Body:
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
-        is_element = (at, term.number) in self.elements and self.is_active(term)
-        if not (is_element or isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
+        is_element = (at, term.number) in self.elements and self.activity.is_active(term)
+        if not (is_element or (is_candidate(term) and self.may_move(at, term))):
             return None
         if self.reads_itself(term):
             return None
@@ -344,8 +313,17 @@ class _Body:
         uses = self.worth(at, term)
         if not uses:
             return None
-        d = self.definition
-        return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new, uses)
+        kind = self.definition.body.type or self.definition.type
+        masked = all(choice.is_mask for choice in self.places[at].around if isinstance(choice, Test))
+        anywhere = self.derivative and self.activity.passes_on_zero(term, masked)
+        return self.mover.move(term, self.places[at], self.owner, kind, self.new, uses, anywhere)
+
+    def may_move(self, at: int, term: Term) -> bool:
+        """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
+        all indices around it, so that its cotangent is summed up before it is passed on."""
+        if not self.derivative or isinstance(term, Reduce):
+            return True
+        return self.activity.is_active(term) and not term.free.issuperset(self.places[at].indices)
 
     def worth(self, at: int, term: Term) -> int:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""

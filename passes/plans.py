@@ -30,7 +30,7 @@ MOST_CODE = 1 << 12
 
 
 MOST_PACKING = 0.04
-"""A map that packs again for every few rows, and takes more of its time for it, runs over all rows at once."""
+"""A map that packs again for every few rows, and takes more of its time for it, runs over all at once."""
 
 
 @dataclass(frozen=True)

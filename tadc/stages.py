@@ -89,10 +89,10 @@ class Compilation:
 
 def parse_text(state: Compilation) -> None:
     """Text to syntax tree."""
-    from tadc.frontend.parser import parse
+    from tadc.frontend.per_value import parse_program
 
     assert state.source is not None
-    state.tree = parse(state.source)
+    state.tree = parse_program(state.source, dict(state.options.sizes))
 
 
 def check_tree(state: Compilation) -> None:
