@@ -21,9 +21,11 @@ TOGETHER = 4
 
 def woven_copies(forms: Sequence[Affine], tile: Tile) -> str | None:
     """The variable of copies that are side by side in memory where lanes are not, if there are enough."""
+    if not forms or tile.width < TOGETHER:
+        return None
     *others, last = forms
     names = frozenset[str]().union(*(form.variables for form in others))
-    if LANE not in names or LANE in last.variables or tile.width < TOGETHER:
+    if LANE not in names or LANE in last.variables:
         return None
     for name, count in tile.copies.items():
         if count >= TOGETHER and name not in names and last.coefficient(name) == 1:
