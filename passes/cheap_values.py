@@ -17,7 +17,18 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, bottom_up, reachable
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    operands,
+    reachable,
+    tensors_read,
+)
 from tadc.passes.costs import ACCESS, Costs, points, weight
 from tadc.passes.moves import ELEMENT, Mover, Place, about, in_order
 from tadc.passes.names import Names
@@ -85,7 +96,11 @@ class _Sharing:
         """A number that is equal for terms that differ in their indices alone."""
 
         def number(node: Term, below: Sequence[int]) -> int:
-            name = node.function if isinstance(node, Apply) else getattr(node, "tensor", "")
+            name = (
+                node.function
+                if isinstance(node, Apply)
+                else getattr(node, "tensor", getattr(node, "relation", ""))
+            )
             value = getattr(node, "value", None)
             return self.numbers.setdefault((type(node), name, value, *below), len(self.numbers))
 
@@ -93,17 +108,24 @@ class _Sharing:
 
     def may_move(self, term: Term, place: Place) -> bool:
         """Whether a term is arithmetic that may stand, or be evaluated, more than once."""
-        if not isinstance(term, Apply) or term.type is None or not weight(term):
+        if not isinstance(term, Apply | Select) or not weight(term):
+            return False
+        if all(t.type is None for t in operands(term)):
             return False
         return self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices)
 
     def key(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
         """What is equal for terms that one tensor holds; None where it has no room."""
-        place = self.places[number].places[at]
-        if not self.may_move(term, place):
+        place, definition = self.places[number].places[at], self.program.definitions[number]
+        if not self.may_move(term, place) or definition.name in tensors_read([term]):
             return None
+        self.enter(definition)
         key = self.mover.key(term, place)
         return key if key and about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR else None
+
+    def enter(self, definition: Definition) -> None:
+        """Tell the mover which definition is looked at."""
+        self.mover.inside, self.mover.is_recurrence = definition.name, definition.order is not None
 
     def survey(self) -> None:
         """Find out how often each value is evaluated."""
@@ -118,7 +140,7 @@ class _Sharing:
                 stack += places.below(at, term)
                 place = places.places[at]
                 self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
-                key = None if definition.order is not None else self.key(number, at, term)
+                key = self.key(number, at, term)
                 if key is not None:
                     self.note(key, term, definition, place)
 
@@ -149,7 +171,6 @@ class _Sharing:
             return self.program
         made: list[Definition] = []
         for number, definition in enumerate(self.program.definitions):
-            self.mover.inside = definition.name
             new: list[Definition] = []
             body = _Walk(self, number, definition, worth, new).visit(0, definition.body)
             made += [*new, definition if body is definition.body else replace(definition, body=body)]
@@ -184,8 +205,6 @@ class _Walk:
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
-        if self.definition.order is not None:
-            return None
         key, d = self.sharing.key(self.number, at, term), self.definition
         if key not in self.worth:
             return None

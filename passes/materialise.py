@@ -68,7 +68,7 @@ def materialise_program(
         if active is None:
             program = without_copies(program)
     if active is None and mode == "auto" and limit != 0:
-        program = share_cheap_values(program, limit)
+        program = share_cheap_values(share_cheap_values(program, limit), limit)
     return program
 
 
