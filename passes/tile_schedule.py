@@ -20,7 +20,8 @@ class Schedule:
     `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
     that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
     `packed`, it starts with the indices that panels depend on, those for rows before those for lanes.
-    Tiles that `stay` end where a range of an index does.
+    Tiles that `stay` end where a range of an index does; those that `weave` have much code for elements that
+    are not consecutive in memory.
     """
 
     width: int
@@ -33,6 +34,7 @@ class Schedule:
     skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
     streams: bool = False
     stays: bool = False
+    weaves: bool = True
 
     @property
     def tile(self) -> Tile:

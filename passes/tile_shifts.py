@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tadc.passes.tile_reductions import TileReduction
 
 
-FEW_STEPS = 5
+FEW_STEPS = 3
 """So many steps of a loop are written one after the other."""
 
 
