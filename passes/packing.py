@@ -214,12 +214,10 @@ class Packer:
         if read.strides[self.packed.lane] == 1:
             lanes = Lanes(low, schedule.width)
             self.loops(own, bounds, {}, self.filler(read, own, bounds, buffer, lanes, ways), point)
-        elif along(self.packed.loop, read, schedule.width):
+        elif schedule.weaves and along(self.packed.loop, read, schedule.width):
             from tadc.passes.panel_transposes import PanelTransposes
 
-            transposes = PanelTransposes(self, read, bounds, buffer)
-            for first in ways:
-                transposes.fill(first, point)
+            PanelTransposes(self, read, bounds, buffer).fill(point)
         else:
             lanes = self.scattered
             for first in range(0, schedule.extent(lanes_index), lanes.width):
@@ -247,7 +245,7 @@ class Packer:
         bounds: Sequence[tuple[Affine, Affine]],
         buffer: Any,
         lanes: Lanes,
-        group: Sequence[int],
+        group: Sequence[int | Affine],
     ) -> Callable[[Mapping[int, Affine], Any], None]:
         """What copies vectors of a panel, which start at some last subscripts, at a point of the binders."""
         low = self.low

@@ -6,10 +6,11 @@ and stored as vectors of lanes. A gather reads one element of a line at a time i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tadc.lattice.affine import Affine
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.packing import Packer, Spans
 from tadc.passes.packing_plan import along
@@ -23,39 +24,51 @@ class PanelTransposes:
         self.own = packer.own(read)
         self.lanes = Lanes(packer.low, packer.schedule.width)
 
-    def fill(self, first: int, point: Any) -> None:
-        """Copy the lanes from a first one on."""
-        name = along(self.packer.packed.loop, self.read, self.lanes.width)
-        binder = next(n for n in self.own if self.packer.packed.loop.binders[n] == name)
+    def fill(self, point: Any) -> None:
+        """Copy the lanes of a tile, as many at a time as a vector has."""
+        low, width = self.packer.low, self.lanes.width
+        extent = self.packer.schedule.extent(self.packer.schedule.lanes)
+        if extent == width:
+            self.squares(ZERO, point)
+            return
+        low.location = self.packer.location
+        ends = [low.constant(low.index_type, n, point) for n in (0, extent, width)]
+        made = low.create("scf.for", [], ends, point, regions=1)
+        block = ir.Block.create_at_start(made.regions[0], [low.index_type], [low.location])
+        inside = ir.InsertionPoint(block)
+        self.squares(low.variable(block.arguments[0]), inside)
+        low.create("scf.yield", [], [], inside)
+
+    def squares(self, first: Affine, point: Any) -> None:
+        """Copy the lanes from a first one on, as many values of the reduction's index at a time; those at the
+        end that are fewer again with some before them, or by gathers."""
+        packer, width = self.packer, self.lanes.width
+        name = along(packer.packed.loop, self.read, width)
+        binder = next(n for n in self.own if packer.packed.loop.binders[n] == name)
         others = [n for n in self.own if n != binder]
         start, stop = self.bounds[binder]
-        width, span = self.lanes.width, stop - start
-        middle = start + span.floordiv(width) * width
+        span = stop - start
+        fits = span.is_constant and span.constant >= width
+        middle = stop if fits else start + span.floordiv(width) * width
 
-        def body(indices: Mapping[int, Affine], at: Any) -> None:
-            self.square({**indices, binder: indices[binder]}, binder, first, at)
+        def square(indices: Mapping[int, Affine], at: Any) -> None:
+            last = indices[binder]
+            if fits and span.constant % width:
+                last = packer.low.variable(packer.low.affine([last, stop - width], at, "affine.min"))
+            self.square({**indices, binder: last}, binder, first, at)
 
-        def squares(indices: Mapping[int, Affine], at: Any) -> None:
+        def row(indices: Mapping[int, Affine], at: Any) -> None:
             ends = {**dict(enumerate(self.bounds)), binder: (start, middle)}
-            self.packer.loops([binder], ends, indices, body, at, width)
-            if span.is_constant and span.constant >= width:
-                if span.constant % width:
-                    # The last one is moved back.
-                    body({**indices, binder: stop - width}, at)
-                return
-            ends[binder] = (middle, stop)
-            plain = self.packer.filler(
-                self.read, self.own, self.bounds, self.buffer, self.packer.scattered, self.pieces(first)
-            )
-            self.packer.loops([binder], ends, indices, plain, at)
+            packer.loops([binder], ends, indices, square, at, width)
+            if not fits:
+                lanes = packer.scattered
+                pieces = [first + n for n in range(0, width, lanes.width)]
+                plain = packer.filler(self.read, self.own, self.bounds, self.buffer, lanes, pieces)
+                packer.loops([binder], {**ends, binder: (middle, stop)}, indices, plain, at)
 
-        self.packer.loops(others, self.bounds, {}, squares, point)
+        packer.loops(others, self.bounds, {}, row, point)
 
-    def pieces(self, first: int) -> Sequence[int]:
-        """Where the vectors that are gathered start."""
-        return range(first, first + self.lanes.width, self.packer.scattered.width)
-
-    def square(self, indices: Mapping[int, Affine], binder: int, first: int, point: Any) -> None:
+    def square(self, indices: Mapping[int, Affine], binder: int, first: Affine, point: Any) -> None:
         """Copy as many values of a binder as there are lanes."""
         packer, low, lanes = self.packer, self.packer.low, self.lanes
         argument = packer.block.arguments[packer.schedule.lanes]
@@ -63,11 +76,11 @@ class PanelTransposes:
         there = {**indices, binder: indices[binder] + Affine.var(LANE)}
         vectors: list[Any] = []
         for lane in range(lanes.width):
-            low.forms[argument] = base + (first + lane)
+            low.forms[argument] = base + first + lane
             forms = packer.subscripts(self.read, there, self.bounds)
             vectors.append(lanes.load(low.memrefs[self.read.op.operands[0]], forms, None, point))
         low.forms[argument] = base
         for step, vector in enumerate(lanes.transposed(vectors, point)):
             place = {**indices, binder: indices[binder] + step}
-            forms = [*(place[n] - self.bounds[n][0] for n in self.own), Affine.var(LANE) + first]
+            forms = [*(place[n] - self.bounds[n][0] for n in self.own), first + Affine.var(LANE)]
             lanes.store_run(vector, self.buffer, forms, point)

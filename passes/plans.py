@@ -27,6 +27,9 @@ LEAST_CODE = 256
 MOST_CODE = 1 << 12
 """Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
 
+LEAST_WOVEN = 2 * LEAST_CODE
+"""Where so much code is worth compiling, vectors are woven."""
+
 SLACK = 1.05
 """A map whose elements have more than so many times the price in a few rows runs over all rows at once: what
 it packs would not be read often enough."""
@@ -100,6 +103,8 @@ def plan_of(
         code = None if work is None or not machine.least_work else _worthwhile(work)
         at_once = shape if rows is None else (Affine.const(rows), *shape[1:])
         schedule = schedule_of(op, at_once, parts, forms, machine, code, steps)
+        if schedule is not None and code is not None and code < LEAST_WOVEN:
+            schedule = replace(schedule, weaves=False)
     axes: tuple[int, ...] = ()
     if work is None or work >= LEAST:
         axes = dividable(shape, schedule) if steps is None else dividable_batch(shape, steps.batch)

@@ -335,7 +335,7 @@ class TileLoops:
 
     def store(self, forms: Sequence[Affine], places: Sequence[Affine], known: Domain, point: Any) -> None:
         """Store the values at the points of a tile whose indices have these forms."""
-        name = woven_copies(places, self.schedule.tile)
+        name = woven_copies(places, self.schedule.tile) if self.schedule.weaves else None
         if name is None:
             self.values(forms, known, point, partial(self.stores.store, places, point))
             return

@@ -11,6 +11,9 @@ from tadc.passes.lanes import LANE
 from tadc.passes.packing_plan import Packed
 from tadc.passes.tile_values import PARTS, Tile
 
+FEW_STEPS = 5
+"""So many steps of a loop may be written one after the other."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -20,7 +23,8 @@ class Schedule:
     `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
     that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
     `packed`, it starts with the indices that panels depend on, those for rows before those for lanes.
-    Tiles that `stay` end where a range of an index does.
+    Tiles that `stay` end where a range of an index does; those that `weave` have much code for elements that
+    are not consecutive in memory, and for loops of few steps.
     """
 
     width: int
@@ -33,6 +37,7 @@ class Schedule:
     skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
     streams: bool = False
     stays: bool = False
+    weaves: bool = True
 
     @property
     def tile(self) -> Tile:
@@ -41,7 +46,7 @@ class Schedule:
         copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
         if self.parts > 1:
             copies[PARTS] = self.parts
-        return Tile(self.width, copies, self.skews)
+        return Tile(self.width, copies, self.skews, FEW_STEPS if self.weaves else 0)
 
     def extent(self, index: int) -> int:
         """The elements of a tile along an index."""

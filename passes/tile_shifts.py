@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from tadc.passes.tile_reductions import TileReduction
 
 
-FEW_STEPS = 5
-"""So many steps of a loop are written one after the other."""
-
-
 @dataclass(frozen=True)
 class Shift:
     """Bounds that move with the tile `by` the same, a number of `steps` apart; and the others.
@@ -33,9 +29,9 @@ class Shift:
     others: tuple[list[Affine], list[Affine]]
 
     @property
-    def is_written_out(self) -> bool:
-        """Whether there are always so many steps, and few."""
-        return len(self.same[0]) == len(self.same[1]) == 1 and self.steps <= FEW_STEPS
+    def is_exact(self) -> bool:
+        """Whether there are always so many steps."""
+        return len(self.same[0]) == len(self.same[1]) == 1
 
 
 def shift_of(level: Level, bound: Mapping[str, Affine], moving: Set[str]) -> Shift | None:
@@ -95,7 +91,7 @@ def shifted_loop(
             return of.loop(levels[1:], inner, values, masked, context.moved(at))
 
         def steps(at: Any) -> list[Any]:
-            if not shift.is_written_out or len(levels) > 1:
+            if not shift.is_exact or shift.steps > of.body.tile.few or len(levels) > 1:
                 return of.one_loop(level.name, (start, stop, 1), carried, inside, at)
             values = carried
             for step in range(shift.steps):

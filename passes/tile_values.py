@@ -33,12 +33,14 @@ ACROSS = frozenset([LANE, PARTS])
 class Tile:
     """`copies` has the number of values of each variable; `width` is that of LANE.
 
-    `skews` has, for some reductions, by how much their innermost index moves with the lane.
+    `skews` has, for some reductions, by how much their innermost index moves with the lane. Loops of at most
+    `few` steps that are the same for all points are written out.
     """
 
     width: int = 1
     copies: Mapping[str, int] = field(default_factory=dict[str, int])
     skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    few: int = 0
 
     @property
     def ranges(self) -> dict[str, int]:

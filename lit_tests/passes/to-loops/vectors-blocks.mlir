@@ -23,7 +23,11 @@ func.func @f(%a: tensor<3x64x4000xf32> {tad.name = "a"}, %b: tensor<3x64x4000xf3
 // CHECK-NEXT:       %[[ALSO:.*]] = arith.cmpi eq, %[[L]], %c0
 // CHECK-NEXT:       %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[ALSO]]
 // CHECK-NEXT:       %[[END:.*]] = affine.min affine_map<(d0) -> (4000, d0 + 1000)>(%[[L]])
-// CHECK:            vector.gather %b[%[[K]], %c0, %{{.*}}]
+// CHECK:            scf.for %[[LANE:.*]] = %c0 to %c64 step %c16
+// CHECK:              scf.for %[[AT:.*]] = %[[L]] to %{{.*}} step %c16
+// CHECK-NEXT:           vector.load %b[%[[K]], %[[LANE]], %[[AT]]]
+// CHECK:              scf.for %[[AT:.*]] = %{{.*}} to %[[END]] step %c1
+// CHECK:                vector.gather %b[%[[K]], %[[LANE]], %[[AT]]]
 // CHECK:            scf.for %i = %begin to %{{.*}} step %c5
 // CHECK:              scf.for %l = %[[L]] to %[[END]] step %c1 iter_args(%{{.*}} = %cst
 // CHECK:                vector.load %[[PANEL]][
