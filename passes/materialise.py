@@ -38,7 +38,7 @@ from tadc.frontend.terms import (
 from tadc.passes.activity import Activity
 from tadc.passes.algebra import is_const
 from tadc.passes.cheap_values import share_cheap_values
-from tadc.passes.copies import without_copies
+from tadc.passes.copies import is_copy, without_copies
 from tadc.passes.costs import ACCESS, Costs, extent, points
 from tadc.passes.known_values import KnownValues
 from tadc.passes.liveness import needed
@@ -64,12 +64,14 @@ def materialise_program(
     """
     if mode == "never":
         return program
+    # What a user copies may be a better order in memory.
+    copies = {d.name for d in program.definitions if is_copy(d)}
     for _ in range(1 if active is not None else ROUNDS):
         before, program = program, _round(program, active, mode, limit)
         if program is before:
             break
         if active is None:
-            program = without_copies(program)
+            program = without_copies(program, copies)
     if active is None and mode == "auto" and limit != 0:
         program = share_cheap_values(share_cheap_values(program, limit), limit)
     return program
