@@ -133,8 +133,9 @@ def chains_in(maps: Sequence[Any]) -> list[list[int]]:
     """The numbers of maps that run together, those of a chain or one."""
     found: list[list[int]] = []
     for number, op in enumerate(maps):
-        is_next = CHAIN in op.attributes and bool(found)
-        if is_next and maps[found[-1][-1]].attributes.get(CHAIN) == op.attributes[CHAIN]:
+        before = maps[number - 1] if number else op
+        both = number > 0 and CHAIN in op.attributes and CHAIN in before.attributes
+        if both and op.attributes[CHAIN] == before.attributes[CHAIN]:
             found[-1].append(number)
         else:
             found.append([number])

@@ -19,7 +19,7 @@ from typing import TypeGuard
 
 from tadc.frontend.terms import Apply, Guard, Select, Term
 from tadc.passes.algebra import Algebra, is_const
-from tadc.passes.derivative_table import cotangents, each_of_equals, goes_to, is_extremum, over_divisor
+from tadc.passes.derivative_table import cotangents, goes_to, is_extremum, over_divisor
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Carried:
         if isinstance(term, Apply) and term.function == "div":
             return over_divisor(algebra, cotangent, term.operands[1])
         if is_extremum(term):
-            return each_of_equals(algebra, cotangent, *term.operands)
+            part = algebra.select("=", *term.operands, algebra.const(0.5), algebra.one)
+            return algebra.mul(part, cotangent)
         return cotangent
 
     def onward(self, term: Term, own: Term | None, carried: Term) -> tuple[tuple[Term, Term], ...]:

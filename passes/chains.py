@@ -5,7 +5,8 @@
 
 Where maps read what others of them compute in their own row alone, a row being all elements of one value of
 the first index, their loops over it are one: for every few rows the first map runs, then the next. What is in
-between stays in the caches however many rows there are, and threads divide all of them at once.
+between stays in the caches however many rows there are, and threads divide all of them at once. A map that
+reads much besides its rows would read it from memory again for every few of them, and runs alone.
 """
 
 from __future__ import annotations
@@ -62,13 +63,16 @@ def chain_function(function: Any) -> None:
 
 @dataclass(eq=False)
 class _Member:
-    """A map: the tensors that it reads, and whether only in the row that it computes."""
+    """A map: the tensors that it reads, and whether only in the row that it computes; about how many bytes it
+    reads for each step of a chain anew."""
 
     op: Any
+    again: int = 0
 
     def __post_init__(self) -> None:
         forms = {value: Affine.var(f"d{n}") for n, value in enumerate(indices_of(self.op))}
         self.reads: dict[Any, bool] = {}
+        whole: dict[Any, int] = {}
         for inner in region_operations(self.op.regions[0].blocks[0]):
             if inner.name == "tad.index":
                 known = all(v in forms for v in inner.operands)
@@ -76,7 +80,12 @@ class _Member:
                     forms[inner.results[0]] = subscripts(inner, inner.operands, forms)[0]
             elif inner.name == "tad.read":
                 tensor = inner.operands[0]
-                self.reads[tensor] = self.reads.get(tensor, True) and _is_row(inner, forms)
+                at = _subscripts(inner, forms)
+                is_row = bool(at) and at[0] == Affine.var("d0")
+                self.reads[tensor] = self.reads.get(tensor, True) and is_row
+                if not is_row:
+                    whole[tensor] = max(whole.get(tensor, 0), _distinct(tensor.type, at))
+        self.again = sum(whole.values())
 
     @property
     def rows(self) -> int | None:
@@ -87,22 +96,31 @@ class _Member:
         return type.shape[0]
 
 
-def _is_row(read: Any, forms: dict[Any, Affine]) -> bool:
-    """Whether the first subscript of a read is the first index of the map."""
+def _subscripts(read: Any, forms: dict[Any, Affine]) -> Sequence[Affine]:
+    """The subscripts of a read: forms of the map's indices, and of others by place."""
     operands = list(read.operands)[1:]
     unknown = {v: Affine.var(f"z{n}") for n, v in enumerate(operands) if v not in forms}
-    at = subscripts(read, operands, {**forms, **unknown})
-    return bool(at) and at[0] == Affine.var("d0")
+    return subscripts(read, operands, {**forms, **unknown})
+
+
+def _distinct(tensor: Any, at: Sequence[Affine]) -> int:
+    """About how many bytes of a tensor are read at such subscripts, where the first index has few values."""
+    seen, count = {"d0"}, 1
+    for form, extent in zip(at, tensor.shape, strict=True):
+        count *= 1 if form.variables <= seen else extent
+        seen |= form.variables
+    return count * element_bytes(tensor)
 
 
 def _chain(waiting: Sequence[_Member]) -> list[_Member]:
     """The first map with those after it that can run with it row by row, and read what is computed so."""
     chain = [waiting[0]]
-    rows = waiting[0].rows
+    rows = waiting[0].rows if waiting[0].again < LEAST_BYTES else None
     made, later = set(waiting[0].op.results), set[Any]()
     near = {tensor for tensor, is_row in waiting[0].reads.items() if is_row} | made
     for member in waiting[1:]:
         fits = rows is not None and member.rows == rows and later.isdisjoint(member.reads)
+        fits &= member.again < LEAST_BYTES
         in_row = {tensor for tensor, is_row in member.reads.items() if is_row}
         if fits and in_row & near and made & member.reads.keys() <= in_row:
             chain.append(member)

@@ -40,17 +40,12 @@ def _square(a: Algebra, x: Term) -> Term:
 
 
 def _extremum(a: Algebra, g: Term, y: Apply, u: Term, v: Term) -> tuple[Term, ...]:
-    return goes_to(a, each_of_equals(a, g, u, v), y)
+    return goes_to(a, a.select("=", u, v, a.mul(a.const(0.5), g), g), y)
 
 
 def is_extremum(term: Term) -> TypeGuard[Apply]:
     """Whether a term is the greater or the smaller of two."""
     return isinstance(term, Apply) and term.function in ("max", "min")
-
-
-def each_of_equals(a: Algebra, g: Term, u: Term, v: Term) -> Term:
-    """What of `g` gets each operand of max(u, v) or min(u, v) that is the result."""
-    return a.mul(a.select("=", u, v, a.const(0.5), a.one), g)
 
 
 def goes_to(a: Algebra, each: Term, y: Apply) -> tuple[Term, ...]:

@@ -9,7 +9,7 @@ do not hold R was not evaluated, and may be infinite.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
@@ -288,6 +288,22 @@ class Mover:
         at = dict(zip(moved.order, order, strict=True))
         forms = [Affine.var(indices[at[d]]) - lows[at[d]] for d in range(len(indices))]
         return self.program.terms.read(moved.definition.name, forms, moved.definition.type)
+
+
+def in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
+    """Each definition after what it reads: a tensor may be found to read one that was made later."""
+    reads = {d.name: tensors_read([d.body]) for d in definitions}
+    waiting = {d.name: d for d in definitions}
+    stack = [d.name for d in reversed(definitions)]
+    while stack:
+        name = stack[-1]
+        before = sorted((reads[name] - {name}) & waiting.keys())
+        if name in waiting and before:
+            stack += before
+            continue
+        stack.pop()
+        if name in waiting:
+            yield waiting.pop(name)
 
 
 def _without_choices(term: Term) -> Term:
