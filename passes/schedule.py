@@ -317,8 +317,8 @@ def _store(accesses: Accesses, way: Way, found: Sequence[Split]) -> float:
     tensors = accesses.tensors
     if way.over is not None or not way.lane:
         return way.elements * tensors
-    vectors = way.elements // way.width * tensors
-    if not accesses.names or way.lane == accesses.names[-1]:
+    vectors, last = way.elements // way.width * tensors, len(accesses.names) - 1
+    if last < 0 or way.lane == accesses.names[last]:
         return vectors + (SWITCH * tensors if _in_turns(accesses) else 0)
     # Lanes so far apart that each has a line of its own.
     inner = accesses.names[accesses.names.index(way.lane) + 1 :] if way.lane in accesses.names else []
