@@ -21,43 +21,33 @@ def positive(*shape: int) -> Tensor:
 
 
 @case(
-    "Kalman filter, gain by the innovation's variance",
+    "Kalman filter of one number, mean and variance",
     """
-    F: f64[2, 2]
-    Q: f64[2, 2]
-    h: f64[2]
+    F: f64
+    Q: f64
     R: f64
     z: f64[T]
-    m: f64[2]
-    scan{t} s[t: T + 1, c: 3, e: 2] = if {t = 0} then (if {c = 0} then (m[e]) else (Q[c - 1, e])) else (
+    first: f64[2]
+    scan{t} f[t: T + 1, c: 2] = if {t = 0} then (first[c]) else (
         if {c = 0} then (
-            sum{j: 2} (F[e, j]*s[t-1, 0, j])
-            + sum{a: 2} (h[a]*(sum{j: 2, k: 2} (F[e, j]*s[t-1, j+1, k]*F[a, k]) + Q[e, a]))
-            * (z[t-1] - sum{a: 2, j: 2} (h[a]*F[a, j]*s[t-1, 0, j]))
-            / (R + sum{a: 2, b: 2} (h[a]*h[b]*(sum{j: 2, k: 2} (F[a, j]*s[t-1, j+1, k]*F[b, k]) + Q[a, b]))))
-        else (
-            sum{j: 2, k: 2} (F[c-1, j]*s[t-1, j+1, k]*F[e, k]) + Q[c-1, e]
-            - sum{a: 2} (h[a]*(sum{j: 2, k: 2} (F[c-1, j]*s[t-1, j+1, k]*F[a, k]) + Q[c-1, a]))
-            * sum{a: 2} (h[a]*(sum{j: 2, k: 2} (F[a, j]*s[t-1, j+1, k]*F[e, k]) + Q[a, e]))
-            / (R + sum{a: 2, b: 2} (h[a]*h[b]*(sum{j: 2, k: 2} (F[a, j]*s[t-1, j+1, k]*F[b, k]) + Q[a, b])))))
+            F*f[t-1, 0] + (F**2*f[t-1, 1] + Q)*(z[t-1] - F*f[t-1, 0])/(F**2*f[t-1, 1] + Q + R))
+        else ((F**2*f[t-1, 1] + Q)*R/(F**2*f[t-1, 1] + Q + R)))
     """,
     order=1,
-    F=positive(2, 2),
-    Q=positive(2, 2),
-    h=positive(2),
+    slow_order=2,
+    F=positive(),
+    Q=positive(),
     R=positive(),
     z=(4,),
-    m=(2,),
+    first=positive(2),
 )
-def _(F: Array, Q: Array, h: Array, R: Array, z: Array, m: Array) -> dict[str, Array]:
-    P = Q
-    states = [jnp.concatenate([m[None], P])]
-    for t in range(4):
-        m, P = F @ m, F @ P @ F.T + Q
-        S = R + h @ P @ h
-        m, P = m + P @ h * (z[t] - h @ m) / S, P - jnp.outer(P @ h, h @ P) / S
-        states.append(jnp.concatenate([m[None], P]))
-    return {"s": jnp.stack(states)}
+def _(F: Array, Q: Array, R: Array, z: Array, first: Array) -> Array:
+    states = [first]
+    for seen in z:
+        mean, variance = F * states[-1][0], F**2 * states[-1][1] + Q
+        gain = variance / (variance + R)
+        states.append(jnp.stack([mean + gain * (seen - mean), (1 - gain) * variance]))
+    return jnp.stack(states)
 
 
 @case(
