@@ -4,7 +4,7 @@
     c**2 * x + c * y                                 is  c * (c * x + y)
     c * x + (z + c * y)                              is  z + c * (x + y)
     x / d - y / d                                    is  (x - y) / d
-    select(t != 0, x, 0) + select(t != 0, y, 0)      is  select(t != 0, x + y, 0)
+    select(s < t, x, u) + select(s < t, y, v)        is  select(s < t, x + y, u + v)
     x / 2**n                                         is  2**-n * x
 
 The last two are exact. The others round less often; they differ where the common factor is infinite.
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from tadc.frontend.terms import Apply, Const, Select, Term, Terms, bottom_up, integer_exponent, operands
-from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.algebra import Algebra
 from tadc.passes.costs import WEIGHTS
 from tadc.passes.products import Product, added, product_of, summands, without
 
@@ -76,9 +76,13 @@ class CommonFactors:
     def together(self, function: str, x: Term, y: Term) -> Term | None:
         """The sum or difference of two terms that have something in common; None where they have not."""
         if isinstance(x, Select) and isinstance(y, Select):
-            same = (x.relation, x.lhs, x.rhs) == (y.relation, y.lhs, y.rhs)
-            if same and is_const(x.otherwise, 0) and is_const(y.otherwise, 0):
-                return self.algebra.branch(x, self.combined(function, x.then, y.then))
+            if (x.relation, x.lhs, x.rhs) != (y.relation, y.lhs, y.rhs):
+                return None
+            then, otherwise = (
+                self.combined(function, *pair) for pair in ((x.then, y.then), (x.otherwise, y.otherwise))
+            )
+            return self.algebra.select(x.relation, x.lhs, x.rhs, then, otherwise)
+        if isinstance(x, Const) or isinstance(y, Const):
             return None
         a, b = self.without_powers(product_of(x)), self.without_powers(product_of(y))
         over, under = _common(a.over, b.over), _common(a.under, b.under)

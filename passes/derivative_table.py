@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
 from tadc.passes.algebra import Algebra, is_positive
@@ -39,16 +39,31 @@ def _square(a: Algebra, x: Term) -> Term:
     return a.power(x, 2)
 
 
-def _share(a: Algebra, g: Term, wins: str, x: Term, y: Term) -> Term:
-    """What of `g` goes to x in max(x, y) (`wins` is >) or min(x, y) (<)."""
-    half = a.mul(a.const(0.5), g)
-    return a.select(wins, x, y, g, a.select("=", x, y, half, a.zero))
+def _extremum(a: Algebra, g: Term, y: Apply, u: Term, v: Term) -> tuple[Term, ...]:
+    return goes_to(a, a.select("=", u, v, a.mul(a.const(0.5), g), g), y)
+
+
+def is_extremum(term: Term) -> TypeGuard[Apply]:
+    """Whether a term is the greater or the smaller of two."""
+    return isinstance(term, Apply) and term.function in ("max", "min")
+
+
+def goes_to(a: Algebra, each: Term, y: Apply) -> tuple[Term, ...]:
+    """What each operand of a max or min gets, of which one that is the result gets `each`."""
+    u, v = y.operands
+    wins = ">=" if y.function == "max" else "<="
+    return (a.select(wins, u, v, each, a.zero), a.select(wins, v, u, each, a.zero))
+
+
+def over_divisor(a: Algebra, g: Term, v: Term) -> Term:
+    """`g / v`."""
+    return _quotient(a, g, v, finite=is_positive(v) or isinstance(v, Const))
 
 
 def _div(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     finite = is_positive(v) or isinstance(v, Const)
     by_divisor = a.div(a.mul(g, y), v) if finite else a.masked(g, lambda c: a.div(a.mul(c, y), v))
-    return (_quotient(a, g, v, finite=finite), a.neg(by_divisor))
+    return (over_divisor(a, g, v), a.neg(by_divisor))
 
 
 def _pow(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
@@ -86,8 +101,8 @@ RULES: dict[str, Rule] = {
     ),
     "neg": lambda a, g, y, u: (a.neg(g),),
     "pow": _pow,
-    "max": lambda a, g, y, u, v: (_share(a, g, ">", u, v), _share(a, g, ">", v, u)),
-    "min": lambda a, g, y, u, v: (_share(a, g, "<", u, v), _share(a, g, "<", v, u)),
+    "max": _extremum,
+    "min": _extremum,
     "exp": lambda a, g, y, u: (a.mul(g, y),),
     "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
     "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
@@ -122,7 +137,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-def cotangents(a: Algebra, g: Term, y: Apply) -> tuple[Term, ...]:
-    """The cotangents of the operands of `y`, given its own."""
+def cotangents(a: Algebra, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:
+    """The cotangents of the operands of `y`, given its own; `value` is a term that has the value of `y`."""
     rule: Any = RULES[y.function]
-    return rule(a, g, y, *y.operands)
+    return rule(a, g, y if value is None or y.function == "pow" else value, *y.operands)

@@ -22,38 +22,32 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import Shape, as_form
+from tadc.frontend.extents import Shape
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
-    Apply,
     Const,
-    Domain,
-    Guard,
     Read,
     Reduce,
-    Select,
     Term,
     bottom_up,
-    holds_reduction,
     operands,
     reachable,
     tensors_read,
 )
-from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.activity import Activity
+from tadc.passes.cheap_values import share_cheap_values
+from tadc.passes.copies import without_copies
 from tadc.passes.costs import ACCESS, Costs, extent, points
-from tadc.passes.index_ranges import Range, ranges_within
 from tadc.passes.known_values import KnownValues
-from tadc.passes.moves import MANY, Mover, Place, Rows, Test, is_candidate
+from tadc.passes.moves import MANY, Mover, Place, Test, in_order, is_candidate
 from tadc.passes.names import Names
+from tadc.passes.places import Places
 
 MODES = ("auto", "always", "never")
 #: So often what was made for values is looked at again: it may hold more that is shared.
 ROUNDS = 4
 #: In more definitions, nothing is looked for that several share.
 MANY_DEFINITIONS = 200
-#: Operands that a derivative does not need.
-_LINEAR = ("add", "sub", "neg")
-_FLAT = ("sign", "floor", "ceil")
 
 
 def materialise_program(
@@ -71,6 +65,10 @@ def materialise_program(
         before, program = program, _round(program, active, mode, limit)
         if program is before:
             break
+        if active is None:
+            program = without_copies(program)
+    if active is None and mode == "auto" and limit != 0:
+        program = share_cheap_values(share_cheap_values(program, limit), limit)
     return program
 
 
@@ -120,27 +118,11 @@ def _round(
         waiting += [made, *reversed(body.new)]
     if all(new is old for new, old in zip(definitions, program.definitions, strict=False)):
         return program
-    result = replace(program, definitions=tuple(_in_order(definitions)))
+    result = replace(program, definitions=tuple(in_order(definitions)))
     if [d.name for d in result.outputs] == [d.name for d in program.outputs]:
         return result
     # Callers know outputs by their order.
     return _round(program, active, mode, limit, read_later=False)
-
-
-def _in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
-    """Each definition after what it reads: a tensor may be found to read one that was made later."""
-    reads = {d.name: tensors_read([d.body]) for d in definitions}
-    waiting = {d.name: d for d in definitions}
-    stack = [d.name for d in reversed(definitions)]
-    while stack:
-        name = stack[-1]
-        before = sorted((reads[name] - {name}) & waiting.keys())
-        if name in waiting and before:
-            stack += before
-            continue
-        stack.pop()
-        if name in waiting:
-            yield waiting.pop(name)
 
 
 @dataclass
@@ -161,15 +143,12 @@ class _Body:
     def __post_init__(self) -> None:
         self.terms = self.mover.program.terms
         self.sizes = frozenset(self.mover.program.sizes)
-        d = self.definition
-        sides = {i: Range(Affine.const(0), as_form(n) - 1) for i, n in zip(d.indices, d.shape, strict=True)}
-        self.places = [Place(d.indices, d.indices, sides)]
-        self.opened: dict[tuple[int, str, object], int] = {}
-        self.bodies: dict[tuple[int, int], tuple[int, tuple[str, ...], Domain, Term]] = {}
+        self.scopes = Places(self.terms, self.sizes, self.definition)
+        self.places = self.scopes.places
         self.needed: dict[tuple[int, int], bool] = {}
         self.memo: dict[tuple[int, int], Term] = {}
         self.holds: dict[int, bool] = {}
-        self.depends: dict[int, bool] = {}
+        self.activity = Activity(self.active)
         self.own: dict[int, bool] = {}
         self.reads: int | None = None
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
@@ -208,17 +187,7 @@ class _Body:
 
     def has_candidate(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
-        if self.derivative:
-            return holds_reduction(term, self.holds)
         return bottom_up(term, self.holds, lambda node, below: is_candidate(node) or any(below))
-
-    def is_active(self, term: Term) -> bool:
-        """Whether a term depends on what is differentiated by."""
-
-        def reads(node: Term, below: Sequence[bool]) -> bool:
-            return any(below) or (isinstance(node, Read) and node.tensor in self.active)
-
-        return bool(self.active) and bottom_up(term, self.depends, reads)
 
     def reads_itself(self, term: Term) -> bool:
         """Whether a term reads the tensor that is defined: only a recurrence does, step by step."""
@@ -229,54 +198,13 @@ class _Body:
 
         return self.definition.order is not None and bottom_up(term, self.own, reads)
 
-    # -- places ----------------------------------------------------------------------------------
-
-    def choose(self, at: int, kind: str, key: object, choice: Rows | Test) -> int:
-        """The place inside of a choice; what chooses by nothing of a reduction has the same."""
-        if (at, kind, key) not in self.opened:
-            self.opened[at, kind, key] = len(self.places)
-            self.places.append(self.places[at].under(choice))
-        return self.opened[at, kind, key]
-
-    def open(self, at: int, term: Reduce) -> tuple[int, tuple[str, ...], Domain, Term]:
-        """The place in a reduction, its indices, its domain and its body there."""
-        if (at, term.number) not in self.bodies:
-            binders, domain, body = self.terms.open(term)
-            place = self.places[at]
-            inner = ranges_within(binders, domain, place.ranges, self.sizes)
-            hints = term.hints or ("",) * len(binders)
-            made = Place(
-                (*place.indices, *binders),
-                (*place.hints, *hints),
-                {**place.ranges, **inner},
-                (*place.around, Rows(domain, holds=True)),
-            )
-            self.places.append(made)
-            self.bodies[at, term.number] = (len(self.places) - 1, binders, domain, body)
-        return self.bodies[at, term.number]
-
     def below(self, at: int, term: Term) -> Iterator[tuple[int, Term]]:
         """The operands of a term, with their places."""
-        match term:
-            case Reduce():
-                inside, _, _, body = self.open(at, term)
-                if self.derivative and term.kind != "sum" and not isinstance(body, Read | Const):
-                    self.elements.add((inside, body.number))
-                yield inside, body
-            case Guard():
-                rows = term.conditions
-                yield self.choose(at, "if", rows, Rows(rows, holds=True)), term.then
-                other = Rows(rows, holds=False)
-                if len(rows) == 1 and not rows[0].equality:
-                    other = Rows((Constraint(-rows[0].form - 1),), holds=True)
-                yield self.choose(at, "else", rows, other), term.otherwise
-            case Select():
-                yield at, term.lhs
-                yield at, term.rhs
-                yield self.choose(at, "then", term.number, Test(term, holds=True)), term.then
-                yield self.choose(at, "otherwise", term.number, Test(term, holds=False)), term.otherwise
-            case _:
-                yield from ((at, operand) for operand in operands(term))
+        if isinstance(term, Reduce) and self.derivative and term.kind != "sum":
+            inside, _, _, body = self.scopes.open(at, term)
+            if not isinstance(body, Read | Const):
+                self.elements.add((inside, body.number))
+        yield from self.scopes.below(at, term)
 
     # -- what a derivative needs -----------------------------------------------------------------
 
@@ -289,28 +217,8 @@ class _Body:
             if not self.has_candidate(term) or known or known is needed:
                 continue
             self.needed[at, term.number] = needed
-            flags = self.needs(term)
+            flags = self.activity.needs(term) if self.derivative else [False] * len(operands(term))
             stack += [(p, t, needed or f) for (p, t), f in zip(self.below(at, term), flags, strict=True)]
-
-    def needs(self, term: Term) -> list[bool]:
-        """For each operand, whether the derivative of this operation needs its value."""
-        below = operands(term)
-        if not self.derivative:
-            return [False] * len(below)
-        active = [self.is_active(t) for t in below]
-        match term:
-            case Apply(function="mul"):
-                return active[::-1]
-            case Apply(function="div"):
-                return [active[1], any(active)]
-            case Apply(function=function):
-                return [function not in (*_LINEAR, *_FLAT) and any(active)] * len(below)
-            case Reduce(kind=kind):
-                return [kind != "sum" and active[0]]
-            case Select():
-                return [active[2] or active[3]] * 2 + [False] * 2
-            case _:
-                return [False] * len(below)
 
     # -- moves -----------------------------------------------------------------------------------
 
@@ -328,13 +236,13 @@ class _Body:
         below = [self.visit(p, t) for p, t in self.below(at, term)]
         if not isinstance(term, Reduce):
             return self.terms.rebuild(term, below)
-        _, binders, domain, _ = self.open(at, term)
+        _, binders, domain, _ = self.scopes.open(at, term)
         return self.terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
-        is_element = (at, term.number) in self.elements and self.is_active(term)
-        if not (is_element or isinstance(term, Reduce) or (not self.derivative and is_candidate(term))):
+        is_element = (at, term.number) in self.elements and self.activity.is_active(term)
+        if not (is_element or (is_candidate(term) and self.may_move(at, term))):
             return None
         if self.reads_itself(term):
             return None
@@ -344,8 +252,17 @@ class _Body:
         uses = self.worth(at, term)
         if not uses:
             return None
-        d = self.definition
-        return self.mover.move(term, self.places[at], self.owner, d.body.type or d.type, self.new, uses)
+        kind = self.definition.body.type or self.definition.type
+        masked = all(choice.is_mask for choice in self.places[at].around if isinstance(choice, Test))
+        anywhere = self.derivative and self.activity.passes_on_zero(term, masked)
+        return self.mover.move(term, self.places[at], self.owner, kind, self.new, uses, anywhere)
+
+    def may_move(self, at: int, term: Term) -> bool:
+        """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on
+        all indices around it, so that its cotangent is summed up before it is passed on."""
+        if not self.derivative or isinstance(term, Reduce):
+            return True
+        return self.activity.is_active(term) and not term.free.issuperset(self.places[at].indices)
 
     def worth(self, at: int, term: Term) -> int:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""

@@ -9,7 +9,7 @@ do not hold R was not evaluated, and may be infinite.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
@@ -30,7 +30,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
-from tadc.passes.algebra import Algebra
+from tadc.passes.algebra import Algebra, is_const
 from tadc.passes.costs import LARGE, weight
 from tadc.passes.index_ranges import Ranges
 from tadc.passes.names import Names
@@ -79,6 +79,11 @@ class Test:
 
     select: Select
     holds: bool
+
+    @property
+    def is_mask(self) -> bool:
+        """Whether it tells where a value is 0."""
+        return self.select.relation == "!=" and is_const(self.select.rhs, 0)
 
 
 @dataclass(frozen=True)
@@ -139,18 +144,26 @@ class Mover:
         self.shapes = self.program.shapes()
 
     def move(
-        self, term: Term, place: Place, owner: str, type: ElementType, new: list[Definition], uses: int
+        self,
+        term: Term,
+        place: Place,
+        owner: str,
+        type: ElementType,
+        new: list[Definition],
+        uses: int,
+        anywhere: bool = False,
     ) -> Term | None:
         """A read of the tensor that holds a term; what is defined for it is added to `new`.
 
         A term of literals alone has the `type`. None where a read is not proven in range, or the
-        tensor would be too large for what is used `uses` times an element.
+        tensor would be too large for what is used `uses` times an element. `anywhere` is for what may be
+        evaluated, whatever comparisons of values are around it.
         """
         type = term.type or type
         box = self.box(term, place)
         if box is None or not self._fits(box.shape, type, uses):
             return None
-        body = self._guarded(box.term, place, box.shift, box.shape)
+        body = self._guarded(box.term, place, box.shift, box.shape, anywhere or not self.strict)
         if body is None:
             return None
         count = len(box.indices)
@@ -194,7 +207,7 @@ class Mover:
     def key(self, term: Term, place: Place) -> tuple[int, Shape] | None:
         """Equal for terms whose tensors are one up to the order of their dimensions."""
         box = self.box(term, place)
-        body = box and self._guarded(box.term, place, box.shift, box.shape)
+        body = box and self._guarded(box.term, place, box.shift, box.shape, not self.strict)
         if box is None or body is None:
             return None
         order = _appearing(body, len(box.indices))
@@ -224,8 +237,13 @@ class Mover:
             return size <= largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
         return size * ELEMENT[type] <= self.limit
 
-    def _guarded(self, term: Term, place: Place, shift: dict[str, Affine], shape: Shape) -> Term | None:
-        """The reduction, 0 where a choice around it, of its indices alone, is another."""
+    def _guarded(
+        self, term: Term, place: Place, shift: dict[str, Affine], shape: Shape, anywhere: bool
+    ) -> Term | None:
+        """The reduction, 0 where a choice around it, of its indices alone, is another.
+
+        None where another choice by values is around it, unless it may be evaluated `anywhere`.
+        """
         known = frozenset(shift) | frozenset(self.program.sizes)
         facts = box([f"?{n}" for n in range(len(shape))], shape) + self.size_facts
         terms, zero = self.program.terms, self.algebra.zero
@@ -244,7 +262,7 @@ class Mover:
                 lhs, rhs = (terms.substitute(t, shift) for t in (select.lhs, select.rhs))
                 then, otherwise = (term, zero) if choice.holds else (zero, term)
                 term = terms.select(select.relation, lhs, rhs, then, otherwise, select.span)
-            elif self.strict:
+            elif not anywhere:
                 return None
         return term
 
@@ -270,6 +288,22 @@ class Mover:
         at = dict(zip(moved.order, order, strict=True))
         forms = [Affine.var(indices[at[d]]) - lows[at[d]] for d in range(len(indices))]
         return self.program.terms.read(moved.definition.name, forms, moved.definition.type)
+
+
+def in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
+    """Each definition after what it reads: a tensor may be found to read one that was made later."""
+    reads = {d.name: tensors_read([d.body]) for d in definitions}
+    waiting = {d.name: d for d in definitions}
+    stack = [d.name for d in reversed(definitions)]
+    while stack:
+        name = stack[-1]
+        before = sorted((reads[name] - {name}) & waiting.keys())
+        if name in waiting and before:
+            stack += before
+            continue
+        stack.pop()
+        if name in waiting:
+            yield waiting.pop(name)
 
 
 def _without_choices(term: Term) -> Term:

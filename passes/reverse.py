@@ -33,6 +33,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero
 from tadc.lattice.polyhedron import implied
 from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.carried import Carried
 from tadc.passes.collect import collected
 from tadc.passes.derivative_table import cotangents
 from tadc.passes.liveness import needed
@@ -186,7 +187,7 @@ class Reverse:
 
             dh[b] = c[b] + sum{i in D, r(i) = b} dh[i] * dF/dh[r(i)]
 
-        where order(i) > order(b), since order(r(i)) < order(i).
+        where order(i) > order(b), since order(r(i)) < order(i); or the same of what `Carried` says.
         """
         algebra, terms, name = self.algebra, self.program.terms, definition.name
         if not definition.is_output and name not in self.contributions:
@@ -200,12 +201,37 @@ class Reverse:
         place = len(self.adjoints)
         cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
-        self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
+        carried = Carried(algebra, self.is_active)
+        body, own = self.with_own(definition, list(mapping.values()))
+        self.begin(scope)
+        self.hand_on(carried, 0, body, own, cotangent)
+        self.drain()
         total = self.total(name, self.seed(definition) if definition.is_output else algebra.zero)
+        body, own = self.with_own(definition, [Affine.var(b) for b in indices])
+        total = carried.inward(body, own, total)
         back = -order.substitute({i: Affine.var(b) for i, b in zip(definition.indices, indices, strict=True)})
         shape, names = (*front.values(), *definition.shape), (*front, *indices)
         made = Definition(adjoint, kind, shape, names, total, is_output=False, order=back)
         self.adjoints.insert(place, made.in_order())
+
+    def with_own(self, definition: Definition, at: Sequence[Affine]) -> tuple[Term, Term | None]:
+        """The body of a definition at some indices, and a read of that element, if that has its value."""
+        terms = self.program.terms
+        body = terms.substitute(definition.body, dict(zip(definition.indices, at, strict=True)))
+        same = definition.type == definition.body.type
+        return body, terms.read(definition.name, at, definition.type) if same else None
+
+    def hand_on(self, carried: Carried, place: int, term: Term, own: Term | None, cotangent: Term) -> None:
+        """Begin with what a recurrence carries at the terms that it goes to."""
+        inner = carried.through(term, own)
+        if isinstance(term, Guard):
+            for inside, branch in self.branches(place, term):
+                self.hand_on(carried, inside, branch, own, cotangent)
+        elif inner is not None:
+            self.hand_on(carried, place, *inner, cotangent)
+        else:
+            for operand, part in carried.onward(term, own, cotangent):
+                self.push(place, operand, part)
 
     # -- one body --------------------------------------------------------------------------------
 
@@ -215,6 +241,12 @@ class Reverse:
         Terms are visited by decreasing number within a scope and scopes inward, so all that
         flows into a term has arrived when it is passed on.
         """
+        self.begin(scope)
+        self.push(0, root, cotangent)
+        self.drain()
+
+    def begin(self, scope: Scope) -> None:
+        """Look at a body, in whose scope nothing has a cotangent."""
         self.scopes: list[Scope] = [scope]
         self.opened: dict[tuple[object, ...], int] = {}
         self.bodies: dict[tuple[int, int], Term] = {}
@@ -223,7 +255,9 @@ class Reverse:
         self.nodes: dict[int, Term] = {}
         self.depends: dict[int, bool] = {}
         self.heights: dict[int, int] = {}
-        self.push(0, root, cotangent)
+
+    def drain(self) -> None:
+        """Pass on all that waits."""
         while self.queue:
             _, number, place = heapq.heappop(self.queue)
             cotangent = self.pending.pop((place, number))
@@ -300,15 +334,20 @@ class Reverse:
         self.push(inside, element, RULES[term.kind](self.algebra, cotangent, term, element, fresh))
 
     def guard(self, place: int, term: Guard, cotangent: Term) -> None:
+        """Both branches get the cotangent, where they are taken."""
+        for inside, branch in self.branches(place, term):
+            self.push(inside, branch, cotangent)
+
+    def branches(self, place: int, term: Guard) -> tuple[tuple[int, Term], ...]:
         """Conditions join the domain; so does the negation of a single inequality."""
         scope, rows = self.scopes[place], term.conditions
-        self.push(self.inner((place, "then", rows), scope.under(rows)), term.then, cotangent)
+        then = self.inner((place, "then", rows), scope.under(rows))
         negated = self.negated(rows, scope.domain)
         if negated:
             inside = self.inner((place, "else", rows), scope.under(negated))
         else:
             inside = self.inner((place, "else", rows), replace(scope, outside=(*scope.outside, rows)))
-        self.push(inside, term.otherwise, cotangent)
+        return ((then, term.then), (inside, term.otherwise))
 
     def negated(self, rows: Domain, domain: Domain) -> Domain:
         """Where the conditions do not hold, as one row; nothing if that takes more."""

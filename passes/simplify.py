@@ -130,7 +130,7 @@ class Simplifier:
 
     def guard(self, term: Guard, facts: Domain) -> Term:
         """The branch that is always taken, or the conditions that are not known."""
-        rows = [self.row(c, facts) for c in term.conditions]
+        rows = [cleared(self.row(c, facts)) for c in term.conditions]
         rows = [c for c in rows if not all(implied(form, facts) for form in c.inequalities)]
         if not rows:
             return self.visit(term.then, facts)

@@ -219,7 +219,7 @@ def _machine() -> str:
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
     cut = "tad-rows,tad-cut," if _may_store(state.options) else ""
-    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
+    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}},tad-chain")
     _note_buffers(state)
 
 

@@ -34,7 +34,7 @@ def improved(text: str) -> tuple[int, int, str]:
 
 #: Programs, their operations, and those where nothing is added in vain.
 SUMS = {
-    "unequal": ("f[i: 5] = sum{j: 5} (if {i = j} then (0) else (x[j] * y[j]))", 45, 45),
+    "unequal": ("f[i: 5] = sum{j: 5} (if {i = j} then (0) else (x[j] * y[j]))", 45, 30),
     "one residue of two": ("f[i: 4] = sum{j: 8} (if {(i + j) % 2 = 0} then (0) else (x[j] * y[i]))", 48, 20),
     "residues of three": (
         "f[i: 4] = sum{j: 9} (if {(j + 2) % 3 = 2} then (0) else (x[i + j] * y[j]))", 60, 52,
