@@ -43,7 +43,8 @@ def chain_function(function: Any) -> None:
     """Mark the maps of a function that run in chains, each chain one after the other."""
     if sizes_of(function):
         return
-    waiting, number = [_Member(op) for op in maps_of(function)], 0
+    number = 0
+    waiting: list[_Member] = [_Member(op) for op in maps_of(function)]
     while waiting:
         chain = _chain(waiting)
         rows = _rows(chain) if len(chain) > 1 else 0

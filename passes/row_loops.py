@@ -20,7 +20,8 @@ ROW_RANGE = ("begin", "end")
 
 def rows_of(op: Any) -> int:
     """How many rows run at a time of the chain that a map is in."""
-    return list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))[1]
+    numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
+    return numbers[1]
 
 
 def divided(count: int, rows: int) -> tuple[int, int]:
