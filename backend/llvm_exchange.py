@@ -12,17 +12,21 @@ import struct
 
 _DECIMAL = re.compile(r"[+-]?\d+\.\d+(?:e[+-]\d+)?")
 _LITERAL = rf"{_DECIMAL.pattern}|f0x[0-9A-Fa-f]+|[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]+\))"
+_BEGIN = re.compile(r"[0-9]\.[0-9]|f0x|[+-]inf|[+-]s?q?nan")
 #: A float type, or a literal, whose type is the last one named before it on its line.
 _TOKEN = re.compile(rf"(?<![\w%@.])(?:(float|double)|({_LITERAL}))(?![\w.])")
 
 
 def to_older_llvm(text: str) -> str:
     """The same module as LLVM 22 reads it."""
-    return "\n".join(_rewrite(line) if _mentions_float(line) else line for line in text.split("\n"))
+    return "\n".join(_rewrite(line) if _has_literals(line) else line for line in text.split("\n"))
 
 
-def _mentions_float(line: str) -> bool:
-    return ("float" in line or "double" in line) and not line.startswith(("!", ";", "source_filename"))
+def _has_literals(line: str) -> bool:
+    """Whether there may be literals of floats, by what one begins with."""
+    if "float" not in line and "double" not in line:
+        return False
+    return bool(_BEGIN.search(line)) and not line.startswith(("!", ";", "source_filename"))
 
 
 def _rewrite(line: str) -> str:

@@ -51,18 +51,36 @@ def _optimise(text: str, machine: Any, level: int) -> Any:
         whole = not_inlined(complete(text)) if is_huge else complete(text)
         enough = 1 if not loops_for_speed(text) else 2 if is_huge else 3
         return _run(whole, machine, min(level, enough), vectorise=level >= 2)
-    vectorised = _run(deferred, machine, level)
-    # Inlining is what is left to do; -O1 does it without a second round of unrolling.
-    return _run(undefer(str(vectorised)), machine, 1, vectorise=False)
+    return _inline(undefer(str(_run(deferred, machine, level))), machine)
+
+
+def _inline(text: str, machine: Any) -> Any:
+    """Inline what is left to inline in optimised text; functions are simplified once more, by themselves."""
+    module, builder = _parsed(text, machine), _builder(machine, 1, vectorise=False, unroll=False)
+    passes = binding().create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+    simplify = builder.getFunctionPassManager()
+    for function in module.functions:
+        if not function.is_declaration:
+            simplify.run(function, builder)
+    return module
 
 
 def _run(text: str, machine: Any, level: int, *, vectorise: bool = True) -> Any:
+    module = _parsed(text, machine)
+    unroll = vectorise and size_of_loops(text) <= LARGE
+    run_pipeline(module, machine, level, vectorise=vectorise, unroll=unroll)
+    return module
+
+
+def _parsed(text: str, machine: Any) -> Any:
+    """A module for the host."""
     llvm = binding()
     module = llvm.parse_assembly(_with_host_attributes(text))
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
-    unroll = vectorise and size_of_loops(text) <= LARGE
-    run_pipeline(module, machine, level, vectorise=vectorise, unroll=unroll)
     return module
 
 
@@ -70,6 +88,12 @@ def run_pipeline(
     module: Any, machine: Any, level: int, *, vectorise: bool = True, unroll: bool = True
 ) -> None:
     """Run LLVM's default pipeline for -O`level` on a parsed module; loops become vectors, or are unrolled."""
+    builder = _builder(machine, level, vectorise=vectorise, unroll=unroll)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _builder(machine: Any, level: int, *, vectorise: bool, unroll: bool) -> Any:
+    """What makes LLVM's pipelines for -O`level`."""
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = vectorise
@@ -78,8 +102,7 @@ def run_pipeline(
     options.slp_vectorization = False
     options.loop_interleaving = vectorise
     options.loop_unrolling = unroll
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    return llvm.create_pass_builder(machine, options)
 
 
 def _with_host_attributes(text: str) -> str:

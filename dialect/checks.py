@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -72,10 +72,12 @@ def check_box(op: Any, kind: Any, domain: ir.Attribute) -> bool:
 
 
 def check_reduction(
-    op: Any, type: ir.Type, domain: ir.Attribute, body: ir.Region, last: str = "tad.yield"
+    op: Any, types: Sequence[ir.Type], domain: ir.Attribute, body: ir.Region, last: str = "tad.yield"
 ) -> bool:
-    """A float over a set that binds the region's arguments, its symbols the op's operands."""
-    if not check_float(op, type) or not check_set(op, domain, None, len(op.operation.operands)):
+    """Floats over a set that binds the region's arguments, its symbols the op's operands."""
+    if not all(check_float(op, type) for type in types):
+        return False
+    if not check_set(op, domain, None, len(op.operation.operands)):
         return False
     dims = parse_set(str(domain)).dims
     if not dims:

@@ -172,7 +172,7 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
     @affine
     def verify_region_invariants(self) -> bool:
         """Called by MLIR's verifier."""
-        return check_reduction(self, self.total.type, self.domain, self.body)
+        return check_reduction(self, [self.total.type], self.domain, self.body)
 
 
 class SumsOp(Tad.Operation, name="sums", traits=[ext.Pure]):
@@ -192,7 +192,7 @@ class SumsOp(Tad.Operation, name="sums", traits=[ext.Pure]):
         types = [value.type for value in self.operation.results]
         if not types:
             return error(self, "gives one or more sums")
-        return all(check_reduction(self, type, self.domain, self.body, "tad.yields") for type in types)
+        return check_reduction(self, types, self.domain, self.body, "tad.yields")
 
 
 class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
@@ -209,7 +209,7 @@ class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
         """Called by MLIR's verifier."""
         if self.kind.value not in KINDS:
             return error(self, f"unknown kind '{self.kind.value}'; has: {', '.join(KINDS)}")
-        return check_reduction(self, self.value.type, self.domain, self.body)
+        return check_reduction(self, [self.value.type], self.domain, self.body)
 
 
 class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):

@@ -15,7 +15,7 @@ from tadc.lattice.polyhedron import implied
 Point = dict[str, int]
 
 #: The most systems one proof may solve: guards with alternatives multiply.
-_LIMIT = 100
+_LIMIT = 400
 #: The most facts a proof takes into account.
 _MAX_FACTS = 500
 

@@ -14,7 +14,9 @@ from tadc.lattice.polyhedron import NEVER, implied, irredundant, is_empty
 from tadc.lattice.shadow import shadow
 
 #: The most cases of alternatives that are looked at.
-_LIMIT = 100
+_LIMIT = 400
+#: The most parts of what is outside of excluded sets that are looked at.
+_OUTSIDE = 100
 
 
 def not_negative(sizes: Iterable[str]) -> Domain:
@@ -83,7 +85,7 @@ def _leaves_a_point(excluded: Sequence[Domain], context: Context, facts: Domain)
     for rows in excluded:
         sides = [Constraint(-form - 1) for row in rows for form in row.inequalities]
         outside = [[*known, side] for known in outside for side in sides]
-        outside = [known for known in outside if not is_empty(known)][:_LIMIT]
+        outside = [known for known in outside if not is_empty(known)][:_OUTSIDE]
     return bool(outside)
 
 

@@ -30,13 +30,14 @@ Where = Span | Place
 class Term:
     """A node; `free` names the indices it depends on, `height` counts nested binders.
 
-    `number` orders nodes: operands are older than what uses them. `span` is the first
-    place in the source that made the node, for locations; it is not part of its identity.
+    `number` orders nodes: operands are older than what uses them; `below` are its operands. `span` is the
+    first place in the source that made the node, for locations; it is not part of its identity.
     """
 
     number: int = field(init=False, default=-1)
     free: frozenset[str] = field(init=False, default=frozenset())
     height: int = field(init=False, default=0)
+    below: tuple[Term, ...] = field(init=False, default=())
     type: ElementType | None = field(init=False, default=None)
     span: Where | None = field(init=False, default=None)
 
@@ -107,6 +108,10 @@ class Select(Term):
 
 def operands(term: Term) -> tuple[Term, ...]:
     """The terms directly below."""
+    return term.below
+
+
+def _operands(term: Term) -> tuple[Term, ...]:
     match term:
         case Apply():
             return term.operands
@@ -219,8 +224,8 @@ class Terms:
             node = build()
             node.number = len(self._table)
             node.span = span
-            below = operands(node)
-            for term in below:
+            node.below = _operands(node)
+            for term in node.below:
                 node.height = max(node.height, term.height)
                 # Most operands depend on the same indices: one set for all of them.
                 if not term.free <= node.free:
@@ -316,7 +321,15 @@ class Terms:
 
     def substitute(self, term: Term, mapping: Mapping[str, Affine]) -> Term:
         """Replace free indices by forms."""
-        return self.rewrite_forms(term, frozenset(mapping), lambda form: form.substitute(mapping))
+        made: dict[Affine, Affine] = {}  # the same few forms stand in many terms
+
+        def rule(form: Affine) -> Affine:
+            found = made.get(form)
+            if found is None:
+                found = made[form] = form.substitute(mapping)
+            return found
+
+        return self.rewrite_forms(term, frozenset(mapping), rule)
 
     def rewrite_forms(self, term: Term, names: frozenset[str], rule: Callable[[Affine], Affine]) -> Term:
         """Apply `rule` to every index form that depends on one of `names`."""
@@ -330,7 +343,7 @@ class Terms:
             if node.free.isdisjoint(names):
                 memo[node.number] = node
                 continue
-            below = operands(node)
+            below = node.below
             waiting = [t for t in below if t.number not in memo]
             if waiting:
                 stack += waiting

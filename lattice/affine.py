@@ -134,7 +134,14 @@ class Affine:
         return self * -1
 
     def __sub__(self, other: Affine | int) -> Affine:
-        return self + (-other)
+        if isinstance(other, int):
+            return Affine(self.terms, self.constant - other) if other else self
+        if not other.terms:
+            return self - other.constant
+        total = dict(self.terms)
+        for atom, k in other.terms:
+            total[atom] = total.get(atom, 0) - k
+        return Affine.of(total, self.constant - other.constant)
 
     def __rsub__(self, other: int) -> Affine:
         return -self + other
@@ -147,6 +154,8 @@ class Affine:
         """
         if divisor < 1:
             raise ValueError(f"floor division by {divisor}")
+        if divisor == 1:
+            return self
         whole: dict[str | Floor, int] = {}
         rest: dict[str | Floor, int] = {}
         for atom, k in self.terms:

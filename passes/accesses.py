@@ -100,6 +100,7 @@ class Accesses:
         self.ranges: dict[str, Range | None] = {}
         self.names = [f"b{n}" for n in range(len(sizes))]
         self.count = len(sizes)
+        self.tensors = len(op.results)
         for name, argument, size, factor in zip(self.names, block.arguments, sizes, factors, strict=True):
             self.forms[argument] = Affine.var(name) * factor
             self.deps[argument] = frozenset([name])

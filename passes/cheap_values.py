@@ -169,6 +169,11 @@ class _Sharing:
         }
         if not worth:
             return self.program
+        names = [d.name for d in self.program.outputs]
+        for number, definition in enumerate(self.program.definitions):
+            first = not definition.is_output or definition.name == names[0]
+            if first and definition.order is None and self.key(number, 0, definition.body) in worth:
+                self.mover.holds(definition, cheap=True)
         made: list[Definition] = []
         for number, definition in enumerate(self.program.definitions):
             new: list[Definition] = []

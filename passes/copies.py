@@ -8,7 +8,7 @@ So what two tensors compute of `h` and of `m` is found to be one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
@@ -18,10 +18,10 @@ from tadc.passes.liveness import needed
 from tadc.passes.simplify import Simplifier
 
 
-def without_copies(program: Program) -> Program:
-    """The program without them; it itself where there are none."""
+def without_copies(program: Program, kept: Collection[str] = ()) -> Program:
+    """The program without them, but for some that are kept; it itself where there are none."""
     terms = program.terms
-    copies = {d.name: d for d in program.definitions if _is_copy(d)}
+    copies = {d.name: d for d in program.definitions if is_copy(d) and d.name not in kept}
     if not copies:
         return program
 
@@ -43,7 +43,7 @@ def without_copies(program: Program) -> Program:
     return replace(program, definitions=needed(definitions))
 
 
-def _is_copy(definition: Definition) -> bool:
+def is_copy(definition: Definition) -> bool:
     """Whether all that a tensor between others holds is elements of one."""
     body = definition.body
     if isinstance(body, Guard) and is_const(body.otherwise, 0):

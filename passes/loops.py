@@ -95,7 +95,7 @@ class _Loops:
                 if len(chain) > 1:
                     self.call_chain(chain, calls)
                 else:
-                    self.call_map(*chain, calls)
+                    self.call_map(chain[0], calls)
         entry.create("func.return", [], [], point)
 
     def chains(self, maps: Mapping[int, Any], calls: Calls) -> list[list[Planned]]:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from tadc.frontend.extents import Shape
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
+    Apply,
     Const,
     Read,
     Reduce,
@@ -35,10 +36,12 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.passes.activity import Activity
+from tadc.passes.algebra import is_const
 from tadc.passes.cheap_values import share_cheap_values
-from tadc.passes.copies import without_copies
+from tadc.passes.copies import is_copy, without_copies
 from tadc.passes.costs import ACCESS, Costs, extent, points
 from tadc.passes.known_values import KnownValues
+from tadc.passes.liveness import needed
 from tadc.passes.moves import MANY, Mover, Place, Test, in_order, is_candidate
 from tadc.passes.names import Names
 from tadc.passes.places import Places
@@ -61,12 +64,14 @@ def materialise_program(
     """
     if mode == "never":
         return program
+    # What a user copies may be a better order in memory.
+    copies = {d.name for d in program.definitions if is_copy(d)}
     for _ in range(1 if active is not None else ROUNDS):
         before, program = program, _round(program, active, mode, limit)
         if program is before:
             break
         if active is None:
-            program = without_copies(program)
+            program = without_copies(program, copies)
     if active is None and mode == "auto" and limit != 0:
         program = share_cheap_values(share_cheap_values(program, limit), limit)
     return program
@@ -95,12 +100,14 @@ def _round(
                 mover.holds(definition)
     held = KnownValues(program.terms, frozenset(program.sizes), mover.size_facts) if active is None else None
     definitions: list[Definition] = []
+    written = {d.name for d in needed([replace(d, is_output=_is_value(d)) for d in program.definitions])}
     waiting = list(reversed(program.definitions))
     owners = {d.name: d.name for d in waiting}
     while waiting:
         definition = waiting.pop()
         owner = owners[definition.name]
-        body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, held)
+        inverts = held is not None and owner not in written
+        body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, held, inverts)
         made = body.run()
         if held is not None:
             for found in (*body.new, made):
@@ -125,6 +132,11 @@ def _round(
     return _round(program, active, mode, limit, read_later=False)
 
 
+def _is_value(definition: Definition) -> bool:
+    """Whether a definition is a result, and no derivative of one."""
+    return definition.is_output and not (definition.gradient_of or definition.tangent_of)
+
+
 @dataclass
 class _Body:
     """One walk over a definition: first what is needed, from the root down, then the moves."""
@@ -138,6 +150,7 @@ class _Body:
     mode: str
     shared: dict[tuple[int, Shape], int]
     held: KnownValues | None
+    inverts: bool = False
     new: list[Definition] = field(default_factory=list[Definition])
 
     def __post_init__(self) -> None:
@@ -234,10 +247,26 @@ class _Body:
     def rebuilt(self, at: int, term: Term) -> Term:
         """The term over operands that have been visited."""
         below = [self.visit(p, t) for p, t in self.below(at, term)]
+        if isinstance(term, Apply) and (inverse := self.inverse(at, term)):
+            return self.mover.algebra.mul(below[0], inverse)
         if not isinstance(term, Reduce):
             return self.terms.rebuild(term, below)
         _, binders, domain, _ = self.scopes.open(at, term)
         return self.terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
+
+    def inverse(self, at: int, term: Apply) -> Term | None:
+        """The reciprocal of a divisor of fewer indices, if it is worth a tensor; in derivatives alone.
+
+        A product with a reciprocal rounds twice, as no quotient that a user writes may.
+        """
+        if not self.inverts or term.function != "div" or isinstance(term.operands[1], Const):
+            return None
+        divisor = term.operands[1]
+        if divisor.type is None or is_const(term.operands[0], 1):
+            return None
+        if divisor.free.issuperset(self.places[at].indices):
+            return None
+        return self.moved(at, self.terms.apply("div", (self.mover.algebra.one, divisor)))
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""
@@ -267,7 +296,7 @@ class _Body:
     def worth(self, at: int, term: Term) -> int:
         """How often each element of a tensor for this term is used; 0 where the rule here says no."""
         is_element = (at, term.number) in self.elements
-        place, needed = self.places[at], is_element or self.needed[at, term.number]
+        place, needed = self.places[at], is_element or self.needed.get((at, term.number), False)
         again = math.prod(extent(place.ranges[i]) for i in place.indices if i not in term.free)
         if self.mode == "always":
             return max(again, MANY) if needed or again > 1 else 0

@@ -213,10 +213,13 @@ class Mover:
         order = _appearing(body, len(box.indices))
         return self._key(body, order, box.shape) if len(order) == len(box.indices) else None
 
-    def holds(self, definition: Definition) -> None:
-        """Note that a definition is the tensor of a reduction or of a dear value, if that is all it is."""
+    def holds(self, definition: Definition, cheap: bool = False) -> None:
+        """Note that a definition is the tensor of a reduction or of a dear value, if that is all it is.
+
+        With `cheap`, of any value.
+        """
         body, shape = definition.body, definition.shape
-        if body.type != definition.type or not is_candidate(_without_choices(body)):
+        if body.type != definition.type or not (cheap or is_candidate(_without_choices(body))):
             return
         numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
         body = self.program.terms.substitute(body, numbered)

@@ -82,8 +82,11 @@ class Way:
 
     def copies(self, names: frozenset[str]) -> int:
         """How many copies of a value a tile has, by what it depends on."""
-        count = math.prod(block for name, block in self.blocks.items() if name in names)
-        return count * (self.parts if self.over and self.lane in names else 1)
+        count = self.parts if self.over and self.lane in names else 1
+        for name, block in self.blocks.items():
+            if name in names:
+                count *= block
+        return count
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from typing import Any
 from tadc.lattice.affine import Affine
 from tadc.passes.divide import dividable, dividable_batch
 from tadc.passes.machine import Machine
-from tadc.passes.packing_plan import Packed
 from tadc.passes.probes import probed_operations
-from tadc.passes.schedule import EACH, schedule_of
+from tadc.passes.schedule import EACH, least_price, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
 from tadc.passes.steps import Steps
 from tadc.passes.tile_schedule import Schedule
@@ -28,12 +27,12 @@ LEAST_CODE = 256
 MOST_CODE = 1 << 12
 """Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
 
-
 LEAST_WOVEN = 2 * LEAST_CODE
 """Where so much code is worth compiling, vectors are woven."""
 
-MOST_PACKING = 0.04
-"""A map that packs again for every few rows, and takes more of its time for it, runs over all at once."""
+SLACK = 1.05
+"""A map whose elements have more than so many times the price in a few rows runs over all rows at once: what
+it packs would not be read often enough."""
 
 
 @dataclass(frozen=True)
@@ -121,17 +120,32 @@ def plan_in_chain(
     if plan.parts[0] is not PLAIN:
         return None
     if schedule is not None:
-        packed = schedule.packed
-        if packed is not None and (packed.block is not None or _packs_again(packed)):
+        if schedule.packed is not None and schedule.packed.block is not None:
+            return None
+        if _suffers(op, shape, plan.parts, forms, machine, rows):
             return None
         schedule = replace(schedule, stays=True)
     return replace(plan, schedule=schedule, axes=(0,))
 
 
-def _packs_again(packed: Packed) -> bool:
-    """Whether much of the time goes into packing the same for every few rows."""
-    each = packed.names | packed.around
-    return "b0" not in each and packed.share + (packed.rows.share if packed.rows else 0) > MOST_PACKING
+def _suffers(
+    op: Any,
+    shape: Sequence[Affine],
+    parts: Sequence[Split],
+    forms: Mapping[Any, Affine],
+    machine: Machine,
+    rows: int,
+) -> bool:
+    """Whether elements have a higher price where only so many rows are computed at a time."""
+    block = op.regions[0].blocks[0]
+    reads = [inner for inner in region_operations(block) if inner.name == "tad.read"]
+    if all(block.arguments[0] in read.operands for read in reads):
+        # No two rows read the same.
+        return False
+    few = least_price(op, (Affine.const(rows), *shape[1:]), parts, forms, machine)
+    full = least_price(op, shape, parts, forms, machine)
+    # What packing saves in caches is not in the price.
+    return few[0] > SLACK * full[0] or few[1] < full[1]
 
 
 def operations_in(op: Any) -> int:

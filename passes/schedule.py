@@ -192,7 +192,7 @@ def _ways(
         if fitting >= 2:
             for vectors in VECTORS:
                 room = extent is None or extent >= vectors * fitting
-                if vectors == 1 or (room and (accesses.body.inner or _in_turns(accesses.body))):
+                if vectors == 1 or (room and (accesses.body.inner or _in_turns(accesses))):
                     yield from _blocked(
                         accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine
                     )
@@ -237,10 +237,12 @@ def _moves(accesses: Accesses) -> bool:
     return any(loop.bounds for loop in accesses.body.below())
 
 
-def _in_turns(body: Loop) -> bool:
-    """Whether a body writes several tensors, and does not much else."""
-    work = len(body.reads) + sum(PRICES.get(o.name, FUNCTION) for o in body.operations)
-    return len(body.op.results) > 1 and work <= FEW_OPERATIONS
+def _in_turns(accesses: Accesses) -> bool:
+    """Whether the body writes several tensors, and does not much else."""
+    body = accesses.body
+    if accesses.tensors < 2:
+        return False
+    return len(body.reads) + sum(PRICES.get(o.name, FUNCTION) for o in body.operations) <= FEW_OPERATIONS
 
 
 def _width(width: int, extent: int | None) -> int:
@@ -312,15 +314,12 @@ def _waste(accesses: Accesses, way: Way) -> float:
 
 def _store(accesses: Accesses, way: Way, found: Sequence[Split]) -> float:
     """The price of storing a tile."""
-    body = accesses.body
-    tensors = len(body.op.results)
+    tensors = accesses.tensors
     if way.over is not None or not way.lane:
         return way.elements * tensors
-    last = len(list(body.op.regions[0].blocks[0].arguments)) - 1
-    vectors = way.elements // way.width * tensors
-    consecutive = way.lane == f"b{last}"
-    if consecutive or not accesses.names:
-        return vectors + (SWITCH * tensors if _in_turns(body) else 0)
+    vectors, last = way.elements // way.width * tensors, len(accesses.names) - 1
+    if last < 0 or way.lane == accesses.names[last]:
+        return vectors + (SWITCH * tensors if _in_turns(accesses) else 0)
     # Lanes so far apart that each has a line of its own.
     inner = accesses.names[accesses.names.index(way.lane) + 1 :] if way.lane in accesses.names else []
     distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest

@@ -123,11 +123,8 @@ class TileBody:
         """Make the result of an operation in those copies of one turn that are not made yet."""
         result = op.results[0]
         names = self.names(result, context)
-        for copy in self.tile.points(names):
-            if all(copy.get(name, number) == number for name, number in turn.items()):
-                self.values.add(
-                    result, names, copy, lambda c=copy: self.as_type(make(c), result, context.point)
-                )
+        for copy in self.tile.points(names, turn):
+            self.values.add(result, names, copy, lambda c=copy: self.as_type(make(c), result, context.point))
 
     def operation(self, op: Any, context: Context) -> None:
         """Lower one operation at all points."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from tadc.dialect.index_maps import parse_map, parse_set
@@ -24,6 +25,7 @@ PARTS = "part"
 Copy = Mapping[str, int]
 """A value for each variable of a tile but the lane."""
 
+NONE: Copy = MappingProxyType({})
 
 ACROSS = frozenset([LANE, PARTS])
 """What the index of a reduction over lanes depends on."""
@@ -60,10 +62,11 @@ class Tile:
         wanted = set(names)
         return tuple(name for name in self.copies if name in wanted)
 
-    def points(self, names: Iterable[str]) -> Iterator[dict[str, int]]:
-        """All values of some variables."""
+    def points(self, names: Iterable[str], fixed: Copy = NONE) -> Iterator[dict[str, int]]:
+        """All values of some variables, those that are `fixed` aside."""
         names = tuple(names)
-        for values in product(*(range(self.copies[name]) for name in names)):
+        ranges = [(fixed[name],) if name in fixed else range(self.copies[name]) for name in names]
+        for values in product(*ranges):
             yield dict(zip(names, values, strict=True))
 
 

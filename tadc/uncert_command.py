@@ -61,6 +61,8 @@ def uncert_command(words: list[str]) -> int:
         raise UsageError(f"`--k {found.k:g}` is no positive number")
     if found.samples < 2:
         raise UsageError(f"`--samples {found.samples}` is too few")
+    if found.seed < 0:
+        raise UsageError(f"`--seed {found.seed}` is less than 0")
     if found.pieces < 1 or (found.pieces > 1 and found.method != "interval"):
         raise UsageError(f"`--pieces {found.pieces}`: a number from 1 on, of `--method interval`")
     if found.budget and found.method in ("interval", "mc"):

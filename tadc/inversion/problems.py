@@ -37,7 +37,7 @@ def other_width(graph: Graph, inputs: int, outputs: int) -> CompileError:
     found = Diagnostic(
         "TAD0910",
         f"a Jacobian of {outputs} outputs by {inputs} inputs has no inverse",
-        notes=[f"numbers in: {given}", f"numbers out: {made}"],
+        notes=[f"numbers in: {given or 'none'}", f"numbers out: {made or 'none'}"],
         helps=["name as many inputs with `wrt`, or make a value that is no result a `let`"],
         source=program.source,
     )

@@ -62,6 +62,10 @@ def propagate(
         raise ValueError(f"pieces are of method 'interval', not {method!r}")
     if not k > 0:
         raise ValueError(f"k is a positive number, not {k!r}")
+    if method == "mc" and samples < 2:
+        raise ValueError(f"samples is a number from 2 on, not {samples!r}")
+    if isinstance(seed, int) and seed < 0:
+        raise ValueError(f"seed is a number from 0 on, or None, not {seed!r}")
     model = model_of(fn)
     given = read_given(model, values, u or {}, corr or {}, cov, dof or {})
     if method in ("worst", "interval") and (given.correlations or given.dof):
@@ -151,8 +155,6 @@ def _budget(
 
 
 def _monte_carlo(model: Model, given: Given, k: float, samples: int, random: np.random.Generator) -> Result:
-    if samples < 2:
-        raise ValueError(f"samples is a number from 2 on, not {samples!r}")
     found, points = simulate(model, given, samples, random)
     names = list(found[0])
 

@@ -40,56 +40,57 @@ MODULES = (
 CASES = {f"{m.__name__.rpartition('.')[2]}: {c.name}": c.program for m in MODULES for c in m.CATALOGUE.cases}
 BY_NAME = {f"workload: {w.name}": w for w in WORKLOADS}
 TIES = (
-    "a step of a maximum costs 1; it is compared for the count of ties and for the gradient, and added in "
-    "both, 5 in all, and a division for each maximum: 4.3 to 5.3 times, at second order 13.5 to 16.1"
+    "a step of a maximum costs 1. It is compared for the number of ties before any element knows its share, "
+    "and again for each element that gathers, and added both times: 4 more, or as many to store and add "
+    "what was compared, and a quotient for each maximum. Only what elements come out for nothing makes up "
+    "for it: 4.3 to 5.3 times where windows overlap or maxima are of maxima"
 )
 FACTORS = (
-    "three reads of a product gather along lines of their own: each multiplies by two others and adds, 3 "
-    "sums of 3 for 2 (4.77 times); at second order 17.6, and 15.4 of four factors"
+    "three reads of a product of 3 operations gather along lines of their own. Each adds up products with "
+    "two others and the cotangent, 3 for 3, of which prefixes shared in a tensor save a product of two "
+    "elements: as much as its loads and its store (4.77 times). At second order 17.6"
+)
+GROUPS = (
+    "a product of four factors, three of one index each; each sum has them in its own order, so that what "
+    "two of them make is computed for all elements (13.7 times)"
 )
 PRODUCT = "a product over other points is computed for each point: exempt"
-STEPS = "sums over different points, each for one read, share nothing: 12.4 to 13.0 times"
-PARTIALS = (
-    "what masks infinite partials in the gradient is compared again for each read of it, and divided by the "
-    "same divisor anew, for a reciprocal rounds twice: 15.1 and 19.2 times"
+STEPS = (
+    "sums of 3 to 5 steps, each for one read, over different points, or one element in guards of its own "
+    "for each read: a step costs an addition, also the first (12.7 to 13.5 times)"
 )
-QUOTIENTS = "an element's cotangent is divided by the diagonal once for each element that gathers it"
-SOFT = "each of three reads of an element evaluates the exponentials of the minimum that reads it anew"
-NETWORK = (
-    "what a step sums up to is no tensor before it is differentiated: only the recurrence itself knows it; "
-    "16.3 times for the planet's orbit"
+SIGNS = "sums over the same points of one polynomial in three forms, by sign and by order (12.4 times)"
+SCANS = (
+    "a step of the program is one comparison; of four recurrences and three gradients each compares anew, "
+    "and half of them halve ties (13.3 times)"
+)
+PARTIALS = (
+    "nine masks over 48 elements, each of a cotangent of its own, and a quotient by the elements themselves "
+    "in each (13.9 times)"
 )
 
 #: Programs above the bound, and why.
 ABOVE = {
-    "test_scan: a triangular solve": QUOTIENTS,
-    "test_scan: a backward solve": QUOTIENTS,
-    "test_scan: a soft edit distance": SOFT,
-    "test_scan: the largest so far": TIES,
     **{f"test_reductions: {kind} {rest}": TIES for kind in ("max", "min") for rest in (
-        "over two sets of bounds", "in a guard, a guard in it", "over a window with stride",
-        "between definitions")},
+        "over two sets of bounds", "in a guard, a guard in it", "over a window with stride")},
     **{f"test_reductions: prod {rest}": PRODUCT for rest in (
-        "in a guard, a guard in it", "over two sets of bounds", "of all", "between definitions", "of rows",
-        "over a window with stride")},
+        "in a guard, a guard in it", "over two sets of bounds", "of rows", "over a window with stride")},
     "test_index_maps: several reads of one argument": FACTORS,
 }  # fmt: skip
 
 #: The same at second order.
 ABOVE_TWICE = {
-    **{name: why for name, why in ABOVE.items() if why != SOFT},
-    "test_reductions: prod over a triangle": PRODUCT,
-    "test_scan: a recurrent network": NETWORK,
-    "test_programs: names of gradients and indices taken": FACTORS,
-    "test_quasi_affine: backwards": STEPS,
+    **{f"test_reductions: prod {rest}": PRODUCT for rest in (
+        "in a guard, a guard in it", "over two sets of bounds", "of all", "between definitions", "of rows",
+        "over a window with stride", "over a triangle")},
+    "test_index_maps: several reads of one argument": FACTORS,
+    "test_programs: names of gradients and indices taken": GROUPS,
     "test_quasi_affine: not a multiple": STEPS,
-    "test_quasi_affine: remainder and quotient": STEPS,
     "test_index_maps: nested else": STEPS,
-    "test_tensor_algebra: ref 6": PARTIALS,
+    **{f"test_reductions: {kind} between definitions": SIGNS for kind in ("max", "min")},
+    "test_scan: the largest so far": SCANS,
     "test_tensor_algebra: ref 7": PARTIALS,
-}
-
-EXAMPLES_ABOVE_TWICE = {"orbit": NETWORK}
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -140,8 +141,7 @@ def test_first_order_of_examples(name: str) -> None:
 @pytest.mark.parametrize("name", SIZES)
 def test_second_order_of_examples(name: str) -> None:
     program = programs([name])[name]
-    above = not within(derive(program, "value-and-vjp"), 12, program)
-    assert above == (name in EXAMPLES_ABOVE_TWICE), EXAMPLES_ABOVE_TWICE.get(name)
+    assert within(derive(program, "value-and-vjp"), 12, program)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,10 @@ def test_wrong_calls() -> None:
     f = tadc.function(RATIO)
     with pytest.raises(ValueError, match="method is one of gum, worst"):
         tadc.propagate(f, {}, method="best")
+    with pytest.raises(ValueError, match="seed is a number from 0 on"):
+        tadc.propagate(f, {"x": 1.0}, method="mc", seed=-1)
+    with pytest.raises(ValueError, match="samples is a number from 2 on"):
+        tadc.propagate(f, {"x": 1.0}, method="mc", samples=1)
     with pytest.raises(ValueError, match="positive"):
         tadc.propagate(f, {}, k=0)
     with pytest.raises(TypeError, match="not int"):

@@ -6,7 +6,7 @@ import operator
 import random
 import re
 from collections import defaultdict
-from itertools import product
+from itertools import combinations, product
 
 import pytest
 
@@ -171,3 +171,24 @@ def test_reads_are_rejected_exactly_where_a_point_fails(seed: int) -> None:
         shown = dict(re.findall(r"(\w+) = (-?\d+)", error.notes[0])) if error.notes else {}
         point = {name: int(value) for name, value in shown.items()}
         assert any(point.items() <= env.items() for env in reference.failures[start]), source.text
+
+
+def table(cases: int, first: int) -> str:
+    """A read of `x[i - first]` behind so many branches, one for each i from 0 on."""
+    branches = "".join(f"if {{i = {k}}} then ({k}) else (" for k in range(cases))
+    return f"x: f64[999]\ny[i: 999] = {branches}x[i - {first}]{')' * cases}"
+
+
+def test_long_tables_are_read() -> None:
+    source = Source(table(120, 120))
+    assert errors_of(parse(source), source) == []
+    source = Source(table(120, 121))
+    assert [error.code for error in errors_of(parse(source), source)] == ["TAD0302"]
+
+
+def test_five_indices_that_differ() -> None:
+    pairs = " and ".join(f"{a} != {b}" for a, b in combinations("ijklm", 2))
+    for least, code in ((10, []), (11, ["TAD0302"])):  # 0 + 1 + 2 + 3 + 4
+        head = "x: f64[40]\nf[i: 9, j: 9, k: 9, l: 9, m: 9]"
+        source = Source(f"{head} = if {{{pairs}}} then (x[i+j+k+l+m - {least}]) else (0)")
+        assert [error.code for error in errors_of(parse(source), source)] == code

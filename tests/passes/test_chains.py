@@ -39,6 +39,15 @@ def test_sizes_given_late() -> None:
     assert ".rows" not in chained(ROWS)
 
 
+def test_products_of_matrices() -> None:
+    """What packs a matrix, which many rows are to use, runs over all rows."""
+    text = """a: f32[N, N]; b: f32[N, N]; c: f32[N, N]
+let p[i: N, j: N] = sum{k} (a[i, k] * b[k, j])
+f[i, j] = sum{k} (p[i, k] * c[j, k])
+"""
+    assert ".rows" not in chained(text, N=768)
+
+
 @pytest.mark.parametrize("rows", [1, 5, 7, 12, 37, 38, 100])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_any_number_of_rows(rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -317,5 +317,5 @@ def test_statistics_need_values_of_sizes(capsys):
     assert "error[TAD0212]: size `N` needs a value" in err
     code, out, _ = run(capsys, "-e", program, "--stats", "--size", "N=100")
     assert code == 0
-    assert "value and gradients by x cost 2.00 times" in out
+    assert "value and gradients by x cost 1.50 times" in out
     assert run(capsys, "-e", program, "--stats", "--run")[0] == 2

@@ -113,6 +113,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         (["--method", "mc", "--budget"], 2, "has no budget"),
         (["--k", "0"], 2, "no positive number"),
         (["--samples", "1"], 2, "too few"),
+        (["--seed", "-1"], 2, "less than 0"),
         (["-o", "x.csv"], 2, "end in .json"),
         (["f.tad"], 2, "one of them"),
     ],
