@@ -43,8 +43,8 @@ def chain_function(function: Any) -> None:
     """Mark the maps of a function that run in chains, each chain one after the other."""
     if sizes_of(function):
         return
-    number = 0
     waiting: list[_Member] = [_Member(op) for op in maps_of(function)]
+    number = 0
     while waiting:
         chain = _chain(waiting)
         rows = _rows(chain) if len(chain) > 1 else 0
@@ -68,7 +68,6 @@ class _Member:
     reads for each step of a chain anew."""
 
     op: Any
-    again: int = 0
 
     def __post_init__(self) -> None:
         forms = {value: Affine.var(f"d{n}") for n, value in enumerate(indices_of(self.op))}
@@ -86,7 +85,7 @@ class _Member:
                 self.reads[tensor] = self.reads.get(tensor, True) and is_row
                 if not is_row:
                     whole[tensor] = max(whole.get(tensor, 0), _distinct(tensor.type, at))
-        self.again = sum(whole.values())
+        self.again: int = sum(whole.values())
 
     @property
     def rows(self) -> int | None:

@@ -27,7 +27,9 @@ class PanelTransposes:
     def fill(self, point: Any) -> None:
         """Copy the lanes of a tile, as many at a time as a vector has."""
         low, width = self.packer.low, self.lanes.width
-        extent = self.packer.schedule.extent(self.packer.schedule.lanes)
+        lanes = self.packer.schedule.lanes
+        assert lanes is not None
+        extent = self.packer.schedule.extent(lanes)
         if extent == width:
             self.squares(ZERO, point)
             return

@@ -80,3 +80,16 @@ f[i] = s[i] * t[i] + t[(i + 1) % 20]
     s = np.exp(x).sum(1)
     t = s * s[::-1]
     np.testing.assert_allclose(tadc.function(text)(x), s * t + np.roll(t, -1), rtol=1e-13)
+
+
+def test_what_is_read_besides_rows() -> None:
+    """A map that reads a large tensor for every row is in no chain: few rows would read it as often."""
+    text = """x: f32[256, 128]
+w: f32[K, 128, 128]
+let a[n: 256, o: K, j: 128] = sum{i} (x[n, i] * w[o, i, j])
+f[n, o] = sum{j} (a[n, o, j])
+g[n, o] = sum{j} (a[n, o, j]**2)
+"""
+    large = chained(text, K=64)
+    assert large.count("@tad_f.0.split(") == 2
+    assert "@tad_f.0.rows" in chained(text, K=8)
