@@ -31,6 +31,8 @@ BRANCHING = {
 _DECLARED = re.compile(r"^declare [^\n]*?@([\w.]+)\([^\n]*\n?", re.M)
 _DEFINED = re.compile(r"^define [^\n]*?@([\w.]+)\(", re.M)
 _CALLED = re.compile(r"call [^@\n]* @([\w.]+)\(")
+_FUNCTION = re.compile(r"^(define [^\n]*?@([\w.]+)\([^\n]*)\{\n.*?^\}\n", re.M | re.S)
+_SMALL = re.compile(r"^attributes (#\d+) = \{[^\n]*\boptsize\b", re.M)
 
 
 def complete(text: str, find: Find = host_function) -> str:
@@ -68,17 +70,25 @@ def without(text: str, names: set[str]) -> str:
     return text
 
 
-def defer(text: str) -> str | None:
-    """The text with functions that branch declared, not defined; None if it calls none."""
-    found = sorted(set(_CALLED.findall(text)) & set(BRANCHING))
-    if not found:
-        return None
-    text = complete(
-        without(text, set(found)), lambda name: None if name in BRANCHING else host_function(name)
+def loops_for_speed(text: str) -> str:
+    """The functions with loops that are not compiled for the size of their code; no scalar functions."""
+    small = set(_SMALL.findall(text))
+    return "".join(
+        found[0]
+        for found in _FUNCTION.finditer(text)
+        if " = phi " in found[0] and not small & set(found[1].split()) and host_function(found[2]) is None
     )
+
+
+def defer(text: str) -> str | None:
+    """The text with functions that branch declared, not defined; None if no loop for speed calls any."""
+    found = set(_CALLED.findall(text)) & set(BRANCHING)
+    if not found & set(_CALLED.findall(loops_for_speed(text))):
+        return None
+    text = complete(without(text, found), lambda name: None if name in BRANCHING else host_function(name))
     lines: list[str] = []
     variants: list[str] = []
-    for name in found:
+    for name in sorted(found):
         function, type, arity = BRANCHING[name]
         vectors = [Type(True, type.bits, lanes) for lanes in LANES]
         named = [(v, symbol(function, v)) for v in (type, *vectors)]

@@ -6,7 +6,7 @@ import re
 import threading
 from typing import Any
 
-from tadc.backend.llvm_ir import complete, defer, not_inlined, undefer
+from tadc.backend.llvm_ir import complete, defer, loops_for_speed, not_inlined, undefer
 from tadc.backend.splitting import size_of_loops
 from tadc.backend.target import binding, host_features, host_machine
 
@@ -45,36 +45,39 @@ def object_code(text: str, level: int = 3) -> bytes:
 
 
 def _optimise(text: str, machine: Any, level: int) -> Any:
-    if size_of_loops(text) > HUGE:
-        return _run(not_inlined(complete(text)), machine, min(level, 2))
-    deferred = defer(text) if level >= 2 else None
+    is_huge = size_of_loops(text) > HUGE
+    deferred = None if is_huge or level < 2 else defer(text)
     if deferred is None:
-        return _run(complete(text), machine, level)
+        whole = not_inlined(complete(text)) if is_huge else complete(text)
+        enough = 1 if not loops_for_speed(text) else 2 if is_huge else 3
+        return _run(whole, machine, min(level, enough), vectorise=level >= 2)
     vectorised = _run(deferred, machine, level)
     # Inlining is what is left to do; -O1 does it without a second round of unrolling.
-    return _run(undefer(str(vectorised)), machine, 1)
+    return _run(undefer(str(vectorised)), machine, 1, vectorise=False)
 
 
-def _run(text: str, machine: Any, level: int) -> Any:
+def _run(text: str, machine: Any, level: int, *, vectorise: bool = True) -> Any:
     llvm = binding()
     module = llvm.parse_assembly(_with_host_attributes(text))
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
-    run_pipeline(module, machine, level, unroll=size_of_loops(text) <= LARGE)
+    unroll = vectorise and size_of_loops(text) <= LARGE
+    run_pipeline(module, machine, level, vectorise=vectorise, unroll=unroll)
     return module
 
 
-def run_pipeline(module: Any, machine: Any, level: int, *, unroll: bool = True) -> None:
-    """Run LLVM's default pipeline for -O`level` on a parsed module; vectorisers and unrolling from -O2."""
+def run_pipeline(
+    module: Any, machine: Any, level: int, *, vectorise: bool = True, unroll: bool = True
+) -> None:
+    """Run LLVM's default pipeline for -O`level` on a parsed module; loops become vectors, or are unrolled."""
     llvm = binding()
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    vectorise = level >= 2
     options.loop_vectorization = vectorise
     # Loops bring their vectors; packing what stands side by side besides gains nothing measurable here, and
     # has taken seconds over a function of 200 lines.
     options.slp_vectorization = False
     options.loop_interleaving = vectorise
-    options.loop_unrolling = vectorise and unroll
+    options.loop_unrolling = unroll
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
 

@@ -62,7 +62,7 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
         module.data_layout = str(machine.target_data)
         if needs and library is not None:
             _link(module, library, needs)
-        run_pipeline(module, machine, level)
+        run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
         return machine.emit_assembly(module)
 
 

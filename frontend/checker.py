@@ -40,15 +40,15 @@ class SizesNeeded(Exception):
 def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None = None) -> Program:
     """Check a program and give it types and ranges; `sizes` are values for size symbols.
 
-    Raises CompileError with every error that was found, in the order of the text, at most
-    `report.LIMIT`, or with what is no size (TAD0508); where there is none, SizesNeeded if the program
+    Raises CompileError with every error that was found, those of syntax too, in the order of the text, at
+    most `report.LIMIT`, or with what is no size (TAD0508); where there is none, SizesNeeded if the program
     can be read only with values for some symbols.
     """
     problems: list[Diagnostic] = []
     given = size_values(sizes or {}, problems)
     if problems:
-        raise CompileError(problems)
-    reporter = Reporter(source)
+        raise CompileError([*module.errors, *problems])
+    reporter = Reporter(source, module.errors)
     checker = program = None
     with deep_recursion(), suppress(Enough):
         checker = _Checker(module, reporter, given)
@@ -92,7 +92,7 @@ class _Checker:
             if isinstance(statement, syntax.Declare) and isinstance(meaning, Tensor):
                 self.arguments.append(Argument(name, meaning.type, meaning.shape, statement.span))
         told = {found.symbol for found in size_sources([a.shape for a in self.arguments])}
-        for problem in self.sizes.untold(told):
+        for problem in self.sizes.untold(told | self.module.unread):
             self.reporter.add(problem)
         symbols = tuple(self.sizes.symbols)
         excluded = without_repeats(self.excluded, not_negative(symbols))
@@ -141,6 +141,8 @@ class _Checker:
         before = len(self.reporter.diagnostics)
         check_binders(statement.indices, self.names, self.reporter, owner=statement.name)
         uses = RangeUses(statement, self.names)
+        if statement.name in self.module.unread:
+            uses.excuse()
         declared = self._declaration(statement)
         sizes = self._ranges(statement, declared, uses)
         head = self._head(statement)

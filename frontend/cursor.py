@@ -55,7 +55,7 @@ class Cursor:
         self.tokens = tokens.items
         self.partner = tokens.partner
         self.errors = tokens.errors
-        self._lexical = {e.primary.span.start for e in tokens.errors if e.primary}
+        self.lexical = {e.primary.span.start for e in tokens.errors if e.primary}
         self.position = 0
         self.open: list[int] = []
         self.nesting = 0
@@ -148,7 +148,7 @@ class Cursor:
         """Give the statement up at the next token, which is not what may follow."""
         self.check_closed()
         token = self.peek()
-        if token.start in self._lexical:
+        if token.start in self.lexical:
             raise SyntaxStop
         # At a line's end the place to point at is where the missing text belongs.
         last = self._last_end(self.position)

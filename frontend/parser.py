@@ -24,6 +24,14 @@ def parse(source: Source) -> syntax.Module:
     Raises CompileError with every syntax error that was found, in the order of the text,
     at most `MAX_ERRORS`. Takes time linear in the text.
     """
+    module = read_statements(source)
+    if module.errors:
+        raise CompileError(list(module.errors))
+    return module
+
+
+def read_statements(source: Source) -> syntax.Module:
+    """Read what can be read of a program; what cannot is in `errors` of the module, as `parse` raises it."""
     with deep_recursion():
         return _Parser(source).module()
 
@@ -31,19 +39,29 @@ def parse(source: Source) -> syntax.Module:
 class _Parser(ExpressionParser):
     def module(self) -> syntax.Module:
         statements: list[syntax.Statement] = []
+        unread: set[str] = set()
         while len(self.errors) < MAX_ERRORS:
             while self.accept("newline", ";"):
                 pass
             if self.peek().kind == "end":
                 break
+            begin, known = self.position, len(self.errors)
             try:
-                statements.append(self._statement())
+                statement = self._statement()
             except SyntaxStop:
                 self.resynchronise()
-        if self.errors:
-            self.errors.sort(key=lambda e: e.primary.span.start if e.primary else 0)
-            raise CompileError(self.errors[:MAX_ERRORS])
-        return syntax.Module(Span(0, len(self.source.text)), tuple(statements))
+                statement = None
+            if statement and known == len(self.errors) and not self._is_garbled(begin):
+                statements.append(statement)
+            else:
+                unread.update(t.text for t in self.tokens[begin : self.position] if t.kind == "name")
+        errors = sorted(self.errors, key=lambda e: e.primary.span.start if e.primary else 0)[:MAX_ERRORS]
+        whole = Span(0, len(self.source.text))
+        return syntax.Module(whole, tuple(statements), tuple(errors), frozenset(unread))
+
+    def _is_garbled(self, begin: int) -> bool:
+        """Whether a character from a token on cannot be read."""
+        return any(self.tokens[begin].start <= at < self.tokens[self.position].start for at in self.lexical)
 
     def _statement(self) -> syntax.Statement:
         token = self.peek()

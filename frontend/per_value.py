@@ -15,7 +15,7 @@ from tadc.frontend import syntax
 from tadc.frontend.checker import SizesNeeded, check
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic, Label
 from tadc.frontend.extents import SIZE_LIMIT, Shape, extent, size_sources
-from tadc.frontend.parser import parse
+from tadc.frontend.parser import read_statements
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.size_values import SizeValues, size_values, values_text
@@ -96,9 +96,18 @@ class PerValue:
         return CompileError(found)
 
 
+def parse_program(source: Source, sizes: Mapping[str, int]) -> syntax.Module:
+    """Parse a text. Raises CompileError with errors of syntax, and those of all that could be read."""
+    tree = read_statements(source)
+    if tree.errors:
+        check(tree, source, sizes)
+    return tree
+
+
 def read_program(source: Source, sizes: Mapping[str, int] | None = None) -> Program | PerValue:
     """Parse and check a text, `sizes` being values of size symbols. Raises CompileError."""
-    return check_tree(parse(source), source, sizes or {})
+    sizes = sizes or {}
+    return check_tree(parse_program(source, sizes), source, sizes)
 
 
 def check_tree(tree: syntax.Module, source: Source, sizes: Mapping[str, int]) -> Program | PerValue:

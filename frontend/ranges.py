@@ -62,6 +62,11 @@ class RangeUses:
                 bound = {**bound, **fresh}
             pending += [(child, bound) for child in reversed(_values_below(expr))]
 
+    def excuse(self) -> None:
+        """Ranges that the reads do not tell may be stated where the text cannot be read."""
+        for uses in self.own.values():
+            uses.excused = True
+
     def of_sum(self, node: syntax.Reduce) -> tuple[Uses, ...]:
         """The uses of the indices that a sum binds, in order."""
         return self._sums[id(node)]

@@ -41,9 +41,9 @@ def error(
 class Reporter:
     """The errors found so far."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, known: Sequence[Diagnostic] = ()) -> None:
         self.source = source
-        self.diagnostics: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = list(known)
 
     def add(self, problem: Diagnostic | Rejected) -> None:
         """Report an error, or what rejected a part. Raises `Enough` at the limit."""

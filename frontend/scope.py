@@ -100,6 +100,7 @@ class Names:
         self.coefficients: dict[str, Span] = {}
         self._reported: set[str] = set()
         self._collect(module, reporter)
+        self.known.update(dict.fromkeys(module.unread - self.sites.keys()))
 
     def _collect(self, module: syntax.Module, reporter: Reporter) -> None:
         declared: dict[str, syntax.Declare] = {}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.source import Span
 
 
@@ -171,6 +172,11 @@ Statement = Declare | SizeDecl | Define
 
 @dataclass(frozen=True, slots=True)
 class Module(Node):
-    """A whole source text."""
+    """A whole source text: the statements that could be read, and what is wrong with the others.
+
+    `unread` are the names in those others, which may say what a name means that no statement here introduces.
+    """
 
     statements: tuple[Statement, ...]
+    errors: tuple[Diagnostic, ...] = ()
+    unread: frozenset[str] = frozenset()

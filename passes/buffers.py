@@ -21,6 +21,7 @@ from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.lower_body import BodyLowering
+from tadc.passes.marks import CHAIN
 from tadc.passes.tile_values import region_operations
 
 
@@ -67,7 +68,8 @@ class Buffers:
     excluded: tuple[Domain, ...]
     shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
     spans: list[tuple[int, int]] = field(repr=False)
-    """For each temporary the number of the map that computes it, and of the last that reads it."""
+    """For each temporary the number of the map that computes it, and of the last that reads it: the first and
+    the last of a chain, whose maps run by turns."""
 
     @property
     def tensors(self) -> list[Any]:
@@ -121,7 +123,23 @@ def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
         for inner in region_operations(op.regions[0].blocks[0]):
             if inner.name == "tad.read" and inner.operands[0] in last:
                 last[inner.operands[0]] = number
-    return [(first[value], last[value]) for value in temporaries]
+    ends: dict[int, tuple[int, int]] = {}
+    for chain in chains_in(maps):
+        ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
+    return [(ends[first[value]][0], ends[last[value]][1]) for value in temporaries]
+
+
+def chains_in(maps: Sequence[Any]) -> list[list[int]]:
+    """The numbers of maps that run together, those of a chain or one."""
+    found: list[list[int]] = []
+    for number, op in enumerate(maps):
+        before = maps[number - 1] if number else op
+        both = number > 0 and CHAIN in op.attributes and CHAIN in before.attributes
+        if both and op.attributes[CHAIN] == before.attributes[CHAIN]:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found
 
 
 def symbol_of(function: Any) -> str:

@@ -4,7 +4,11 @@
 
 with I, K and the guards from the Smith normal form of M, and D' from D by substitution
 (Urban and van der Smagt 2017, section 4). Guards inside a sum's body join its domain first, so
-all equalities are solved as one system.
+all equalities are solved as one system:
+
+    sum{D} if B then f else 0                               is  sum{D, B} f
+    sum{D} if C then 0 else (if B then f else 0)            is  sum{D, B} if C then 0 else f
+    sum{D} select(u < v, if B then f else 0, 0)             is  sum{D, B} select(u < v, f, 0)
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms, holds_reduction, operands
+from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, holds_reduction, operands
 from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.solve import Solution, solve
@@ -94,9 +98,9 @@ class Canceller:
         binders, domain, body = self.terms.open(term)
         body = self.visit(body, facts + domain)
         rows = list(domain)
-        while term.kind == "sum" and isinstance(body, Guard) and is_const(body.otherwise, 0):
-            rows += body.conditions
-            body = body.then
+        if term.kind == "sum":
+            found, body = without_guards(self.terms, body)
+            rows += found
         if len(rows) == len(domain) and not any(c.equality for c in rows):
             self.solved[term.number, facts] = Solved(binders, domain, None, outside=not_taken(body))
             return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
@@ -120,6 +124,30 @@ class Canceller:
                 term.kind, solution.kernel, solution.domain, body, hints, term.span
             )
         return self.algebra.guard(solution.guards, inner, neutral)
+
+
+def without_guards(terms: Terms, body: Term) -> tuple[Domain, Term]:
+    """Conditions without which a body is 0, and what it is where they hold."""
+    rows: Domain = ()
+    around: list[tuple[Guard | Select, int]] = []
+    inner = body
+    while isinstance(inner, Guard | Select):
+        then, otherwise = operands(inner)[-2:]
+        if isinstance(inner, Guard) and is_const(otherwise, 0):
+            rows += inner.conditions
+            inner = then
+        elif is_const(otherwise, 0) or is_const(then, 0):
+            around.append((inner, -2 if is_const(otherwise, 0) else -1))
+            inner = operands(inner)[around[-1][1]]
+        else:
+            break
+    if not rows:
+        return (), body
+    for outer, place in reversed(around):
+        below = list(operands(outer))
+        below[place] = inner
+        inner = terms.rebuild(outer, below)
+    return rows, inner
 
 
 def substitute_solution(terms: Terms, body: Term, solution: Solution) -> Term:

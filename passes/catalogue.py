@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.index_maps import IndexOverflow
 from tadc.dialect.mlir import ir
@@ -15,11 +15,11 @@ from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.buffers import maps_of
 from tadc.passes.cancel import cancel_program
+from tadc.passes.chains import chain_function
 from tadc.passes.factor import factor_program
 from tadc.passes.forward import forward_program
 from tadc.passes.fuse import fuse_function
 from tadc.passes.gathers import Gather
-from tadc.passes.gpu import Launch, lower_to_gpu
 from tadc.passes.jacobian import jacobian_program
 from tadc.passes.loops import lower_to_loops
 from tadc.passes.machine import Machine
@@ -37,6 +37,9 @@ from tadc.passes.registry import (
 from tadc.passes.reverse import active_tensors, reverse_program
 from tadc.passes.rows import may_have_rows, split_rows
 from tadc.passes.simplify import simplify_program
+
+if TYPE_CHECKING:
+    from tadc.passes.gpu import Launch
 
 
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
@@ -252,6 +255,17 @@ class Fuse(Pass):
             fuse_function(function, Machine(self.vector_bytes, self.registers, self.least_work))
 
 
+@register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
+@dataclass
+class Chain(Pass):
+    """Chains of maps."""
+
+    def run(self, module: Any) -> None:
+        """Mark in every function."""
+        for function in tad_functions(module):
+            chain_function(function)
+
+
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
@@ -277,6 +291,9 @@ class ToGpu(Pass):
 
     def run(self, module: Any) -> None:
         """Lower every function."""
+        # A quarter of our own modules, which a kernel for the CPU does without.
+        from tadc.passes.gpu import lower_to_gpu
+
         for function in tad_functions(module):
             self.launches += lower_to_gpu(module, function)
 

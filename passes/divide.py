@@ -127,15 +127,15 @@ def range_arguments(
     """What the arguments are for the whole map: `second`, then how many values the range may have at most,
     and what its ends are multiples of."""
     extents = [lowering.affine([_divided(axis, shape, schedule)], point) for axis in axes]
-    multiples = [_index(_grain(axis, shape, schedule), lowering, point) for axis in axes]
+    multiples = [index(_grain(axis, shape, schedule), lowering, point) for axis in axes]
     if len(axes) == 1:
         return [*extents, *multiples]
-    few = _compare("slt", extents[0], _index(FEW, lowering, point), lowering, point)
-    fewer = _compare("slt", extents[0], extents[1], lowering, point)
+    few = compare("slt", extents[0], index(FEW, lowering, point), lowering, point)
+    fewer = compare("slt", extents[0], extents[1], lowering, point)
     truth = few.type
     second = lowering.create("arith.andi", [truth], [few, fewer], point).results[0]
     number = lowering.create("arith.index_castui", [lowering.index_type], [second], point).results[0]
-    return [number, *(_select(second, pair[1], pair[0], lowering, point) for pair in (extents, multiples))]
+    return [number, *(select(second, pair[1], pair[0], lowering, point) for pair in (extents, multiples))]
 
 
 def ends_of(
@@ -153,34 +153,37 @@ def ends_of(
     if len(axes) == 1:
         extent, divided = shape[axes[0]], _divided(axes[0], shape, schedule)
         if divided != extent:
-            last = _compare("eq", end, lowering.affine([divided], point), lowering, point)
-            end = _select(last, lowering.affine([extent], point), end, lowering, point)
+            last = compare("eq", end, lowering.affine([divided], point), lowering, point)
+            end = select(last, lowering.affine([extent], point), end, lowering, point)
         return {axes[0]: (lowering.variable(begin), lowering.variable(end))}
-    zero = _index(0, lowering, point)
-    second = _compare("ne", given[0], zero, lowering, point)
+    zero = index(0, lowering, point)
+    second = compare("ne", given[0], zero, lowering, point)
     ends: dict[int, tuple[Affine, Affine]] = {}
     for number, axis in enumerate(axes):
         extent = lowering.affine([shape[axis]], point)
         pairs = [(begin, zero), (end, extent)]
         # Of the first index the other way round.
         ordered = pairs if number else [(b, a) for a, b in pairs]
-        first, last = (_select(second, a, b, lowering, point) for a, b in ordered)
+        first, last = (select(second, a, b, lowering, point) for a, b in ordered)
         ends[axis] = (lowering.variable(first), lowering.variable(last))
     return ends
 
 
-def _index(value: int, lowering: BodyLowering, point: Any) -> Any:
+def index(value: int, lowering: BodyLowering, point: Any) -> Any:
+    """A constant index."""
     return lowering.constant(lowering.index_type, value, point)
 
 
 _PREDICATES = {"eq": 0, "ne": 1, "slt": 2}
 
 
-def _compare(predicate: str, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
+def compare(predicate: str, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
+    """Whether an index is `eq`, `ne` or `slt` to another."""
     truth = ir.IntegerType.get_signless(1, lowering.context)
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, lowering.context), _PREDICATES[predicate])
     return lowering.create("arith.cmpi", [truth], [a, b], point, {"predicate": number}).results[0]
 
 
-def _select(condition: Any, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
+def select(condition: Any, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
+    """The first of two values where a condition holds."""
     return lowering.create("arith.select", [a.type], [condition, a, b], point).results[0]

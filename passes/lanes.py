@@ -306,6 +306,19 @@ class Lanes:
         type = ir.VectorType.get([2 * even.type.shape[0]], even.type.element_type)
         return self.low.create("vector.interleave", [type], [even, odd], point).results[0]
 
+    def transposed(self, vectors: Sequence[Any], point: Any) -> list[Any]:
+        """Of as many vectors as they have elements, the first elements, the second elements, …
+
+        Each round interleaves the first half of all elements and the second one, which turns the bits of an
+        element's number by one (a perfect shuffle; Stone, IEEE Trans. Computers 1971).
+        """
+        width, half = len(vectors), len(vectors) // 2
+        low, high = ([n // 2 + first + n % 2 * width for n in range(width)] for first in (0, half))
+        for _ in range(width.bit_length() - 1):
+            pairs = zip(vectors[:half], vectors[half:], strict=True)
+            vectors = [self._shuffle(x, y, order, point) for x, y in pairs for order in (low, high)]
+        return list(vectors)
+
     def _turned(self, vectors: Sequence[Any], point: Any) -> Any:
         """The same for any number, by one shuffle of all vectors."""
         width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width

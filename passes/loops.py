@@ -11,17 +11,19 @@ range of an index, and called through `tad_f.0.split`, which `backend/splitting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.passes.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
+from tadc.passes.buffers import BufferViews, buffers_of, chains_in, location_of, maps_of, memref_of, symbol_of
 from tadc.passes.divide import ends_of, range_arguments, range_names
 from tadc.passes.element_loops import element_loops
 from tadc.passes.lower_body import BodyLowering
 from tadc.passes.machine import Machine
-from tadc.passes.plans import Plan, is_worth, operations_in, plan_of
+from tadc.passes.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
+from tadc.passes.row_loops import ROW_RANGE, divided, row_loop, rows_of
 from tadc.passes.steps import Steps, as_map, steps_of
 from tadc.passes.wavefronts import wavefronts
 from tadc.passes.work import operations_of
@@ -43,6 +45,31 @@ def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
             lowering.copy(op.operation, point)
 
 
+#: Inlined, all maps would be one function, whose buffers LLVM can tell apart less well. It is text because
+#: parsing the attribute `#llvm.linkage<internal>` imports the Python module of LLVM's operations, 20 ms.
+_OF_A_MAP = (
+    '"func.func"() <{function_type = () -> (), sym_name = "f", sym_visibility = "private"}> ({}) '
+    "{llvm.linkage = #llvm.linkage<internal>, llvm.no_inline} : () -> ()"
+)
+
+Planned = tuple[int, Any, Plan]
+"""A map with its number and its plan."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The entry, where it calls the loops of maps: its buffers, then sizes, and the shapes these make."""
+
+    entry: BodyLowering
+    point: Any
+    given: Sequence[Any]
+    shapes: BufferViews
+
+    def operands(self, places: Sequence[int], sizes: int) -> list[Any]:
+        """The buffers at some places, and the sizes, which come from a place on."""
+        return [*(self.given[n] for n in places), *self.given[sizes:]]
+
+
 class _Loops:
     """A function on its way to loops."""
 
@@ -61,29 +88,83 @@ class _Loops:
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         given = list(block.arguments)
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
-        for number, op in enumerate(maps_of(self.function)):
-            entry.location = unnamed(op.location)
-            shape, name = shapes.of(op.results[0]), f"{self.name}.{number}"
-            plan = plan_of(op, shape, entry.forms, self.machine, self.steps(op))
-            used = _values_used(op)
-            places = {self.places[v][0] for v in used if v in self.places}
-            places = sorted(places.union(*(self.places[result] for result in op.results)))
-            operands = [*(given[n] for n in places), *given[len(tensors) :]]
-            made = [tensors[n] for n in places]
-            body = self.outline(op, name, made, used, plan)
-            if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
-                body.erase()
-                plan = plan.plain
-                self.outline(op, name, made, used, plan)
-            if plan.axes:
-                work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
-                operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
-                known = isinstance(work, int)
-                operands.append(entry.constant(entry.index_type, work, point) if known else work)
-                name = self.declare(f"{name}.split", [v.type for v in operands])
-            callee = {"callee": ir.FlatSymbolRefAttr.get(name)}
-            entry.create("func.call", [], operands, point, callee)
+        maps = maps_of(self.function)
+        calls = Calls(entry, point, given, shapes)
+        for together in chains_in(maps):
+            for chain in self.chains({n: maps[n] for n in together}, calls):
+                if len(chain) > 1:
+                    self.call_chain(chain, calls)
+                else:
+                    self.call_map(*chain, calls)
         entry.create("func.return", [], [], point)
+
+    def chains(self, maps: Mapping[int, Any], calls: Calls) -> list[list[Planned]]:
+        """Maps with their numbers and plans, those together that run as a chain."""
+        chained: list[list[Planned]] = [[]]
+        for number, op in maps.items():
+            shape, plan = calls.shapes.of(op.results[0]), None
+            if len(maps) > 1:
+                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, rows_of(op))
+            if plan is None:
+                plan = plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
+                chained += [[(number, op, plan)], []]
+            else:
+                chained[-1].append((number, op, plan))
+        for alone in chained:
+            if len(alone) == 1 and len(maps) > 1:
+                number, op, _ = alone[0]
+                shape = calls.shapes.of(op.results[0])
+                alone[0] = number, op, plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
+        return [chain for chain in chained if chain]
+
+    def call_map(self, planned: Planned, calls: Calls) -> None:
+        """Define the loops of a map, and call them in the entry."""
+        number, op, plan = planned
+        entry, point, name = calls.entry, calls.point, f"{self.name}.{number}"
+        entry.location = unnamed(op.location)
+        shape = calls.shapes.of(op.results[0])
+        places, plan = self.map(op, name, plan)
+        operands = calls.operands(places, len(self.buffers.tensors))
+        if plan.axes:
+            work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
+            operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
+            name = self.split(name, operands, work, entry, point)
+        entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
+
+    def split(self, name: str, operands: list[Any], work: Any, entry: BodyLowering, point: Any) -> str:
+        """The function that calls another on ranges; its last operand, about how many operations it takes."""
+        operands.append(entry.constant(entry.index_type, work, point) if isinstance(work, int) else work)
+        return self.declare(f"{name}.split", [v.type for v in operands])
+
+    def call_chain(self, chain: Sequence[Planned], calls: Calls) -> None:
+        """The same for maps that run one after the other over rows."""
+        entry, point, name = calls.entry, calls.point, f"{self.name}.{chain[0][0]}.rows"
+        entry.location = unnamed(chain[0][1].location)
+        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan)) for n, op, plan in chain]
+        places = sorted({place for _, used, _ in made for place in used})
+        block = self.define(name, [self.buffers.tensors[n] for n in places], ROW_RANGE)
+        parts = [(part, [places.index(n) for n in used]) for part, used, _ in made]
+        op = chain[0][1]
+        count = op.results[0].type.shape[0]
+        row_loop(block, parts, count, rows_of(op))
+        operands = calls.operands(places, len(self.buffers.tensors))
+        operands += [entry.constant(entry.index_type, n, point) for n in divided(count, rows_of(op))]
+        work = sum(plan.work for _, _, plan in made if plan.work is not None)
+        name = self.split(name, operands, work, entry, point)
+        entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
+
+    def map(self, op: Any, name: str, plan: Plan) -> tuple[list[int], Plan]:
+        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end."""
+        used = _values_used(op)
+        found = {self.places[v][0] for v in used if v in self.places}
+        places = sorted(found.union(*(self.places[result] for result in op.results)))
+        tensors = [self.buffers.tensors[n] for n in places]
+        body = self.outline(op, name, tensors, used, plan)
+        if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
+            body.erase()
+            plan = plan.plain
+            self.outline(op, name, tensors, used, plan)
+        return places, plan
 
     def steps(self, op: Any) -> Steps | None:
         """The steps of a recurrence, which is a map from now on; None of a map."""
@@ -149,21 +230,28 @@ class _Loops:
                 [unique] * (len(tensors) - shared) + [plain] * (shared + len(sizes) + len(more))
             ),
         }
-        if name != self.name:
-            attributes |= {
-                "sym_visibility": ir.StringAttr.get("private"),
-                "llvm.linkage": ir.Attribute.parse("#llvm.linkage<internal>"),
-                # LLVM would make of all maps one function, whose buffers it can tell apart less well.
-                "llvm.no_inline": ir.UnitAttr.get(),
-            }
         if is_small:
-            attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("optsize")])
-        made = ir.Operation.create(
+            attributes["llvm.optsize"] = ir.UnitAttr.get()
+        made = self.create(name)
+        for key, value in attributes.items():
+            made.attributes[key] = value
+        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
+        return ir.Block.create_at_start(made.regions[0], types, places)
+
+    def create(self, name: str) -> Any:
+        """A function before the one that is lowered, without arguments: the entry, or one of a map."""
+        if name != self.name:
+            made = ir.Operation.parse(f"{_OF_A_MAP} {self.function.location}").operation
+            ir.InsertionPoint(self.function).insert(made)
+            return made
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
+        }
+        return ir.Operation.create(
             "func.func", attributes=attributes, regions=1, loc=self.function.location,
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
-        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
-        return ir.Block.create_at_start(made.regions[0], types, places)
 
     def declare(self, name: str, types: Sequence[Any]) -> str:
         """Declare a function over values of these types."""

@@ -19,14 +19,15 @@ class MapReads:
 
     `tensors` says of each whether it is read at the element that is computed alone; `elements` are tensors
     with the subscripts of reads outside of all reductions, `summed` of those in sums of the map's own region
-    that hold something dear, with the set of the sum.
+    that hold something dear, with the set of the sum. These are in the order of the operations: a set of
+    MLIR values has the order of their addresses, and code is not to depend on those.
     """
 
     op: Any
     sizes: Mapping[Any, Affine]
     tensors: dict[Any, bool] = field(default_factory=dict[Any, bool])
-    elements: set[tuple[Any, tuple[Affine, ...]]] = field(default_factory=set[tuple[Any, tuple[Affine, ...]]])
-    summed: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
+    elements: dict[tuple[Any, tuple[Affine, ...]], None] = field(default_factory=dict[Any, None])
+    summed: dict[tuple[object, ...], None] = field(default_factory=dict[Any, None])
     operations: int = 0
 
     def __post_init__(self) -> None:
@@ -66,6 +67,6 @@ class MapReads:
         is_own = at == self._own
         self.tensors[tensor] = self.tensors.get(tensor, True) and is_own
         if not inside:
-            self.elements.add((tensor, at))
+            self.elements[tensor, at] = None
         if domain:
-            self.summed.add((*domain, tensor, *at))
+            self.summed[*domain, tensor, *at] = None

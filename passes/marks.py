@@ -1,5 +1,8 @@
 """Attributes of maps that say how they are to be computed."""
 
+CHAIN = "tad.chain"
+"""The number of the chain that a map is in, and how many rows of it run at a time."""
+
 PARTS = "tad.parts"
 """The elements are long parts of a reduction: a tile has one of them, a thread a few."""
 

@@ -15,11 +15,14 @@ from tadc.lattice.bounds import Level
 from tadc.lattice.nest import loop_nest
 from tadc.passes.lanes import LANE, Lanes
 from tadc.passes.lower_body import BodyLowering
-from tadc.passes.packing_plan import Packed
+from tadc.passes.packing_plan import Packed, along
 
 if TYPE_CHECKING:
     from tadc.passes.tile_schedule import Schedule
 
+
+#: The first value of each binder of a reduction, and the one after its last.
+Spans = Sequence[tuple[Affine, Affine]]
 
 SCATTERED = 8
 """The most lanes that are read at a time where they are not consecutive."""
@@ -207,14 +210,30 @@ class Packer:
         shape = [self.extent(n) for n in own] + [schedule.extent(lanes_index)]
         element = read.op.results[0].type
         buffer = self.room(ir.MemRefType.get(shape, element), point)
-        consecutive = read.strides[self.packed.lane] == 1
-        # Lanes that are far apart may share one set of the cache, which holds few lines.
-        lanes = Lanes(low, schedule.width if consecutive else min(schedule.width, SCATTERED))
-        ways = range(0, schedule.extent(lanes_index), lanes.width)
-        for group in [ways] if consecutive else [[first] for first in ways]:
-            self.loops(own, bounds, {}, self.filler(read, own, bounds, buffer, lanes, group), point)
-        along = schedule.form(lanes_index, ZERO)
-        return Panel(buffer, tuple(self.binders[n] for n in own), tuple(bounds[n][0] for n in own), along)
+        ways = range(0, schedule.extent(lanes_index), schedule.width)
+        if read.strides[self.packed.lane] == 1:
+            lanes = Lanes(low, schedule.width)
+            self.loops(own, bounds, {}, self.filler(read, own, bounds, buffer, lanes, ways), point)
+        elif along(self.packed.loop, read, schedule.width):
+            from tadc.passes.panel_transposes import PanelTransposes
+
+            transposes = PanelTransposes(self, read, bounds, buffer)
+            for first in ways:
+                transposes.fill(first, point)
+        else:
+            lanes = self.scattered
+            for first in range(0, schedule.extent(lanes_index), lanes.width):
+                self.loops(own, bounds, {}, self.filler(read, own, bounds, buffer, lanes, [first]), point)
+        along_lanes = schedule.form(lanes_index, ZERO)
+        return Panel(
+            buffer, tuple(self.binders[n] for n in own), tuple(bounds[n][0] for n in own), along_lanes
+        )
+
+    @property
+    def scattered(self) -> Lanes:
+        """The lanes that are gathered at a time: those far apart may share one set of the cache, which holds
+        few lines."""
+        return Lanes(self.low, min(self.schedule.width, SCATTERED))
 
     def own(self, read: Any) -> list[int]:
         """The binders that move a read inside a block."""
@@ -265,23 +284,24 @@ class Packer:
     def loops(
         self,
         own: Sequence[int],
-        bounds: Sequence[tuple[Affine, Affine]],
+        bounds: Spans | Mapping[int, tuple[Affine, Affine]],
         indices: Mapping[int, Affine],
         fill: Callable[[Mapping[int, Affine], Any], None],
         point: Any,
+        by: int = 1,
     ) -> None:
-        """Loops over some binders."""
+        """Loops over some binders, so many values at a time."""
         if not own:
             fill(indices, point)
             return
         low = self.low
         low.location = self.location
         start, stop = (low.affine([end], point) for end in bounds[own[0]])
-        step = low.constant(low.index_type, 1, point)
+        step = low.constant(low.index_type, by, point)
         made = low.create("scf.for", [], [start, stop, step], point, regions=1)
         block = ir.Block.create_at_start(made.regions[0], [low.index_type], [self.location])
         inside = ir.InsertionPoint(block)
-        self.loops(own[1:], bounds, {**indices, own[0]: low.variable(block.arguments[0])}, fill, inside)
+        self.loops(own[1:], bounds, {**indices, own[0]: low.variable(block.arguments[0])}, fill, inside, by)
         low.create("scf.yield", [], [], inside)
 
     def room(self, type: Any, point: Any) -> Any:

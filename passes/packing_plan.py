@@ -16,12 +16,16 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from tadc.dialect.mlir import ir
 from tadc.passes.accesses import IRREGULAR, Accesses, Loop, Read
 from tadc.passes.splits import PLAIN, Split
 from tadc.passes.tile_values import owner, yielded
 
 GATHER = 1.2
 """The price of one lane of a vector that is not consecutive in memory."""
+
+TRANSPOSE = 0.5
+"""That of one that is consecutive along the reduction."""
 
 COPY = 1.0
 """That of one lane of a vector that is, but far from the one before."""
@@ -46,6 +50,9 @@ ROWS_BYTES = 256 << 10
 
 LEAST_REUSE = 3
 """So often at least a panel is to be read."""
+
+LEAST_REUSE_NEAR = 16
+"""So often one at least that is packed for its alignment alone."""
 
 
 @dataclass(frozen=True)
@@ -150,15 +157,27 @@ def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | No
     of_rows = _rows(accesses, loop, way, rows, outer, block)
     reuse = _reuse(accesses, names, way, of_rows)
     price = sum(
-        math.prod(loop.trips[:outer])
-        * _points(loop, read, outer)
-        * lanes
-        * (GATHER if read.strides[way.lane] != 1 else COPY)
+        math.prod(loop.trips[:outer]) * _points(loop, read, outer) * lanes * _copy(loop, read, way)
         for read in reads
     )
     if not reads and of_rows is None:
         return None
     return Packed(loop, way.lane, tuple(reads), names, outer, block, price / reuse, rows=of_rows)
+
+
+def _copy(loop: Loop, read: Read, way: Way) -> float:
+    """The price of copying one element for a lane."""
+    if read.strides[way.lane] == 1:
+        return COPY
+    return TRANSPOSE if along(loop, read, way.width) else GATHER
+
+
+def along(loop: Loop, read: Read, width: int) -> str | None:
+    """The binder of a reduction along which a read is consecutive, for a vector at least."""
+    for name, trips in zip(loop.binders, loop.trips, strict=True):
+        if read.strides.get(name) == 1 and trips >= width:
+            return name
+    return None
 
 
 def _reads(accesses: Accesses, loop: Loop, way: Way) -> tuple[list[Read], frozenset[str]]:
@@ -170,7 +189,8 @@ def _reads(accesses: Accesses, loop: Loop, way: Way) -> tuple[list[Read], frozen
         # A panel has no copies along other indices than that of the lanes.
         if any(way.blocks.get(name, 1) > 1 for name in together - {way.lane}):
             continue
-        if _worth(accesses, read, way) and _reuse(accesses, together, way) >= LEAST_REUSE:
+        least = _least_reuse(accesses, read, way)
+        if least is not None and _reuse(accesses, together, way) >= least:
             reads.append(read)
             names = together
     return reads, names if reads else frozenset()
@@ -261,14 +281,17 @@ def _is_value(accesses: Accesses, loop: Loop) -> bool:
     return len(op.results) == 1 and made is not None and made == loop.op and loop.op.name == "tad.sum"
 
 
-def _worth(accesses: Accesses, read: Read, way: Way) -> bool:
-    """Whether a read may be packed and is not as good as packed."""
+def _least_reuse(accesses: Accesses, read: Read, way: Way) -> int | None:
+    """How often at least a panel is to be read that a read may be packed for; None where it may not."""
     if not read.direct or way.lane not in read.strides:
-        return False
+        return None
     if read.strides[way.lane] != 1:
-        return True
+        return LEAST_REUSE
     inner = [k for name, k in read.strides.items() if name not in accesses.names]
-    return any(k is None or abs(k) * accesses.widest >= FAR for k in inner)
+    if any(k is None or abs(k) * accesses.widest >= FAR for k in inner):
+        return LEAST_REUSE
+    # Vectors of what the caller gives are in two lines of the cache each.
+    return LEAST_REUSE_NEAR if isinstance(read.op.operands[0].owner, ir.Block) else None
 
 
 def _reuse(accesses: Accesses, names: frozenset[str], way: Way, rows: Rows | None = None) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.divide import dividable, dividable_batch
 from tadc.passes.machine import Machine
+from tadc.passes.packing_plan import Packed
 from tadc.passes.probes import probed_operations
 from tadc.passes.schedule import EACH, schedule_of
 from tadc.passes.splits import PLAIN, Split, copies, splits
@@ -26,6 +27,10 @@ SMALL = 8
 LEAST_CODE = 256
 MOST_CODE = 1 << 12
 """Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
+
+
+MOST_PACKING = 0.04
+"""A map that packs again for every few rows, and takes more of its time for it, runs over all at once."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,12 @@ def plan_of(
     forms: Mapping[Any, Affine],
     machine: Machine,
     steps: Steps | None = None,
+    rows: int | None = None,
 ) -> Plan:
     """The plan of a map of this shape, or of a recurrence with steps.
 
-    `forms` has the forms of values from above it.
+    `forms` has the forms of values from above it. With `rows`, so many values of the first index or more are
+    computed at a time.
     """
     work = None
     # The forms from above are sizes.
@@ -92,11 +99,34 @@ def plan_of(
         parts = (PLAIN,) * len(shape)
     if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
         code = None if work is None or not machine.least_work else _worthwhile(work)
-        schedule = schedule_of(op, shape, parts, forms, machine, code, steps)
+        at_once = shape if rows is None else (Affine.const(rows), *shape[1:])
+        schedule = schedule_of(op, at_once, parts, forms, machine, code, steps)
     axes: tuple[int, ...] = ()
     if work is None or work >= LEAST:
         axes = dividable(shape, schedule) if steps is None else dividable_batch(shape, steps.batch)
     return Plan(work, parts, schedule, axes, steps=steps)
+
+
+def plan_in_chain(
+    op: Any, shape: Sequence[Affine], forms: Mapping[Any, Affine], machine: Machine, rows: int
+) -> Plan | None:
+    """The plan of a map that runs over so many rows at a time, or more; None where it cannot."""
+    plan = plan_of(op, shape, forms, machine, rows=rows)
+    schedule = plan.schedule
+    if plan.parts[0] is not PLAIN:
+        return None
+    if schedule is not None:
+        packed = schedule.packed
+        if packed is not None and (packed.block is not None or _packs_again(packed)):
+            return None
+        schedule = replace(schedule, stays=True)
+    return replace(plan, schedule=schedule, axes=(0,))
+
+
+def _packs_again(packed: Packed) -> bool:
+    """Whether much of the time goes into packing the same for every few rows."""
+    each = packed.names | packed.around
+    return "b0" not in each and packed.share + (packed.rows.share if packed.rows else 0) > MOST_PACKING
 
 
 def operations_in(op: Any) -> int:

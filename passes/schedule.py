@@ -25,6 +25,7 @@ from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.steps import Steps
 from tadc.passes.tile_schedule import Schedule
 from tadc.passes.tile_stores import may_stream
+from tadc.passes.tile_transposes import TOGETHER
 from tadc.passes.tile_values import lanes_index
 
 LATENCY = 8
@@ -41,6 +42,9 @@ SCATTER = 1.5
 
 SCATTER_FAR = 2.5
 """That where each lane has a line of its own."""
+
+WOVEN = 0.75
+"""That where vectors of copies are woven."""
 
 MOST_WORK = 600
 """The most operations that the code of a tile has."""
@@ -287,9 +291,9 @@ def price(accesses: Accesses, way: Way, found: Sequence[Split] = ()) -> float:
     """The price of one element."""
     body = accesses.body
     packed = packing(accesses, way, found) if way.over is None else None
-    cost = _loop(accesses, body, way, packed) + _store(accesses, way)
+    cost = _loop(accesses, body, way, packed) + _store(accesses, way, found)
     if packed is not None:
-        cost += packed.price + (packed.times - 1) * 2 * _store(accesses, way)
+        cost += packed.price + (packed.times - 1) * 2 * _store(accesses, way, found)
         cost += packed.rows.price if packed.rows else 0
     return cost / way.elements * _waste(accesses, way)
 
@@ -306,7 +310,7 @@ def _waste(accesses: Accesses, way: Way) -> float:
     return total
 
 
-def _store(accesses: Accesses, way: Way) -> float:
+def _store(accesses: Accesses, way: Way, found: Sequence[Split]) -> float:
     """The price of storing a tile."""
     body = accesses.body
     tensors = len(body.op.results)
@@ -320,7 +324,10 @@ def _store(accesses: Accesses, way: Way) -> float:
     # Lanes so far apart that each has a line of its own.
     inner = accesses.names[accesses.names.index(way.lane) + 1 :] if way.lane in accesses.names else []
     distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
-    return vectors * way.width * (SCATTER if distance < LINE else SCATTER_FAR)
+    scattered = SCATTER if distance < LINE else SCATTER_FAR
+    rows = 1 if found and found[last].factor > 1 else way.blocks.get(f"b{last}", 1)
+    woven = rows // TOGETHER * TOGETHER / rows
+    return vectors * way.width * (woven * WOVEN + (1 - woven) * scattered)
 
 
 def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> float:

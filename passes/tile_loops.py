@@ -24,6 +24,7 @@ from tadc.passes.splits import PLAIN, Split, copies
 from tadc.passes.tile_body import Context, TileBody
 from tadc.passes.tile_schedule import Schedule, variable
 from tadc.passes.tile_stores import Elements, TileStores
+from tadc.passes.tile_transposes import TransposedStores, woven_copies
 from tadc.passes.tile_values import ACROSS, Copy, Dependence, all_yielded, at
 
 FEW_COPIES = 4
@@ -156,10 +157,11 @@ class TileLoops:
         c = part.split.factor
         start, stop = (-((-end).floordiv(c)) for end in self.ends[index])
         first, last = part.start == ZERO, part.stop == self.sizes[index]
+        stop = stop if last else self.extreme("affine.min", [part.stop, stop], point)
         return Part(
             start if first else self.extreme("affine.max", [part.start, start], point),
-            stop if last else self.extreme("affine.min", [part.stop, stop], point),
-            part.limit,
+            stop,
+            stop if self.schedule.stays else part.limit,
             part.split,
             part.least,
             part.most,
@@ -323,10 +325,23 @@ class TileLoops:
             groups.append([])
             places = self.places(forms)
             first = first or places
-            then = groups[-1].extend if woven else partial(self.stores.store, places, point)
-            self.values(forms, (*around.known, *more), point, then)
+            known = (*around.known, *more)
+            if woven:
+                self.values(forms, known, point, groups[-1].extend)
+            else:
+                self.store(forms, places, known, point)
         if woven:
             self.stores.weave(groups, first, point)
+
+    def store(self, forms: Sequence[Affine], places: Sequence[Affine], known: Domain, point: Any) -> None:
+        """Store the values at the points of a tile whose indices have these forms."""
+        name = woven_copies(places, self.schedule.tile)
+        if name is None:
+            self.values(forms, known, point, partial(self.stores.store, places, point))
+            return
+        stores = TransposedStores(self.stores, places, name, point)
+        self.values(forms, known, point, stores.add)
+        stores.end()
 
     def places(self, forms: list[Affine]) -> list[Affine]:
         """Where an element is stored whose loops have these forms."""

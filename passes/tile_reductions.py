@@ -24,8 +24,7 @@ from tadc.passes.lanes import LANE, extreme
 from tadc.passes.prefetch import Prefetch
 from tadc.passes.reduction_nests import Join, ReductionNest
 from tadc.passes.scalar_lowering import Scalars
-from tadc.passes.splits import MOST_TERMS
-from tadc.passes.tile_shifts import Shift, shift_of
+from tadc.passes.tile_shifts import shift_of, shifted_loop
 from tadc.passes.tile_skews import skewed_loop
 from tadc.passes.tile_values import PARTS, Copy, all_yielded, lanes_index
 
@@ -150,7 +149,7 @@ class TileReduction(ReductionNest):
             return skewed_loop(self, level, bound, carried, masked, context)
         shift = shift_of(level, bound, self.moving)
         if shift is not None:
-            return self.shifted(shift, levels, bound, carried, masked, context)
+            return shifted_loop(self, shift, levels, bound, carried, masked, context)
         span = self.span(level, bound, masked or context.in_part, point)
         in_part = context.in_part or span.inner_start is not None
 
@@ -169,41 +168,6 @@ class TileReduction(ReductionNest):
         carried = run(span.start, span.inner_start, carried, True)
         carried = run(span.inner_start, span.inner_stop, carried, masked)
         return run(span.inner_stop, span.stop, carried, True)
-
-    def shifted(
-        self,
-        shift: Shift,
-        levels: Sequence[Level],
-        bound: Mapping[str, Affine],
-        carried: list[Any],
-        masked: bool,
-        context: Context,
-    ) -> list[Any]:
-        """A loop of the same steps for all points of the tile, each at an index of its own.
-
-        It is under masks where not all of these are between the other bounds.
-        """
-        level, low, point = levels[0], self.body.low, context.point
-        start = low.affine([form - shift.by for form in shift.same[0]], point, "affine.max")
-        stop = low.affine([form - shift.by for form in shift.same[1]], point, "affine.min")
-
-        def run(masked: bool) -> Callable[[Any], list[Any]]:
-            def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
-                inner = {**bound, level.name: index + shift.by}
-                return self.loop(levels[1:], inner, values, masked, context.moved(at))
-
-            return lambda at: self.one_loop(level.name, (start, stop, 1), carried, inside, at)
-
-        if masked or not (shift.others[0] or shift.others[1]):
-            return run(masked)(point)
-        if shift.steps <= MOST_TERMS:
-            # Tiles where all points have all steps are in a full part of their own.
-            return run(True)(point)
-        first, last = low.variable(start) + shift.by, low.variable(stop) - 1 + shift.by
-        forms = [first - form for form in shift.others[0]] + [form - 1 - last for form in shift.others[1]]
-        rows = tuple(Constraint(extreme(form, self.body.tile.ranges, -1)) for form in forms)
-        types = [value.type for value in carried]
-        return low.choose(low.holds(rows, point), types, run(False), run(True), point)
 
     def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
         """Whether the bounds of a level move with the tile."""

@@ -20,6 +20,7 @@ class Schedule:
     `parts` vectors in one step. `blocks` has the number of copies along indices: of vectors along
     that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
     `packed`, it starts with the indices that panels depend on, those for rows before those for lanes.
+    Tiles that `stay` end where a range of an index does.
     """
 
     width: int
@@ -31,6 +32,7 @@ class Schedule:
     packed: Packed | None = None
     skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
     streams: bool = False
+    stays: bool = False
 
     @property
     def tile(self) -> Tile:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from tadc.backend.disk_cache import DiskCache, configured, parse_size
 from tadc.backend.runtime.memory import format_bytes
-from tadc.cli_options import UsageError
 from tadc.files import Sink, file_error
 from tadc.frontend.suggest import did_you_mean
+from tadc.option_parser import UsageError
 
 HELP = """\
 tadc cache: compiled kernels on disk, which later runs take up
@@ -28,7 +27,7 @@ _ACTIONS = ("show", "clear")
 def cache_command(words: list[str]) -> int:
     """Do what follows `tadc cache`; the exit code. Raises UsageError, CompileError."""
     if "-h" in words or "--help" in words:
-        sys.stdout.write(HELP)
+        Sink("-").write(HELP)
         return 0
     if len(words) > 1 or (words and words[0] not in _ACTIONS):
         wrong = words[1] if words[0] in _ACTIONS else words[0]

@@ -14,9 +14,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from tadc.cli_options import Arguments, UsageError, parse_arguments
+from tadc.cli_options import Arguments, parse_arguments
 from tadc.frontend.diagnostics import CompileError
 from tadc.messages import report, report_text, wanted_format
+from tadc.option_parser import UsageError
 
 BUG = 70
 INTERRUPTED = 130

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from dataclasses import dataclass
-from typing import NoReturn
 
 from tadc.driver import STAGE_NAMES, STAGES
+from tadc.files import Sink
 from tadc.frontend.codes import CODES, WARNINGS
-from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.suggest import did_you_mean
 from tadc.messages import FORMATS
+from tadc.option_parser import OptionParser, UsageError, file_name, sizes_of
 from tadc.stages import MATERIALIZE
 
 SHORT_HELP = """\
@@ -41,14 +39,6 @@ FILE is a program (.tad), IR of any stage (.mlir), or `-` for stdin.
 `tadc cache`: the kernels on disk; `tadc uncert`: uncertainties; `tadc inverse`: inverse Jacobians.
 exit codes: 0 done, 1 wrong program or array, 2 wrong usage, 70 bug of the compiler, 130 interrupted
 """
-
-
-class UsageError(Exception):
-    """A command line that cannot be understood; its diagnostic, without a code, says what exists."""
-
-    def __init__(self, message: str, *helps: str) -> None:
-        super().__init__(message)
-        self.diagnostic = Diagnostic("", message, helps=list(helps))
 
 
 @dataclass
@@ -91,16 +81,7 @@ class Arguments:
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """The values that `--size` gives. Raises UsageError."""
-        given = [item for text in self.size or () for item in text.replace(" ", "").split(",")]
-        found: dict[str, int] = {}
-        for item in given:
-            name, equals, value = item.partition("=")
-            if not equals or not name or not value.isascii() or not value.isdecimal():
-                raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4096`")
-            if name in found:
-                raise UsageError(f"`--size` gives `{name}` twice")
-            found[name] = int(value)
-        return tuple(found.items())
+        return tuple(sizes_of(self.size or ()).items())
 
     @property
     def memory_limit_bytes(self) -> int | None:
@@ -120,42 +101,23 @@ class Arguments:
         return bool(self.file and self.file.endswith(".mlir"))
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse whose errors are short and help on."""
-
-    def error(self, message: str) -> NoReturn:
-        helps: list[str] = []
-        wrong = re.match(r"argument (?:\S+/)?(\S+): invalid choice: '?([^' ]*)", message)
-        if wrong:
-            name, word = wrong.groups()
-            option = next((a for a in self._actions if name in a.option_strings), None)
-            pool = [str(c) for c in (option.choices or ())] if option else []
-            message = f"`{name}` cannot be `{word}`"
-            helps = [*did_you_mean(word, pool), f"it can be {', '.join(pool)}"]
-        elif message.startswith("unrecognized arguments"):
-            word = message.split(": ", 1)[1].split()[0]
-            known = [o for a in self._actions for o in a.option_strings]
-            message = f"unknown option `{word}`"
-            helps = did_you_mean(word.split("=")[0], known)
-        raise UsageError(message, *helps, "`tadc --help` explains all options")
+def _layout(prog: str) -> argparse.HelpFormatter:
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=98)
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> OptionParser:
     """The parser of the command line."""
-    p = _Parser(
+    p = OptionParser(
+        "`tadc --help` explains all options",
         prog="tadc",
-        add_help=False,
-        allow_abbrev=False,
         epilog=EPILOG,
         description="Compile tensor expressions and their derivatives.",
         usage="tadc [FILE | -e TEXT] [options]",
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
-            prog, max_help_position=26, width=98
-        ),
+        formatter_class=_layout,
     )
     add = p.add_argument
     # The last lines say what it is.
-    add("file", nargs="?", metavar="FILE", help=argparse.SUPPRESS)
+    add("file", type=file_name, nargs="?", metavar="FILE", help=argparse.SUPPRESS)
     add("-e", dest="expression", metavar="TEXT", help="a program on the command line")
     add("--wrt", metavar="A,B", help="differentiate by these arguments (`*`: all)")
     add("--mode", choices=("vjp", "jvp"), metavar="M",
@@ -164,16 +126,16 @@ def make_parser() -> argparse.ArgumentParser:
     add("--values", action="store_true", help="with --wrt: the outputs as well as the gradients")
     add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")
     add("--target", default="cpu", metavar="T", help="cpu (default), cuda, emulated, or as in cuda:sm_90")
-    add("-o", dest="output", metavar="FILE", help="where to write; `-` is stdout")
+    add("-o", type=file_name, dest="output", metavar="FILE", help="where to write; `-` is stdout")
     add("--run", nargs="*", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
-    add("--bundle", metavar="DIR", help="write kernels of a GPU to run without the compiler")
+    add("--bundle", type=file_name, metavar="DIR", help="write kernels of a GPU to run without the compiler")
     add("--check-gradient", action="store_true", help="random inputs against finite differences")
     add("--certificate", action="store_true", help="why each gradient is exact (-o FILE.json: as JSON)")
     add("--stats", action="store_true", help="operations, bytes, temporaries with gradients (-o FILE.json)")
-    add("--plot", metavar="FILE", help="draw domains, preimages and sums (.svg, .png, .pdf)")
+    add("--plot", type=file_name, metavar="FILE", help="draw domains, preimages and sums (.svg, .png, .pdf)")
     add("--passes", metavar="PIPELINE", help="run passes, ours and MLIR's: 'tad-simplify,canonicalize'")
     add("--print-ir-after-all", action="store_true", help="the IR after every pass, to stderr")
-    add("--dump-dir", metavar="DIR", help="write every stage to a folder")
+    add("--dump-dir", type=file_name, metavar="DIR", help="write every stage to a folder")
     add("--time", action="store_true", help="the time of every stage, to stderr")
     add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
     add("--materialize", choices=MATERIALIZE, default="auto", metavar="MODE",
@@ -201,7 +163,7 @@ def make_parser() -> argparse.ArgumentParser:
 def parse_arguments(argv: list[str]) -> Arguments | None:
     """Read the command line; None where help or the version was all that was asked for.
 
-    Raises UsageError.
+    Raises UsageError, and CompileError where stdout cannot be written.
     """
     parser = make_parser()
     found = vars(parser.parse_args(argv))
@@ -209,10 +171,10 @@ def parse_arguments(argv: list[str]) -> Arguments | None:
     if version:
         from tadc import __version__
 
-        print(f"tadc {__version__}")
+        Sink("-").write(f"tadc {__version__}")
         return None
     if long or short or not argv:
-        sys.stdout.write(parser.format_help() if long else SHORT_HELP)
+        Sink("-").write(parser.format_help() if long else SHORT_HELP)
         return None
     arguments = Arguments(**found)
     _consistent(arguments)
@@ -290,4 +252,4 @@ def _certificate_alone(a: Arguments) -> None:
         raise UsageError("`--plot` takes no `-o`", "add `--certificate` to write that too")
 
 
-__all__ = ["Arguments", "UsageError", "parse_arguments"]
+__all__ = ["Arguments", "parse_arguments"]

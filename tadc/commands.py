@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tadc.cli_options import Arguments, UsageError
+from tadc.cli_options import Arguments
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
 from tadc.files import Sink, read_source
@@ -16,6 +16,7 @@ from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
+from tadc.option_parser import UsageError
 from tadc.stages import Compilation, Options
 from tadc.warn import warn_of_zero_gradients
 
@@ -76,7 +77,7 @@ def list_names(what: str) -> int:
         from tadc.pipeline import REGISTRY
 
         lines = [f"{p.argument:20}{p.description}" for p in REGISTRY.values()]
-    print("\n".join(lines))
+    Sink("-").write("\n".join(lines))
     return 0
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tadc.derive import derive
 from tadc.execute import Compiled, compile_program, evaluate
+from tadc.files import Sink
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Program
@@ -43,7 +44,7 @@ def check_gradient(state: Compilation, wrt: Sequence[str] | None, given: Mapping
     """Print a table of errors; exit code 1 if one is too large. Inputs that are not given are random."""
     assert state.program is not None
     rows = gradient_errors(state.program, wrt, given=given, options=state.options)
-    print(table(rows))
+    Sink("-").write(table(rows))
     return 0 if all(row.passed for row in rows) else 1
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from tadc.certificate_plot import picture_format
 from tadc.files import Sink
 from tadc.inversion import inverse
+from tadc.option_parser import file_name
 from tadc.subcommand import SubcommandParser, program_of
 
 HELP = """\
@@ -24,7 +23,7 @@ tadc inverse FILE: how products with the inverse of a program's Jacobian are com
 def _parser() -> SubcommandParser:
     p = SubcommandParser("inverse")
     p.add_argument("--plan", action="store_true")
-    p.add_argument("--plot")
+    p.add_argument("--plot", type=file_name)
     p.add_argument("--wrt")
     return p
 
@@ -32,7 +31,7 @@ def _parser() -> SubcommandParser:
 def inverse_command(words: list[str]) -> int:
     """Do what follows `tadc inverse`; the exit code. Raises UsageError, CompileError."""
     if not words or "-h" in words or "--help" in words:
-        sys.stdout.write(HELP)
+        Sink("-").write(HELP)
         return 0
     found = _parser().parsed(words)
     kind = picture_format(found.plot) if found.plot is not None else ""

@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import time
+import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -144,17 +145,20 @@ def _load(name: str, where: str) -> Any:
     file, _, entry = where.partition(".npz:")
     file = file + ".npz" if entry else where
     try:
-        loaded: Any = np.load(file, allow_pickle=False)
+        return _read(name, file, entry)
     except FileNotFoundError:
         folder = Path(file).parent
         siblings = [p.name for p in folder.glob("*.np[yz]")] if folder.is_dir() else []
         raise file_error(f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings)) from None
-    except (OSError, ValueError, EOFError, BadZipFile) as problem:
-        # NumPy takes any other file for a pickle, which we never load.
-        reason = "it is no .npy or .npz file" if "pickle" in str(problem) else str(problem).splitlines()[0]
+    except (OSError, ValueError, EOFError, BadZipFile, MemoryError, zlib.error) as problem:
         raise file_error(
-            f"cannot read `{file}` as an array: {reason}", "write it with `numpy.save`"
+            f"cannot read `{file}` as an array: {_reason(problem)}", "write it with `numpy.save`"
         ) from None
+
+
+def _read(name: str, file: str, entry: str) -> Any:
+    """The array of a .npy file, or one of a .npz file: `entry`, else by the argument's name or alone."""
+    loaded: Any = np.load(file, allow_pickle=False)
     if not hasattr(loaded, "files"):
         return loaded
     with loaded:
@@ -164,6 +168,14 @@ def _load(name: str, where: str) -> Any:
             helps = [f"it has {', '.join(names)}", f"write `{name}={file}:{names[0]}`"] if names else []
             raise file_error(f"`{file}` has no array `{entry or name}`", *helps)
         return loaded[wanted]
+
+
+def _reason(problem: Exception) -> str:
+    words = str(problem)
+    if "Object arrays" in words:
+        return "its elements are Python objects"
+    # NumPy takes any other file for a pickle, which we never load.
+    return "it is no .npy or .npz file" if "pickle" in words else words.splitlines()[0]
 
 
 def write_arrays(results: dict[str, Any], output: str | None) -> None:

@@ -89,10 +89,10 @@ class Compilation:
 
 def parse_text(state: Compilation) -> None:
     """Text to syntax tree."""
-    from tadc.frontend.parser import parse
+    from tadc.frontend.per_value import parse_program
 
     assert state.source is not None
-    state.tree = parse(state.source)
+    state.tree = parse_program(state.source, dict(state.options.sizes))
 
 
 def check_tree(state: Compilation) -> None:
@@ -219,7 +219,7 @@ def _machine() -> str:
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
     cut = "tad-rows,tad-cut," if _may_store(state.options) else ""
-    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}}")
+    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}},tad-chain")
     _note_buffers(state)
 
 

@@ -3,53 +3,32 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
 
-from tadc.cli_options import UsageError
 from tadc.files import read_source
-from tadc.frontend.suggest import did_you_mean
 from tadc.functions import Function, function
+from tadc.option_parser import OptionParser, UsageError, file_name, sizes_of
 
 
-class SubcommandParser(argparse.ArgumentParser):
-    """argparse with a FILE or -e TEXT, `--size`, `-o`, and errors that name the command."""
+class SubcommandParser(OptionParser):
+    """Options with a FILE or -e TEXT, `--size` and `-o` among them."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(prog=f"tadc {name}", add_help=False, allow_abbrev=False)
-        self.add_argument("file", nargs="?")
+        super().__init__(f"`tadc {name} -h` explains the options", prog=f"tadc {name}")
+        self.add_argument("file", nargs="?", type=file_name)
         self.add_argument("-e", dest="expression")
-        self.add_argument("--size", action="extend", nargs="+", default=[])
-        self.add_argument("-o", dest="output")
+        self.add_argument("--size", action="append", default=[])
+        self.add_argument("-o", dest="output", type=file_name)
         self.add_argument("--error-format", choices=("human", "json"), default="human")
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what argparse found as a UsageError."""
-        if message.startswith("unrecognized arguments"):
-            word = message.split(": ", 1)[1].split()[0]
-            known = [o for a in self._actions for o in a.option_strings]
-            helps = did_you_mean(word.split("=")[0], known)
-            raise UsageError(f"unknown option `{word}`", *helps, f"`{self.prog} -h` explains them")
-        raise UsageError(message, f"`{self.prog} -h` explains the options")
 
     def parsed(self, words: list[str]) -> argparse.Namespace:
         """The options, with one program among them. Raises UsageError."""
         found = self.parse_args(words)
         if (found.file is None) == (found.expression is None):
-            raise UsageError("give a FILE or -e TEXT, one of them", f"`{self.prog} -h` explains the options")
+            raise UsageError("give a FILE or -e TEXT, one of them", self.more)
         return found
 
 
 def program_of(found: argparse.Namespace) -> Function:
     """The program that the options give. Raises UsageError, CompileError."""
     source = read_source(found.file, found.expression)
-    return function(source.text, source.name, _sizes(found.size))
-
-
-def _sizes(texts: list[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for item in (item for text in texts for item in text.replace(" ", "").split(",")):
-        name, _, value = item.partition("=")
-        if not name or not value.isascii() or not value.isdecimal():
-            raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
-        found[name] = int(value)
-    return found
+    return function(source.text, source.name, sizes_of(found.size))

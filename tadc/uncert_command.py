@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
 
-from tadc.cli_options import UsageError
 from tadc.files import Sink
+from tadc.option_parser import UsageError
 from tadc.run_command import read_arrays
 from tadc.subcommand import SubcommandParser, program_of
 from tadc.uncertainty import Result, propagate
@@ -55,7 +54,7 @@ def _parser() -> SubcommandParser:
 def uncert_command(words: list[str]) -> int:
     """Do what follows `tadc uncert`; the exit code. Raises UsageError, CompileError."""
     if not words or "-h" in words or "--help" in words:
-        sys.stdout.write(HELP)
+        Sink("-").write(HELP)
         return 0
     found = _parser().parsed(words)
     if not found.k > 0 or math.isinf(found.k):

@@ -322,6 +322,23 @@ def test_available_memory_where_linux_does_not_say(monkeypatch: pytest.MonkeyPat
     assert available_memory() == 12345
 
 
+@pytest.mark.parametrize(("unused", "asks"), [(1 << 20, False), ((1 << 20) - 1, True), (None, True)])
+def test_memory_that_nothing_uses_is_enough(
+    unused: int | None, asks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def available() -> int:
+        asked.append(True)
+        return 1 << 30
+
+    monkeypatch.setattr(memory, "_free_pages", lambda: unused)
+    monkeypatch.setattr(memory, "_first_limit", lambda: 1 << 40)
+    monkeypatch.setattr(memory, "available_memory", available)
+    memory.check_memory([], [], 1 << 20)
+    assert bool(asked) is asks
+
+
 @pytest.mark.parametrize(
     ("count", "text"), [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1.5 KiB"), (3 << 40, "3.0 TiB")]
 )

@@ -55,6 +55,31 @@ def by_name(function: tadc.Function, found: Any) -> dict[str, Any]:
     return dict(zip(function.outputs, found if len(function.outputs) > 1 else [found], strict=True))
 
 
+#: An element of each Jacobian takes as many operations whatever the size: no sum over zeros is left.
+CHOSEN = {
+    "a value at one place": (
+        "x: f64[N]\ny[i: N] = select(x[0] > 0, x[i]*x[0], 0)",
+        lambda x: jnp.where(x[0] > 0, x * x[0], 0),
+    ),
+    "a condition inside": (
+        "x: f64[N]\ny[i: N] = select(x[i] > 0, if {i >= 3} then (x[0]*x[i]) else (0), x[0])",
+        lambda x: jnp.where(x > 0, jnp.where(jnp.arange(x.size) >= 3, x[0] * x, 0), x[0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_choices_leave_no_sum(name: str) -> None:
+    text, reference = CHOSEN[name]
+    jacobian = tadc.jacobian(tadc.function(text))
+    assert "sum" not in str(jacobian)
+    assert "sum" not in str(jacobian.compressed())
+    for x in (np.linspace(-1, 1, 6), np.linspace(1, -1, 7)):
+        wanted = jax.jacobian(reference)(jnp.asarray(x))
+        close(jacobian(x=x), wanted, 1e-12)
+        close(jacobian.toscipy(x=x).toarray(), wanted, 1e-12)
+
+
 SCALARS = {name: case for name, case in PROGRAMS.items() if name == "pairs"} | {
     "window": (
         "x: f64[9]\nw: f64[3]\nf = sum{i: 7} (sin(sum{k} (w[k] * x[i + k]))**2)",

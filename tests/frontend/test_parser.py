@@ -10,7 +10,7 @@ from tadc.frontend.cursor import MAX_ERRORS
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.dump import dump
 from tadc.frontend.lexer import RESERVED
-from tadc.frontend.parser import parse
+from tadc.frontend.parser import parse, read_statements
 from tadc.frontend.render import render
 from tadc.frontend.source import Source
 from tadc.frontend.tree import walk
@@ -327,3 +327,10 @@ def test_any_text_is_read_or_rejected_with_a_place(words: list[str]) -> None:
             assert render(diagnostic)
     else:
         assert dump(module)
+
+
+def test_statements_around_an_error_are_read():
+    module = read_statements(Source("size N\nx: f64[N\ny[i: 3] = (1\nlet z = 2 3; w = 1 $\nv = 4"))
+    assert [statement.name for statement in module.statements] == ["N", "v"]
+    assert [error.code for error in module.errors] == ["TAD0101", "TAD0101", "TAD0102", "TAD0104"]
+    assert module.unread == {"x", "f64", "N", "y", "i", "z", "w"}

@@ -17,6 +17,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.passes import catalogue
 from tadc.passes.buffers import maps_of
+from tadc.passes.map_reads import MapReads
 from tadc.pipeline import run_passes
 from tadc.stages import Compilation, Options
 
@@ -188,3 +189,19 @@ def test_sums_of_one_map(n: int) -> None:
     x = np.random.default_rng(n).uniform(-1, 1, n)
     weights = np.tril(np.exp(x - x[:, None]))
     np.testing.assert_allclose(f(x), weights @ x / weights.sum(1), rtol=1e-12)
+
+
+def test_reads_are_in_the_order_of_the_program() -> None:
+    """Which group a map joins depends on their order, and code is not to depend on addresses of values."""
+    names = [f"x{n}" for n in range(12)]
+    text = "\n".join(f"{name}: f64[8]" for name in names)
+    text += "\nf[i] = " + " + ".join(f"{name}[i]" for name in names)
+    text += " + " + " + ".join(f"exp(sum{{j}} (exp({name}[j]*{name}[i])))" for name in names)
+    state = Compilation(Options(), Source(text, "<string>"))
+    compile_until(state, "tad")
+    (function,) = tad_functions(state.module.operation)
+    tensors = list(function.regions[0].blocks[0].arguments)
+    reads = MapReads(maps_of(function)[0], {})
+    everyone = list(range(len(names)))
+    assert [tensors.index(tensor) for tensor, _ in reads.elements] == everyone
+    assert [tensors.index(key[-2]) for key in reads.summed] == everyone

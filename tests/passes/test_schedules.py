@@ -14,7 +14,7 @@ from tadc.backend import target
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes import packing_plan, plans, schedule
+from tadc.passes import chains, packing_plan, plans, schedule
 from tadc.passes.packing_plan import Way
 
 PROGRAMS = {
@@ -106,6 +106,10 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(packing_plan, "ROWS_BYTES", choice.choice((1 << 10, 1 << 12)))
     monkeypatch.setattr(schedule, "price", price)
     monkeypatch.setattr(plans, "schedule_of", chosen)
+    monkeypatch.setattr(plans, "MOST_PACKING", 1)
+    monkeypatch.setattr(chains, "LEAST_BYTES", 0)
+    monkeypatch.setattr(chains, "RANGES", 1)
+    monkeypatch.setattr(chains, "NEAR", choice.choice((1 << 6, 1 << 10, 1 << 14)))
     for key, value in run().items():
         if any(shared):
             tolerance = 1e-5 if value.dtype == np.float32 else 1e-13

@@ -118,6 +118,37 @@ def test_run_prints_without_a_file(capsys):
     assert (code, out) == (0, "f =\n9.0\n")
 
 
+def objects(file):
+    np.savez(file, x=np.array([None, 1]))
+
+
+def damaged(file):
+    np.savez(file, x=np.arange(5.0))
+    content = bytearray(file.read_bytes())
+    content[150] ^= 255
+    file.write_bytes(content)
+
+
+def too_large(file):
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000000,), }".ljust(117) + b"\n"
+    file.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
+
+
+@pytest.mark.parametrize(
+    ("write", "words"),
+    [(objects, "are Python objects"), (damaged, "Bad CRC-32"), (too_large, "Unable to allocate")],
+)
+def test_arrays_that_cannot_be_read(capsys, tmp_path, write, words):
+    write(tmp_path / "x.npz")
+    code, _, err = run(
+        capsys, "-e", "x: f64[5]; f[i] = x[i]", "--run", f"x={tmp_path / 'x.npz'}", "-o", tmp_path / "f.npy"
+    )
+    assert code == 1
+    assert "TAD0801" in err
+    assert words in err
+    assert not (tmp_path / "f.npy").exists()
+
+
 def test_check_gradient(capsys, paper):
     code, out, _ = run(capsys, paper / "paper.tad", "--check-gradient")
     assert code == 0
@@ -185,6 +216,14 @@ def test_front_end_errors_do_not_import_mlir():
         (["--emit", "loop", "x.tad"], 2, ["cannot be `loop`", "did you mean `loops`?"]),
         (["--emt", "loops", "x.tad"], 2, ["unknown option `--emt`", "did you mean `--emit`?"]),
         (["x.tad", "-e", "f = 1"], 2, ["both a FILE and -e TEXT"]),
+        (["x.tad", "y.tad"], 2, ["a second FILE, `y.tad`"]),
+        (["-e", "a: f64; b: f64; f = a*b", "--wrt", "a", "--wrt", "b"], 2, ["`--wrt` is given twice"]),
+        (["-e", "f = 1", "--emit", "ast", "--emit=typed"], 2, ["`--emit` is given twice"]),
+        (["-e", "f = 1", "-e", "g = 1"], 2, ["`-e` is given twice"]),
+        (["-e", "f = 1", "--emit"], 2, ["`--emit` lacks a value"]),
+        (["-e", "f = 1", "--opt-level", "two"], 2, ["`--opt-level` cannot be `two`"]),
+        (["-e", "f = 1", "-o", ""], 2, ["the name of a file is empty"]),
+        ([""], 2, ["the name of a file is empty"]),
         (["--wrt", "a"], 2, ["no program"]),
         (["-e", "f = 1", "--emit", "ptx"], 2, ["cuda"]),
         (["-e", "f = 1", "--emit", "loops", "--target", "cuda"], 2, ["of target cpu"]),
@@ -213,6 +252,16 @@ def test_wrong_use(capsys, tmp_path, monkeypatch, argv, code, words):
         assert word in err
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("argv", [["-h"], ["--help"], ["--version"], ["cache", "-h"], ["--list", "passes"]])
+def test_stdout_that_is_full_is_no_bug(argv):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tadc", *argv], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert "cannot write to stdout: No space left on device" in done.stderr
 
 
 def test_a_bug_leaves_a_reproducer(capsys, monkeypatch):

@@ -1,0 +1,90 @@
+"""argparse with short errors that say what exists, and options that are given once."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.suggest import did_you_mean
+
+#: What argparse says of a value that an option cannot have, and of one that is not there.
+_WRONG = re.compile(r"argument (?:\S+/)?(\S+): invalid (?:choice|\S+ value): '?(.*?)'?(?: \(choose|$)")
+_LACKING = re.compile(r"argument (?:\S+/)?(\S+): expected")
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood; its diagnostic, without a code, says what exists."""
+
+    def __init__(self, message: str, *helps: str) -> None:
+        super().__init__(message)
+        self.diagnostic = Diagnostic("", message, helps=list(helps))
+
+
+class _Once(argparse.Action):
+    """Stores a value; an option that comes again is an error, for one of both would be ignored."""
+
+    given = False
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        if self.given and option_string:
+            raise UsageError(f"`{option_string}` is given twice", "give it once, with all that it is to say")
+        self.given = True
+        setattr(namespace, self.dest, values)
+
+
+class OptionParser(argparse.ArgumentParser):
+    """A parser of one command line; `more` is the last help of its errors. Raises UsageError."""
+
+    def __init__(self, more: str, **settings: Any) -> None:
+        super().__init__(add_help=False, allow_abbrev=False, **settings)
+        self.register("action", None, _Once)
+        self.more = more
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse found as a UsageError."""
+        helps: list[str] = []
+        if wrong := _WRONG.match(message):
+            name, word = wrong.groups()
+            option = next((a for a in self._actions if name in a.option_strings), None)
+            pool = [str(c) for c in (option.choices or ())] if option else []
+            message = f"`{name}` cannot be `{word}`"
+            helps = [*did_you_mean(word, pool), f"it can be {', '.join(pool)}"] if pool else []
+        elif lacking := _LACKING.match(message):
+            message = f"`{lacking[1]}` lacks a value"
+        elif message.startswith("unrecognized arguments"):
+            word = message.split(": ", 1)[1].split()[0]
+            if not word.startswith("-"):
+                raise UsageError(f"a second FILE, `{word}`", "a command is about one program", self.more)
+            known = [o for a in self._actions for o in a.option_strings]
+            message = f"unknown option `{word}`"
+            helps = did_you_mean(word.split("=")[0], known)
+        raise UsageError(message, *helps, self.more)
+
+
+def file_name(text: str) -> str:
+    """The name of a file or folder on a command line. Raises UsageError where it is empty."""
+    if not text:
+        raise UsageError("the name of a file is empty", "is it from a variable of the shell that is not set?")
+    return text
+
+
+def sizes_of(texts: Iterable[str]) -> dict[str, int]:
+    """The values that `--size N=4,M=5` gives, a text for each time it stands. Raises UsageError."""
+    found: dict[str, int] = {}
+    for item in (item for text in texts for item in text.replace(" ", "").split(",")):
+        name, equals, value = item.partition("=")
+        if not equals or not name or not value.isascii() or not value.isdecimal():
+            raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
+        if name in found:
+            raise UsageError(f"`--size` gives `{name}` twice")
+        found[name] = int(value)
+    return found

@@ -1,0 +1,53 @@
+"""Maps of few operations are compiled for the size of their code, not for speed."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc import stages
+from tadc.backend.llvm_ir import defer, loops_for_speed
+from tadc.backend.object_code import optimised
+from tests.backend.kernels import elementwise, llvm_text
+
+FEW = "x: f64[40]\nf[i] = sin(x[i]) + x[i]"
+MANY = "x: f64[100000]\nf[i] = sin(x[i]) + x[i]"
+BOTH = "x: f64[40]; y: f64[100000]\nf[i] = sin(x[i]) + x[i]\ng[i] = y[i]**2"
+CALL = re.compile(r"call [^\n]*@tadc_sin_f64\(")
+
+
+@pytest.fixture(autouse=True)
+def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "WORTH_VECTORS", 1 << 18)
+
+
+def llvm(text: str) -> str:
+    return str(tadc.function(text).lower("cpu").as_text("llvm"))
+
+
+def test_code_for_size_is_marked_in_llvm_ir() -> None:
+    assert re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", llvm(FEW), re.M)
+    assert not re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", llvm(MANY), re.M)
+
+
+def test_only_loops_over_much_are_for_speed() -> None:
+    assert loops_for_speed(llvm(FEW)) == ""
+    assert re.findall(r"^define [^\n]*@(tad_\w+\.\d+)\(", loops_for_speed(llvm(BOTH)), re.M) == ["tad_f.1"]
+
+
+def test_a_function_that_branches_waits_for_vectors_of_loops_for_speed_alone() -> None:
+    fast = llvm_text(elementwise("%y = math.sin %x : TYPE"))
+    small = fast.replace("{\n", "#7 {\n", 1) + "\nattributes #7 = { noinline optsize }\n"
+    assert CALL.search(defer(fast) or "")
+    assert defer(small) is None
+    assert not CALL.search(optimised(small))
+
+
+def test_both_kinds_compute_the_same() -> None:
+    x, y = np.linspace(-3, 3, 40), np.linspace(-2, 2, 100000)
+    few, many = tadc.compile(tadc.function(BOTH))(x=x, y=y)
+    np.testing.assert_allclose(few, np.sin(x) + x, rtol=1e-15)
+    np.testing.assert_array_equal(many, y * y)

@@ -1,0 +1,73 @@
+"""Maps in chains, which run over a few rows at a time: which maps, and what they compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+import tadc
+from tadc.passes import chains
+
+ROWS = """x: f64[N, M]
+let e[i: N, j: M] = exp(x[i, j])
+let s[i: N] = sum{j} (e[i, j])
+let columns[j: M] = sum{i} (e[i, j])
+f[i, j] = e[i, j] / s[i]
+g[i] = log(s[i]) * i
+h[j] = columns[j]
+"""
+
+
+def chained(text: str, **sizes: int) -> str:
+    """The loops of a program."""
+    return tadc.function(text, sizes=sizes).lower().as_text("loops")
+
+
+def test_large_tensors_in_between() -> None:
+    """What fills more than a cache is read again while it is near; the sums of columns are not of one row."""
+    assert "@tad_f.0.rows" not in chained(ROWS, N=64, M=64)
+    text = chained(ROWS, N=512, M=512)
+    assert text.count(".rows.split") == 2
+    body = text[text.index("func.func private @tad_f.0.rows(") :]
+    body = body[: body.index("return")]
+    assert body.count("call @tad_f.") >= 2
+
+
+def test_sizes_given_late() -> None:
+    """Where sizes are not known, neither is what is large."""
+    assert ".rows" not in chained(ROWS)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 7, 12, 37, 38, 100])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_any_number_of_rows(rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that do not divide their number, one at a time, and more than there are."""
+    n, m = 38, 41
+    monkeypatch.setattr(chains, "_rows", lambda chain: min(rows, n))
+    x = np.random.default_rng(rows).uniform(-1, 1, (n, m))
+    before = tadc.get_num_threads()
+    tadc.set_num_threads(threads)
+    try:
+        found = tadc.function(ROWS, sizes={"N": n, "M": m})(x)
+    finally:
+        tadc.set_num_threads(before)
+    f, g, h = found
+    np.testing.assert_allclose(f, softmax(x, axis=1), rtol=1e-13)
+    np.testing.assert_allclose(g, np.log(np.exp(x).sum(1)) * np.arange(n), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(h, np.exp(x).sum(0), rtol=1e-13)
+
+
+def test_what_is_read_from_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tensor that is read at another row is whole before that."""
+    monkeypatch.setattr(chains, "_rows", lambda chain: 3)
+    text = """x: f64[20, 30]
+let e[i: 20, j: 30] = exp(x[i, j])
+let s[i: 20] = sum{j} (e[i, j])
+let t[i: 20] = sum{j} (e[i, j] * s[19 - i])
+f[i] = s[i] * t[i] + t[(i + 1) % 20]
+"""
+    x = np.random.default_rng(1).uniform(-1, 1, (20, 30))
+    s = np.exp(x).sum(1)
+    t = s * s[::-1]
+    np.testing.assert_allclose(tadc.function(text)(x), s * t + np.roll(t, -1), rtol=1e-13)
