@@ -58,7 +58,8 @@ class Carried:
         if isinstance(term, Apply) and term.function == "div":
             return over_divisor(algebra, cotangent, term.operands[1])
         if is_extremum(term):
-            part = algebra.select("=", *term.operands, algebra.const(0.5), algebra.one)
+            u, v = term.operands
+            part = algebra.select("=", u, v, algebra.const(0.5), algebra.one)
             return algebra.mul(part, cotangent)
         return cotangent
 

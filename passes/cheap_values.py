@@ -85,12 +85,9 @@ class _Sharing:
         self.shapes: dict[int, int] = {}
         self.numbers: dict[tuple[object, ...], int] = {}
         # How many terms there are that may be the same but for their indices.
-        self.alike = Counter(
-            form
-            for definition in program.definitions
-            for form in {(t.number, self.form(t)) for t in reachable([definition.body])}
-        )
-        self.alike = Counter(form for _, form in self.alike.elements())
+        terms = {(t.number, self.form(t)) for d in program.definitions for t in reachable([d.body])}
+        definitions = [{self.form(t) for t in reachable([d.body])} for d in program.definitions]
+        self.alike = Counter(form for _, form in terms) | Counter(form for d in definitions for form in d)
 
     def form(self, root: Term) -> int:
         """A number that is equal for terms that differ in their indices alone."""
