@@ -10,7 +10,7 @@ from tadc.backend.math_calls import replace_math_ops
 from tadc.backend.target import Target
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir, passmanager
-from tadc.passes.index_width import fits_32_bits
+from tadc.passes.maps.index_width import fits_32_bits
 
 #: Before scalar functions become calls, which upstream passes cannot merge.
 CLEAN_UP = "builtin.module(canonicalize,cse,lower-affine,canonicalize,cse)"

@@ -1,6 +1,6 @@
 """`python -m bench operations`: what value and all gradients cost over the value, counted, not timed.
 
-Arithmetic counts in the weights of `passes/costs.py`, at small sizes.
+Arithmetic counts in the weights of `passes/terms/costs.py`, at small sizes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
-from tadc.passes.operation_counts import count_program
+from tadc.passes.terms.operation_counts import count_program
 from tadc.stages import Options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -13,18 +13,18 @@ from tadc.dialect.writer import write_program
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.buffers import maps_of
-from tadc.passes.cancel import cancel_program
-from tadc.passes.chains import chain_function
-from tadc.passes.factor import factor_program
-from tadc.passes.forward import forward_program
-from tadc.passes.fuse import fuse_function
-from tadc.passes.gathers import Gather
-from tadc.passes.jacobian import jacobian_program
-from tadc.passes.loops import lower_to_loops
-from tadc.passes.machine import Machine
-from tadc.passes.materialise import MODES, materialise_program
-from tadc.passes.parts import BLOCKS, THREADS, cut_reductions, mark_maps, may_be_cut
+from tadc.passes.cpu.chains import chain_function
+from tadc.passes.cpu.fuse import fuse_function
+from tadc.passes.cpu.loops import lower_to_loops
+from tadc.passes.derivatives.cancel import cancel_program
+from tadc.passes.derivatives.forward import forward_program
+from tadc.passes.derivatives.gathers import Gather
+from tadc.passes.derivatives.jacobian import jacobian_program
+from tadc.passes.derivatives.reverse import active_tensors, reverse_program
+from tadc.passes.maps.buffers import maps_of
+from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.parts import BLOCKS, THREADS, cut_reductions, mark_maps, may_be_cut
+from tadc.passes.maps.short_rows import may_have_rows
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -34,12 +34,13 @@ from tadc.passes.registry import (
     register,
     word_option,
 )
-from tadc.passes.reverse import active_tensors, reverse_program
-from tadc.passes.rows import may_have_rows, split_rows
-from tadc.passes.simplify import simplify_program
+from tadc.passes.rewrites.factor import factor_program
+from tadc.passes.rewrites.materialise import MODES, materialise_program
+from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.terms.simplify import simplify_program
 
 if TYPE_CHECKING:
-    from tadc.passes.gpu import Launch
+    from tadc.passes.gpu.functions import Launch
 
 
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
@@ -292,7 +293,7 @@ class ToGpu(Pass):
     def run(self, module: Any) -> None:
         """Lower every function."""
         # A quarter of our own modules, which a kernel for the CPU does without.
-        from tadc.passes.gpu import lower_to_gpu
+        from tadc.passes.gpu.functions import lower_to_gpu
 
         for function in tad_functions(module):
             self.launches += lower_to_gpu(module, function)

@@ -14,10 +14,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from tadc.cli_options import Arguments, parse_arguments
+from tadc.commands.messages import report, report_text, wanted_format
+from tadc.commands.option_parser import UsageError
+from tadc.commands.options import Arguments, parse_arguments
 from tadc.frontend.diagnostics import CompileError
-from tadc.messages import report, report_text, wanted_format
-from tadc.option_parser import UsageError
 
 BUG = 70
 INTERRUPTED = 130
@@ -32,21 +32,21 @@ def main(argv: list[str] | None = None) -> int:
     error_format = wanted_format(words)
     try:
         if words[:1] == ["cache"]:
-            from tadc.cache_command import cache_command
+            from tadc.commands.cache import cache_command
 
             return cache_command(words[1:])
         if words[:1] == ["uncert"]:
-            from tadc.uncert_command import uncert_command
+            from tadc.commands.uncert import uncert_command
 
             return uncert_command(words[1:])
         if words[:1] == ["inverse"]:
-            from tadc.inverse_command import inverse_command
+            from tadc.commands.inverse import inverse_command
 
             return inverse_command(words[1:])
         arguments = parse_arguments(words)
         if arguments is None:
             return 0
-        from tadc.commands import execute
+        from tadc.commands.main import execute
 
         with collecting_rarely():
             return execute(arguments)
@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> int:
         report_text("interrupted", error_format)
         return INTERRUPTED
     except Exception as bug:
-        from tadc.reproducer import write_reproducer
+        from tadc.commands.reproducer import write_reproducer
 
         report([write_reproducer(bug, arguments, argv)], error_format)
         return BUG

@@ -7,8 +7,8 @@ from dataclasses import replace
 from tadc.derive import read_back
 from tadc.driver import compile_until
 from tadc.frontend.program import Program
-from tadc.passes.compress import Layout, compressed_program
-from tadc.passes.pattern import pattern_program
+from tadc.passes.supports.compress import Layout, compressed_program
+from tadc.passes.supports.pattern import pattern_program
 from tadc.stages import Compilation, Options
 
 

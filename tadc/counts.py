@@ -17,8 +17,8 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
 from tadc.interfaces import interface_of
-from tadc.passes.moves import ELEMENT
-from tadc.passes.operation_counts import Together, Work, count_program
+from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.operation_counts import Together, Work, count_program
 from tadc.stages import Compilation, Options, fuse
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tadc.compiled import Compiled
     from tadc.frontend.program import Program
     from tadc.lattice.affine import Affine
-    from tadc.passes.compress import Kept, Layout
+    from tadc.passes.supports.compress import Kept, Layout
 
 
 class Jacobian(Function):

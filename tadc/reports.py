@@ -9,7 +9,7 @@ from tadc.functions import Function
 from tadc.stages import Options
 
 if TYPE_CHECKING:
-    from tadc.certificates import Certificates
+    from tadc.certificates.certificate import Certificates
     from tadc.counts import Statistics
 
 
@@ -19,7 +19,7 @@ def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certific
     A sequence with an entry for each read, with the integer matrices and forms that prove it; `str` of
     it is what the command prints. Raises CompileError for a name that is no input.
     """
-    from tadc.certificates import certify
+    from tadc.certificates.certificate import certify
 
     if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")

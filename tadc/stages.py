@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
-    from tadc.passes.gathers import Gather
-    from tadc.passes.gpu import Launch
+    from tadc.passes.derivatives.gathers import Gather
+    from tadc.passes.gpu.functions import Launch
 
 
 #: When a reduction becomes a tensor of its own.
@@ -232,7 +232,7 @@ def _note_buffers(state: Compilation) -> None:
     """The symbol of the function, and the tensors in between."""
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
-    from tadc.passes.buffers import buffers_of, symbol_of
+    from tadc.passes.maps.buffers import buffers_of, symbol_of
 
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
@@ -262,7 +262,7 @@ def _refuse_recurrences(state: Compilation) -> None:
     """Raises CompileError (TAD0711) for recurrences: each step would be a launch, or one block alone."""
     from tadc.dialect.locations import name_of, place_of
     from tadc.dialect.reader import tad_functions
-    from tadc.passes.buffers import maps_of
+    from tadc.passes.maps.buffers import maps_of
 
     for function in tad_functions(state.module.operation):
         for op in maps_of(function):

@@ -16,7 +16,7 @@ from bench.gpu.sizes import sizes_of
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 from tadc.backend.target import Target
-from tadc.bundle_command import write_bundle
+from tadc.commands.bundle import write_bundle
 from tadc.frontend.extents import shape_at
 from tadc.stages import Options
 

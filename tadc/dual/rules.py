@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tadc.dual.gamma import digamma
-from tadc.passes.derivative_table import RULES
+from tadc.passes.derivatives.derivative_table import RULES
 
 #: The relations of `select` as numbers have them.
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
@@ -49,7 +49,7 @@ def called(function: Callable[..., float], *operands: float) -> float:
 
 
 class _Numbers:
-    """What `tadc.passes.algebra.Algebra` is for terms, for floats."""
+    """What `tadc.passes.terms.algebra.Algebra` is for terms, for floats."""
 
     zero, one = 0.0, 1.0
 

@@ -17,7 +17,7 @@ from tadc.inversion.kernels import LOCK, Kernel, Kernels, compiled
 from tadc.inversion.plan import Plan
 from tadc.inversion.pool import Pool, Store
 from tadc.inversion.units import Unit, units_of
-from tadc.passes.liveness import needed
+from tadc.passes.terms.liveness import needed
 
 
 class Modes:

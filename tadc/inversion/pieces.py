@@ -24,9 +24,9 @@ from tadc.frontend.terms import (
 )
 from tadc.inversion.forms import Form, moved
 from tadc.lattice.affine import Affine, box
-from tadc.passes.algebra import Algebra, is_const
-from tadc.passes.forward import forward_program
-from tadc.passes.liveness import needed
+from tadc.passes.derivatives.forward import forward_program
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.liveness import needed
 
 #: The tangent of an element at these index forms; with a chunk the first is the tangent's number.
 Seed = Callable[[Sequence[Affine]], Term]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tadc.frontend.terms import Apply, Const, Guard, Read, Term, integer_exponent, reachable
 from tadc.lattice.affine import Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import Algebra, is_const
 
 #: A term of at most so many parts is cheap.
 _PARTS = 16

@@ -12,7 +12,7 @@ import pytest
 import tadc
 from tadc.derive import read_back
 from tadc.driver import compile_until
-from tadc.passes.operation_counts import count_program
+from tadc.passes.terms.operation_counts import count_program
 from tadc.stages import Compilation, Options
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 

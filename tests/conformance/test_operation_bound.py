@@ -17,7 +17,7 @@ from bench.workloads import WORKLOADS
 from tadc.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
-from tadc.passes.operation_counts import count_program
+from tadc.passes.terms.operation_counts import count_program
 from tests.conformance import (
     test_index_maps,
     test_large_sizes,

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 import tadc
-from tadc.passes import chains, plans
+from tadc.passes.cpu import chains, plans
 
 ROWS = """x: f64[N, M]
 let e[i: N, j: M] = exp(x[i, j])

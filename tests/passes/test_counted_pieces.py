@@ -12,8 +12,8 @@ from bench.workloads import WORKLOADS
 from tadc.counts import compiled_form
 from tadc.frontend.program import Program
 from tadc.lattice.sums import Amount, Value, sum_of_pieces
-from tadc.passes import operation_counts
-from tadc.passes.operation_counts import Work, count_program
+from tadc.passes.terms import operation_counts
+from tadc.passes.terms.operation_counts import Work, count_program
 
 BY_NAME = {w.name: w for w in WORKLOADS}
 #: Sizes at which ranges are longer than what pieces ask for, and can still be walked.

@@ -7,7 +7,7 @@ import pytest
 
 import tadc
 from tadc.frontend.functions import FUNCTIONS
-from tadc.passes.derivative_table import RULES
+from tadc.passes.derivatives.derivative_table import RULES
 
 jax.config.update("jax_enable_x64", True)
 

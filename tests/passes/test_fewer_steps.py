@@ -12,7 +12,7 @@ from tadc.counts import compiled_form
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Guard, Reduce, reachable
-from tadc.passes.operation_counts import count_program
+from tadc.passes.terms.operation_counts import count_program
 from tests.reference.counting import Run
 
 

@@ -16,8 +16,8 @@ from tadc.execute import compile_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.passes import catalogue
-from tadc.passes.buffers import maps_of
-from tadc.passes.map_reads import MapReads
+from tadc.passes.maps.buffers import maps_of
+from tadc.passes.maps.map_reads import MapReads
 from tadc.pipeline import run_passes
 from tadc.stages import Compilation, Options
 

@@ -8,8 +8,8 @@ from tadc.backend.target import Target
 from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu_groups import lanes_along
-from tadc.passes.gpu_launch import Condition, Launch
+from tadc.passes.gpu.groups import lanes_along
+from tadc.passes.gpu.launch import Condition, Launch
 from tadc.stages import Compilation, Options
 from tests.gpu_programs import PROGRAMS
 

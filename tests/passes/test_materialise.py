@@ -15,9 +15,9 @@ from tadc.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Reduce, reachable
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.index_ranges import Range, ranges_within
-from tadc.passes.materialise import MODES, materialise_program
-from tadc.passes.ranges import reads_out_of_range
+from tadc.passes.rewrites.materialise import MODES, materialise_program
+from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.ranges import reads_out_of_range
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

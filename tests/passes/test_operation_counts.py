@@ -10,8 +10,8 @@ from bench.operations import SIZES, programs
 from tadc.counts import compiled_form, compiled_work, fused_form
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
-from tadc.passes import rows
-from tadc.passes.operation_counts import Together, count_definitions, count_program
+from tadc.passes.rewrites import rows
+from tadc.passes.terms.operation_counts import Together, count_definitions, count_program
 from tests.conformance import (
     test_index_maps,
     test_quasi_affine,

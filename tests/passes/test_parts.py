@@ -14,7 +14,7 @@ import tadc
 from tadc.dialect.reader import tad_functions
 from tadc.driver import compile_until
 from tadc.frontend.source import Source
-from tadc.passes.buffers import maps_of
+from tadc.passes.maps.buffers import maps_of
 from tadc.pipeline import run_passes
 from tadc.stages import Compilation, Options
 

@@ -17,10 +17,10 @@ from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
-from tadc.passes.buffers import maps_of
-from tadc.passes.machine import Machine
-from tadc.passes.plans import Plan, plan_of
-from tadc.passes.probes import probed_operations
+from tadc.passes.cpu.plans import Plan, plan_of
+from tadc.passes.maps.buffers import maps_of
+from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.probes import probed_operations
 from tadc.stages import Compilation, Options
 
 WORTH = 1 << 18

@@ -14,8 +14,8 @@ from tadc.backend import target
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes import chains, packing_plan, plans, schedule
-from tadc.passes.packing_plan import Way
+from tadc.passes.cpu import chains, packing_plan, plans, schedule
+from tadc.passes.cpu.packing_plan import Way
 
 PROGRAMS = {
     "contraction": "a: f64[19, 37]\nb: f64[37, 21]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",

@@ -15,8 +15,8 @@ from tadc.driver import compile_until
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Guard, Reduce, reachable
-from tadc.passes import plans
-from tadc.passes.splits import PLAIN
+from tadc.passes.cpu import plans
+from tadc.passes.cpu.splits import PLAIN
 from tadc.stages import Compilation, Options
 
 #: Programs by a size, which meets the strides' multiples and misses them.

@@ -10,9 +10,9 @@ from tadc.dialect.reader import tad_functions
 from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
-from tadc.passes.buffers import maps_of
-from tadc.passes.machine import Machine
-from tadc.passes.plans import plan_of
+from tadc.passes.cpu.plans import plan_of
+from tadc.passes.maps.buffers import maps_of
+from tadc.passes.maps.machine import Machine
 from tadc.stages import Compilation, Options
 
 PROGRAMS = {

@@ -34,7 +34,7 @@ from tadc.frontend.terms import (
     reachable,
 )
 from tadc.lattice.affine import Affine
-from tadc.passes.operation_counts import Together
+from tadc.passes.terms.operation_counts import Together
 
 NAMES: dict[str, Callable[..., float]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "mod": np.mod,

@@ -265,12 +265,12 @@ def test_stdout_that_is_full_is_no_bug(argv):
 
 
 def test_a_bug_leaves_a_reproducer(capsys, monkeypatch):
-    import tadc.commands
+    import tadc.commands.main
 
     def broken(arguments):
         raise RuntimeError("a bug on purpose")
 
-    monkeypatch.setattr(tadc.commands, "execute", broken)
+    monkeypatch.setattr(tadc.commands.main, "execute", broken)
     code, _, err = run(capsys, "-e", "x: f64; f = x")
     assert code == 70
     file = err.split(" are in ")[1].split()[0]
@@ -281,12 +281,12 @@ def test_a_bug_leaves_a_reproducer(capsys, monkeypatch):
 
 
 def test_interrupt(capsys, monkeypatch):
-    import tadc.commands
+    import tadc.commands.main
 
     def interrupted(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tadc.commands, "execute", interrupted)
+    monkeypatch.setattr(tadc.commands.main, "execute", interrupted)
     assert run(capsys, "-e", "f = 1")[0] == 130
 
 

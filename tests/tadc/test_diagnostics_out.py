@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import tadc
-import tadc.commands
+import tadc.commands.main
 from tadc.cli import main
 
 FLOOR = "x: f64[3]; y: f64[3]; u: f64; f[i] = floor(x[i]) * y[i]"
@@ -47,7 +47,7 @@ def test_json_of_what_is_no_diagnostic(
     def stopped(arguments: object) -> int:
         raise raised
 
-    monkeypatch.setattr(tadc.commands, "execute", stopped)
+    monkeypatch.setattr(tadc.commands.main, "execute", stopped)
     assert main(["-e", "f = 1", "--error-format=json"]) == exit_code
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["code"] is None

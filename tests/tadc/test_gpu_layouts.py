@@ -10,7 +10,7 @@ import pytest
 
 import tadc
 from tadc.passes import catalogue
-from tadc.passes.parts import BLOCKS
+from tadc.passes.maps.parts import BLOCKS
 from tests.gpu_programs import PROGRAMS, GpuProgram
 
 

@@ -1,0 +1,1 @@
+"""Maps to loops for the CPU: fusion, schedules, tiles of vectors, panels."""

@@ -1,0 +1,397 @@
+"""Values that differ between the lanes of a vector: index vectors, conditions, loads and stores.
+
+An index form may hold the variable LANE, which runs from 0 to the width less one. A value is a
+scalar where its form has no lane in it, and a vector of `width` elements where it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Floor
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.reduction_nests import Join
+from tadc.passes.maps.scalar_lowering import Scalars
+from tadc.passes.maps.tile_values import LANE
+
+_AT_LEAST, _EQUAL, _BELOW = 5, 0, 2
+"""Predicates of `arith.cmpi`."""
+
+
+def is_vector(value: Any) -> bool:
+    """Whether an SSA value is a vector."""
+    return isinstance(value.type, ir.VectorType)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """What makes vectors of one width, by the builder of scalar code."""
+
+    low: BodyLowering
+    width: int
+
+    # -- types and plain vectors ---------------------------------------------------------------
+
+    def type(self, scalar: Any) -> Any:
+        """The vector type over a scalar type."""
+        return ir.VectorType.get([self.width], scalar)
+
+    @property
+    def truth(self) -> Any:
+        """The type of a condition by lane."""
+        return self.type(ir.IntegerType.get_signless(1, self.low.context))
+
+    def spread(self, value: Any, point: Any) -> Any:
+        """A value as a vector: a scalar in all lanes."""
+        if is_vector(value):
+            return value
+        return self.low.create("vector.broadcast", [self.type(value.type)], [value], point).results[0]
+
+    def spread_to(self, value: Any, type: Any, point: Any) -> Any:
+        """A value as a vector where a type is one."""
+        return self.spread(value, point) if isinstance(type, ir.VectorType) else value
+
+    def folded(self, vector: Any, join: Join, point: Any) -> Any:
+        """All lanes joined: the upper half to the lower, until one is left."""
+        element = vector.type.element_type
+        width = self.width
+        while width > 1:
+            width //= 2
+            type = ir.VectorType.get([width], element)
+            halves = [
+                self._shuffle(vector, vector, range(first, first + width), point) for first in (0, width)
+            ]
+            vector = join(Scalars(self.low, point, type), *halves)
+        static = {"static_position": ir.DenseI64ArrayAttr.get([0])}
+        return self.low.create("vector.extract", [element], [vector], point, static).results[0]
+
+    def together(self, values: Sequence[Any], point: Any) -> list[Any]:
+        """The values, all vectors if one is."""
+        if not any(map(is_vector, values)):
+            return list(values)
+        return [self.spread(value, point) for value in values]
+
+    def apply(self, op: Any, operands: Sequence[Any], point: Any) -> Any:
+        """An upstream scalar operation of one result over scalars, or in each lane."""
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        values = self.together(operands, point)
+        result = op.results[0].type
+        if values and is_vector(values[0]):
+            result = self.type(result)
+        return self.low.create(op.name, [result], values, point, attributes).results[0]
+
+    # -- indices -------------------------------------------------------------------------------
+
+    def index_vector(self, form: Affine, point: Any) -> Any:
+        """The values of a form in the lanes, as a vector of indices."""
+        rest = Affine.of({atom: k for atom, k in form.terms if not _has_lane(atom)}, form.constant)
+        total = self._by_lane(form, point) if rest == Affine.const(0) else None
+        if total is not None:
+            return total
+        start = self.spread(self.low.affine([rest], point), point)
+        moving = form - rest
+        return (
+            start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
+        )
+
+    def _by_lane(self, form: Affine, point: Any) -> Any:
+        """The sum of terms that hold the lane."""
+        total: Any = None
+        for atom, k in form.terms:
+            if isinstance(atom, str):
+                term = self._numbers([k * lane for lane in range(self.width)], point)
+            else:
+                term = self._op("arith.muli", self._floor(atom, point), self._number(k, point), point)
+            total = term if total is None else self._op("arith.addi", total, term, point)
+        return self._number(0, point) if total is None else total
+
+    def _floor(self, atom: Floor, point: Any) -> Any:
+        """A floor division in each lane: `arith.divsi` rounds towards zero."""
+        numerator, denominator = (
+            self.index_vector(atom.numerator, point),
+            self._number(atom.denominator, point),
+        )
+        quotient = self._op("arith.divsi", numerator, denominator, point)
+        rest = self._op("arith.remsi", numerator, denominator, point)
+        below = self._compare(_BELOW, rest, self._number(0, point), point)
+        one_less = self._op("arith.addi", quotient, self._number(-1, point), point)
+        return self.select(below, one_less, quotient, point)
+
+    def _numbers(self, values: Sequence[int], point: Any) -> Any:
+        index = self.low.index_type
+        elements = [ir.IntegerAttr.get(index, value) for value in values]
+        attribute = ir.DenseElementsAttr.get(elements, self.type(index))
+        return self.low.create("arith.constant", [self.type(index)], [], point, {"value": attribute}).results[
+            0
+        ]
+
+    def _number(self, value: int, point: Any) -> Any:
+        return self._numbers([value] * self.width, point)
+
+    def _op(self, name: str, x: Any, y: Any, point: Any) -> Any:
+        return self.low.create(name, [x.type], [x, y], point).results[0]
+
+    def _compare(self, predicate: int, x: Any, y: Any, point: Any) -> Any:
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
+        return self.low.create("arith.cmpi", [self.truth], [x, y], point, {"predicate": number}).results[0]
+
+    def index(self, form: Affine, point: Any) -> Any:
+        """A form as an index, or as a vector of indices."""
+        return self.index_vector(form, point) if LANE in form.variables else self.low.affine([form], point)
+
+    def as_float(self, form: Affine, type: Any, point: Any) -> Any:
+        """A form as a number of a float type."""
+        whole = ir.IntegerType.get_signless(64, self.low.context)
+        index = self.index(form, point)
+        if is_vector(index):
+            whole, type = self.type(whole), self.type(type)
+        cast = self.low.create("arith.index_cast", [whole], [index], point).results[0]
+        return self.low.create("arith.sitofp", [type], [cast], point).results[0]
+
+    # -- conditions ----------------------------------------------------------------------------
+
+    def holds(self, rows: Domain, point: Any) -> Any:
+        """Whether all rows hold: an i1, or one for each lane where a row moves with the lane."""
+        moving = [row for row in rows if LANE in row.form.variables]
+        still = tuple(row for row in rows if LANE not in row.form.variables)
+        result = self.low.holds(still, point) if still or not moving else None
+        for row in moving:
+            predicate = _EQUAL if row.equality else _AT_LEAST
+            form = self.index_vector(row.form, point)
+            result = self.both(result, self._compare(predicate, form, self._number(0, point), point), point)
+        return result
+
+    def both(self, x: Any, y: Any, point: Any) -> Any:
+        """The conjunction of two conditions; None is true."""
+        if x is None or y is None:
+            return y if x is None else x
+        x, y = self.together([x, y], point)
+        return self._op("arith.andi", x, y, point)
+
+    def negated(self, x: Any, point: Any) -> Any:
+        """The opposite of a condition."""
+        if is_vector(x):
+            attribute = ir.DenseElementsAttr.get_splat(x.type, ir.BoolAttr.get(True))
+        else:
+            attribute = ir.IntegerAttr.get(x.type, 1)
+        true = self.low.create("arith.constant", [x.type], [], point, {"value": attribute}).results[0]
+        return self._op("arith.xori", x, true, point)
+
+    def any(self, conditions: Sequence[Any], point: Any) -> Any:
+        """Whether one of some conditions holds in some lane, as an i1."""
+        scalars = [c for c in conditions if not is_vector(c)]
+        vectors = [c for c in conditions if is_vector(c)]
+        total: Any = None
+        for vector in vectors:
+            total = vector if total is None else self._op("arith.ori", total, vector, point)
+        if total is not None:
+            kind = ir.Attribute.parse("#vector.kind<or>", self.low.context)
+            scalars.append(
+                self.low.create(
+                    "vector.reduction", [self.truth.element_type], [total], point, {"kind": kind}
+                ).results[0]
+            )
+        result = scalars[0]
+        for scalar in scalars[1:]:
+            result = self._op("arith.ori", result, scalar, point)
+        return result
+
+    def select(self, condition: Any, x: Any, y: Any, point: Any) -> Any:
+        """`x` in lanes where a condition holds, else `y`."""
+        condition, x, y = self.together([condition, x, y], point)
+        return self.low.create("arith.select", [x.type], [condition, x, y], point).results[0]
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def load(self, buffer: Any, forms: Sequence[Affine], mask: Any, point: Any) -> Any:
+        """Elements of a buffer at subscripts; nothing is read in lanes where the mask does not hold."""
+        if not any(LANE in form.variables for form in forms):
+            return self._one(buffer, forms, mask, point)
+        vector = self.type(buffer.type.element_type)
+        stride = _last_stride(forms)
+        if stride in (1, -1):
+            return self._run(buffer, forms, stride, mask, point)
+        base, offsets = self._addresses(buffer, forms, point)
+        mask = self._all(point) if mask is None else self.spread(mask, point)
+        zero = self.low.constant(vector, 0.0, point)
+        return self.low.create(
+            "vector.gather", [vector], [buffer, *base, offsets, mask, zero], point
+        ).results[0]
+
+    def _one(self, buffer: Any, forms: Sequence[Affine], mask: Any, point: Any) -> Any:
+        """One element; where no lane reads it, the first of the buffer, which then has some."""
+        indices = [self.low.affine([form], point) for form in forms]
+        if mask is not None and indices:
+            wanted, zero = self.any([mask], point), self.low.constant(self.low.index_type, 0, point)
+            indices = [
+                self.low.create("arith.select", [zero.type], [wanted, i, zero], point).results[0]
+                for i in indices
+            ]
+        return self.low.create("memref.load", [buffer.type.element_type], [buffer, *indices], point).results[
+            0
+        ]
+
+    def _run(self, buffer: Any, forms: Sequence[Affine], stride: int, mask: Any, point: Any) -> Any:
+        """Consecutive elements, reversed for a stride of -1."""
+        vector = self.type(buffer.type.element_type)
+        first = {LANE: Affine.const(0 if stride == 1 else self.width - 1)}
+        indices = [self.low.affine([form.substitute(first)], point) for form in forms]
+        if mask is not None:
+            zero = self.low.constant(vector, 0.0, point)
+            operands = [buffer, *indices, self._along(self.spread(mask, point), stride, point), zero]
+            made = self.low.create("vector.maskedload", [vector], operands, point).results[0]
+        else:
+            made = self.loaded_run(vector, [buffer, *indices], forms, point)
+        return self._along(made, stride, point)
+
+    def _along(self, vector: Any, stride: int, point: Any) -> Any:
+        """A vector of what lanes have, in the order of memory, or the other way round."""
+        return vector if stride == 1 else self._shuffle(vector, vector, range(self.width - 1, -1, -1), point)
+
+    def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
+        """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
+        return self.low.create("vector.load", [vector], operands, point).results[0]
+
+    def prefetch(self, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+        """Ask for the line of an element, that of the first lane; it may be outside of the buffer."""
+        indices = [self.low.affine([form.substitute({LANE: Affine.const(0)})], point) for form in forms]
+        true = ir.BoolAttr.get(True)
+        hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32, self.low.context), 3)
+        attributes = {"isWrite": ir.BoolAttr.get(False), "localityHint": hint, "isDataCache": true}
+        self.low.create("memref.prefetch", [], [buffer, *indices], point, attributes)
+
+    def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+        """Store a value at subscripts, in each lane where they move with the lane."""
+        if not any(LANE in form.variables for form in forms):
+            indices = [self.low.affine([form], point) for form in forms]
+            self.low.create("memref.store", [], [value, buffer, *indices], point)
+            return
+        value = self.spread(value, point)
+        if _last_stride(forms) == 1:
+            self.store_run(value, buffer, forms, point)
+            return
+        base, offsets = self._addresses(buffer, forms, point)
+        operands = [buffer, *base, offsets, self._all(point), value]
+        self.low.create("vector.scatter", [], operands, point)
+
+    def store_run(
+        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
+    ) -> None:
+        """Store a vector to consecutive elements, the first at the subscripts of the first lane.
+
+        Where a line of the cache starts there, of `line` bytes, it goes past the caches.
+        """
+        first = {LANE: Affine.const(0)}
+        indices = [self.low.affine([form.substitute(first)], point) for form in forms]
+        made = self.low.create("vector.store", [], [vector, buffer, *indices], point)
+        if line is not None:
+            made.attributes["nontemporal"] = ir.BoolAttr.get(True, self.low.context)
+            made.attributes["alignment"] = ir.IntegerAttr.get(
+                ir.IntegerType.get_signless(64, self.low.context), line
+            )
+
+    def woven(self, vectors: Sequence[Any], point: Any) -> Any:
+        """The elements of vectors in turn: the first of each, then the second of each."""
+        if len(vectors) == 1:
+            return self.spread(vectors[0], point)
+        if len(vectors) % 2:
+            return self._turned(vectors, point)
+        even, odd = self.woven(vectors[::2], point), self.woven(vectors[1::2], point)
+        type = ir.VectorType.get([2 * even.type.shape[0]], even.type.element_type)
+        return self.low.create("vector.interleave", [type], [even, odd], point).results[0]
+
+    def transposed(self, vectors: Sequence[Any], point: Any) -> list[Any]:
+        """Of as many vectors as they have elements, the first elements, the second elements, …
+
+        Each round interleaves the first half of all elements and the second one, which turns the bits of an
+        element's number by one (a perfect shuffle; Stone, IEEE Trans. Computers 1971).
+        """
+        width, half = len(vectors), len(vectors) // 2
+        low, high = ([n // 2 + first + n % 2 * width for n in range(width)] for first in (0, half))
+        for _ in range(width.bit_length() - 1):
+            pairs = zip(vectors[:half], vectors[half:], strict=True)
+            vectors = [self._shuffle(x, y, order, point) for x, y in pairs for order in (low, high)]
+        return list(vectors)
+
+    def _turned(self, vectors: Sequence[Any], point: Any) -> Any:
+        """The same for any number, by one shuffle of all vectors."""
+        width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width
+        whole = self.spread(vectors[0], point)
+        for number, vector in enumerate(vectors[1:], 1):
+            order = range((number + 1) * width)
+            whole = self._shuffle(whole, self.spread(vector, point), order, point)
+        order = [n % len(vectors) * width + n // len(vectors) for n in range(len(vectors) * width)]
+        return self._shuffle(whole, whole, order, point)
+
+    def _shuffle(self, x: Any, y: Any, order: Sequence[int], point: Any) -> Any:
+        """Elements of two vectors, one after the other, by their numbers."""
+        type = ir.VectorType.get([len(order)], x.type.element_type)
+        mask = {"mask": ir.DenseI64ArrayAttr.get([*order])}
+        return self.low.create("vector.shuffle", [type], [x, y], point, mask).results[0]
+
+    def _all(self, point: Any) -> Any:
+        """The mask of all lanes."""
+        attribute = ir.DenseElementsAttr.get_splat(self.truth, ir.BoolAttr.get(True))
+        return self.low.create("arith.constant", [self.truth], [], point, {"value": attribute}).results[0]
+
+    def _addresses(self, buffer: Any, forms: Sequence[Affine], point: Any) -> tuple[list[Any], Any]:
+        """Subscripts that do not move with the lane, and the distance of each lane from there in elements."""
+        base: list[Any] = []
+        total: Any = None
+        for form, stride in zip(forms, self._strides(buffer, point), strict=True):
+            rest = Affine.of({atom: k for atom, k in form.terms if not _has_lane(atom)}, form.constant)
+            base.append(self.low.affine([rest], point))
+            moving = form - rest
+            if not moving.terms:
+                continue
+            if isinstance(stride, int):
+                moved = self.index_vector(moving * stride, point)
+            else:
+                moved = self._op(
+                    "arith.muli", self.index_vector(moving, point), self.spread(stride, point), point
+                )
+            total = moved if total is None else self._op("arith.addi", total, moved, point)
+        return base, total
+
+    def _strides(self, buffer: Any, point: Any) -> list[Any]:
+        """The strides of a row-major buffer: numbers, or values that sizes give."""
+        strides, _ = buffer.type.get_strides_and_offset()
+        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
+        if dynamic not in strides:
+            return list(strides)
+        made = buffer.owner
+        made = getattr(made, "operation", made)
+        values = iter(list(made.operands)[-sum(s == dynamic for s in strides) :])
+        return [next(values) if s == dynamic else s for s in strides]
+
+
+def _has_lane(atom: str | Floor) -> bool:
+    return atom == LANE if isinstance(atom, str) else LANE in atom.variables
+
+
+def _last_stride(forms: Sequence[Affine]) -> int:
+    """What a lane adds to the last subscript where it moves this one alone, and linearly; else 0."""
+    *others, last = forms
+    k = last.coefficient(LANE)
+    if any(LANE in form.variables for form in (*others, last - Affine.var(LANE) * k)):
+        return 0
+    return k
+
+
+def extreme(form: Affine, ranges: Mapping[str, int], sign: int) -> Affine:
+    """A form without the variables of ranges 0 to n - 1: no value is below it, for a sign of 1 above it."""
+    total = Affine.const(form.constant)
+    for atom, k in form.terms:
+        upwards = sign * k
+        if isinstance(atom, Floor):
+            inner = extreme(atom.numerator, ranges, 1 if upwards > 0 else -1)
+            total += inner.floordiv(atom.denominator) * k
+        elif atom in ranges:
+            total += k * (ranges[atom] - 1) if upwards > 0 else 0
+        else:
+            total += Affine.var(atom) * k
+    return total

@@ -1,0 +1,295 @@
+"""`tad` functions to loops over memrefs, for the CPU.
+
+Every tensor becomes a buffer that the caller owns: the arguments, then the results, then the
+tensors in between, in the order of the text, then the sizes. No buffers overlap, but for those of tensors in
+between that are in use at different times.
+
+The loops of each map are a function of their own, `tad_f.0`, `tad_f.1`, …, over the buffers that it uses;
+the entry `tad_f` calls them one after the other. A map that may be worth several threads is lowered over a
+range of an index, and called through `tad_f.0.split`, which `backend/splitting.py` defines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.dialect.locations import unnamed
+from tadc.dialect.mlir import ir
+from tadc.passes.cpu.divide import ends_of, range_arguments, range_names
+from tadc.passes.cpu.element_loops import element_loops
+from tadc.passes.cpu.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
+from tadc.passes.cpu.row_loops import ROW_RANGE, divided, row_loop, rows_of
+from tadc.passes.cpu.wavefronts import wavefronts
+from tadc.passes.maps.buffers import (
+    BufferViews,
+    buffers_of,
+    chains_in,
+    location_of,
+    maps_of,
+    memref_of,
+    symbol_of,
+)
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.steps import Steps, as_map, steps_of
+from tadc.passes.maps.work import operations_of
+
+
+def lower_to_loops(module: Any, function: Any, machine: Machine) -> None:
+    """Replace a `tad` function by one over buffers, without results, and one for each of its maps."""
+    context = module.context
+    with context, ir.Location.unknown(context):
+        _Loops(function, machine).lower()
+    function.erase()
+
+
+def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
+    """Constants that canonicalisation moved out of bodies."""
+    for op in function.regions[0].blocks[0].operations:
+        if op.operation.name == "arith.constant":
+            lowering.location = unnamed(op.operation.location)
+            lowering.copy(op.operation, point)
+
+
+#: Inlined, all maps would be one function, whose buffers LLVM can tell apart less well. It is text because
+#: parsing the attribute `#llvm.linkage<internal>` imports the Python module of LLVM's operations, 20 ms.
+_OF_A_MAP = (
+    '"func.func"() <{function_type = () -> (), sym_name = "f", sym_visibility = "private"}> ({}) '
+    "{llvm.linkage = #llvm.linkage<internal>, llvm.no_inline} : () -> ()"
+)
+
+Planned = tuple[int, Any, Plan]
+"""A map with its number and its plan."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The entry, where it calls the loops of maps: its buffers, then sizes, and the shapes these make."""
+
+    entry: BodyLowering
+    point: Any
+    given: Sequence[Any]
+    shapes: BufferViews
+
+    def operands(self, places: Sequence[int], sizes: int) -> list[Any]:
+        """The buffers at some places, and the sizes, which come from a place on."""
+        return [*(self.given[n] for n in places), *self.given[sizes:]]
+
+
+class _Loops:
+    """A function on its way to loops."""
+
+    def __init__(self, function: Any, machine: Machine) -> None:
+        self.function, self.machine = function, machine
+        self.buffers = buffers_of(function)
+        self.name = symbol_of(function)
+        self.places: dict[Any, list[int]] = {}
+        for n, tensor in enumerate(self.buffers.tensors):
+            self.places.setdefault(tensor, []).append(n)
+
+    def lower(self) -> None:
+        """Define the entry, and what it calls after it."""
+        tensors = self.buffers.tensors
+        block = self.define(self.name, tensors, (), shared=len(self.buffers.temporaries))
+        entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
+        given = list(block.arguments)
+        shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
+        maps = maps_of(self.function)
+        calls = Calls(entry, point, given, shapes)
+        for together in chains_in(maps):
+            for chain in self.chains({n: maps[n] for n in together}, calls):
+                if len(chain) > 1:
+                    self.call_chain(chain, calls)
+                else:
+                    self.call_map(chain[0], calls)
+        entry.create("func.return", [], [], point)
+
+    def chains(self, maps: Mapping[int, Any], calls: Calls) -> list[list[Planned]]:
+        """Maps with their numbers and plans, those together that run as a chain."""
+        chained: list[list[Planned]] = [[]]
+        for number, op in maps.items():
+            shape, plan = calls.shapes.of(op.results[0]), None
+            if len(maps) > 1:
+                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, rows_of(op))
+            if plan is None:
+                plan = plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
+                chained += [[(number, op, plan)], []]
+            else:
+                chained[-1].append((number, op, plan))
+        for alone in chained:
+            if len(alone) == 1 and len(maps) > 1:
+                number, op, _ = alone[0]
+                shape = calls.shapes.of(op.results[0])
+                alone[0] = number, op, plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
+        return [chain for chain in chained if chain]
+
+    def call_map(self, planned: Planned, calls: Calls) -> None:
+        """Define the loops of a map, and call them in the entry."""
+        number, op, plan = planned
+        entry, point, name = calls.entry, calls.point, f"{self.name}.{number}"
+        entry.location = unnamed(op.location)
+        shape = calls.shapes.of(op.results[0])
+        places, plan = self.map(op, name, plan)
+        operands = calls.operands(places, len(self.buffers.tensors))
+        if plan.axes:
+            work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
+            operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
+            name = self.split(name, operands, work, entry, point)
+        entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
+
+    def split(self, name: str, operands: list[Any], work: Any, entry: BodyLowering, point: Any) -> str:
+        """The function that calls another on ranges; its last operand, about how many operations it takes."""
+        operands.append(entry.constant(entry.index_type, work, point) if isinstance(work, int) else work)
+        return self.declare(f"{name}.split", [v.type for v in operands])
+
+    def call_chain(self, chain: Sequence[Planned], calls: Calls) -> None:
+        """The same for maps that run one after the other over rows."""
+        entry, point, name = calls.entry, calls.point, f"{self.name}.{chain[0][0]}.rows"
+        entry.location = unnamed(chain[0][1].location)
+        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan)) for n, op, plan in chain]
+        places = sorted({place for _, used, _ in made for place in used})
+        block = self.define(name, [self.buffers.tensors[n] for n in places], ROW_RANGE)
+        parts = [(part, [places.index(n) for n in used]) for part, used, _ in made]
+        op = chain[0][1]
+        count = op.results[0].type.shape[0]
+        row_loop(block, parts, count, rows_of(op))
+        operands = calls.operands(places, len(self.buffers.tensors))
+        operands += [entry.constant(entry.index_type, n, point) for n in divided(count, rows_of(op))]
+        work = sum(plan.work for _, _, plan in made if plan.work is not None)
+        name = self.split(name, operands, work, entry, point)
+        entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
+
+    def map(self, op: Any, name: str, plan: Plan) -> tuple[list[int], Plan]:
+        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end."""
+        used = _values_used(op)
+        found = {self.places[v][0] for v in used if v in self.places}
+        places = sorted(found.union(*(self.places[result] for result in op.results)))
+        tensors = [self.buffers.tensors[n] for n in places]
+        body = self.outline(op, name, tensors, used, plan)
+        if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
+            body.erase()
+            plan = plan.plain
+            self.outline(op, name, tensors, used, plan)
+        return places, plan
+
+    def steps(self, op: Any) -> Steps | None:
+        """The steps of a recurrence, which is a map from now on; None of a map."""
+        if op.name != "tad.scan":
+            return None
+        steps = steps_of(op)
+        as_map(op, steps)
+        return steps
+
+    def outline(
+        self,
+        op: Any,
+        name: str,
+        tensors: Sequence[Any],
+        used: Sequence[Any],
+        plan: Plan,
+    ) -> Any:
+        """Define a function over these tensors that computes a map, or a range of an index of it."""
+        block = self.define(name, tensors, range_names(plan.axes), is_small=plan.is_small)
+        given, sizes = list(block.arguments), self.buffers.sizes
+        lowering, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
+        last = len(tensors) + len(sizes)
+        shapes = BufferViews(self.buffers, given[len(tensors) : last], lowering)
+        views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
+        lowering.memrefs, lowering.copies = self.buffers.by_tensor(tensors, views)
+        for value in used:
+            scalar = _constant_above(value)
+            if scalar is not None:
+                lowering.location = unnamed(scalar.location)
+                lowering.copy(scalar, point)
+        lowering.location = unnamed(op.location)
+        shape = shapes.of(op.results[0])
+        ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
+        if plan.steps is not None and plan.steps.order is not None:
+            wavefronts(op, shape, lowering, point, plan.steps.order)
+        else:
+            element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule, plan.steps)
+        lowering.create("func.return", [], [], point)
+        return block.owner
+
+    def define(
+        self,
+        name: str,
+        tensors: Sequence[Any],
+        more: Sequence[str],
+        *,
+        shared: int = 0,
+        is_small: bool = False,
+    ) -> Any:
+        """A function over buffers of tensors, the sizes, and further index values; its block.
+
+        It is the entry, or one that nothing else calls. The last `shared` tensors may share memory; a small
+        one is to have little code.
+        """
+        sizes = self.buffers.sizes
+        index = ir.IndexType.get()
+        types = [*(memref_of(v.type) for v in tensors), *(v.type for v in sizes), *[index] * len(more)]
+        unique, plain = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+            "arg_attrs": ir.ArrayAttr.get(
+                [unique] * (len(tensors) - shared) + [plain] * (shared + len(sizes) + len(more))
+            ),
+        }
+        if is_small:
+            attributes["llvm.optsize"] = ir.UnitAttr.get()
+        made = self.create(name)
+        for key, value in attributes.items():
+            made.attributes[key] = value
+        places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
+        return ir.Block.create_at_start(made.regions[0], types, places)
+
+    def create(self, name: str) -> Any:
+        """A function before the one that is lowered, without arguments: the entry, or one of a map."""
+        if name != self.name:
+            made = ir.Operation.parse(f"{_OF_A_MAP} {self.function.location}").operation
+            ir.InsertionPoint(self.function).insert(made)
+            return made
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get([], [])),
+        }
+        return ir.Operation.create(
+            "func.func", attributes=attributes, regions=1, loc=self.function.location,
+            ip=ir.InsertionPoint(self.function),
+        )  # fmt: skip
+
+    def declare(self, name: str, types: Sequence[Any]) -> str:
+        """Declare a function over values of these types."""
+        attributes = {
+            "sym_name": ir.StringAttr.get(name),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(list(types), [])),
+            "sym_visibility": ir.StringAttr.get("private"),
+        }
+        ir.Operation.create(
+            "func.func", attributes=attributes, regions=1, loc=self.function.location,
+            ip=ir.InsertionPoint(self.function),
+        )  # fmt: skip
+        return name
+
+
+def _values_used(op: Any) -> list[Any]:
+    """The operands of all operations in a map, each once."""
+    found: dict[Any, None] = {}
+
+    def visit(inner: Any) -> Any:
+        found.update(dict.fromkeys(inner.operands))
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return list(found)
+
+
+def _constant_above(value: Any) -> Any:
+    """The constant of the function that a value is; None where it is another value."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or owner.parent.name != "func.func":
+        return None
+    return owner

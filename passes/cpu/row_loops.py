@@ -1,0 +1,56 @@
+"""The loop of a chain: all of its maps over a few rows, then over the next.
+
+Rows are run through in steps; the last step of a range takes what is left too, so none has fewer rows than a
+step, which a tile of each map fits in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.passes.cpu.divide import compare, index, select
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.marks import CHAIN
+
+ROW_RANGE = ("begin", "end")
+"""The arguments of the function over a range of rows."""
+
+
+def rows_of(op: Any) -> int:
+    """How many rows run at a time of the chain that a map is in."""
+    numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
+    return numbers[1]
+
+
+def divided(count: int, rows: int) -> tuple[int, int]:
+    """The rows that are divided among threads, and what ranges begin at multiples of."""
+    return count // rows * rows, rows
+
+
+def row_loop(block: Any, parts: Sequence[tuple[str, Sequence[int]]], count: int, rows: int) -> None:
+    """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time.
+
+    Each part has the name of a function, and which of the buffers it takes.
+    """
+    point = ir.InsertionPoint(block)
+    low = BodyLowering(block.owner.context)
+    *buffers, begin, end = block.arguments
+    stop = index(divided(count, rows)[0], low, point)
+    end = select(compare("eq", end, stop, low, point), index(count, low, point), end, low, point)
+    last = low.variable(end)
+    past = low.affine([last - (rows - 1)], point)
+    made = low.create("scf.for", [], [begin, past, index(rows, low, point)], point, regions=1)
+    inner = ir.Block.create_at_start(made.regions[0], [low.index_type], [low.location])
+    inside, start = ir.InsertionPoint(inner), inner.arguments[0]
+    following = low.variable(start) + rows
+    until = low.affine([following], inside)
+    left = low.affine([last - following], inside)
+    is_last = compare("slt", left, index(rows, low, inside), low, inside)
+    until = select(is_last, end, until, low, inside)
+    for name, used in parts:
+        operands = [*(buffers[n] for n in used), start, until]
+        low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(name)})
+    low.create("scf.yield", [], [], inside)
+    low.create("func.return", [], [], point)

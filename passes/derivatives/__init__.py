@@ -1,0 +1,1 @@
+"""Programs of derivatives: the tables of rules, both modes, and deltas out of sums."""

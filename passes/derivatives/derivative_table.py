@@ -1,0 +1,143 @@
+"""The derivative rules, one line each: cotangents of the operands from that of the result.
+
+A rule takes the algebra `a`, the cotangent `g`, the result `y` and the operands. Conventions at
+points without a derivative are those of the language: `abs'(0) = 0`, `sign' = floor' = ceil' = 0`,
+ties of max and min split evenly, `relu'(0) = 0`, and a zero cotangent times an infinite partial is 0
+(`masked`, left out where the partial is seen to be finite).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeGuard
+
+from tadc.frontend.terms import Apply, Const, Term, integer_exponent
+from tadc.passes.terms.algebra import Algebra, is_positive
+
+Unary = Callable[[Algebra, Term, Apply, Term], tuple[Term, ...]]
+Binary = Callable[[Algebra, Term, Apply, Term, Term], tuple[Term, ...]]
+Rule = Unary | Binary
+
+
+def _times(a: Algebra, g: Term, partial: Term, *, finite: bool) -> Term:
+    """`g * partial`, 0 for g = 0 also where the partial is infinite."""
+    return a.mul(g, partial) if finite else a.masked(g, lambda c: a.mul(c, partial))
+
+
+def _quotient(a: Algebra, g: Term, divisor: Term, *, finite: bool) -> Term:
+    """`g / divisor`, 0 for g = 0 also where the divisor is 0."""
+    return a.div(g, divisor) if finite else a.masked(g, lambda c: a.div(c, divisor))
+
+
+def _over_root(a: Algebra, g: Term, radicand: Term) -> Term:
+    """`g / sqrt(radicand)`, infinite where the radicand is 0."""
+    return _quotient(a, g, a.apply("sqrt", radicand), finite=is_positive(radicand))
+
+
+def _square(a: Algebra, x: Term) -> Term:
+    return a.power(x, 2)
+
+
+def _extremum(a: Algebra, g: Term, y: Apply, u: Term, v: Term) -> tuple[Term, ...]:
+    return goes_to(a, a.select("=", u, v, a.mul(a.const(0.5), g), g), y)
+
+
+def is_extremum(term: Term) -> TypeGuard[Apply]:
+    """Whether a term is the greater or the smaller of two."""
+    return isinstance(term, Apply) and term.function in ("max", "min")
+
+
+def goes_to(a: Algebra, each: Term, y: Apply) -> tuple[Term, ...]:
+    """What each operand of a max or min gets, of which one that is the result gets `each`."""
+    u, v = y.operands
+    wins = ">=" if y.function == "max" else "<="
+    return (a.select(wins, u, v, each, a.zero), a.select(wins, v, u, each, a.zero))
+
+
+def over_divisor(a: Algebra, g: Term, v: Term) -> Term:
+    """`g / v`."""
+    return _quotient(a, g, v, finite=is_positive(v) or isinstance(v, Const))
+
+
+def _div(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+    finite = is_positive(v) or isinstance(v, Const)
+    by_divisor = a.div(a.mul(g, y), v) if finite else a.masked(g, lambda c: a.div(a.mul(c, y), v))
+    return (over_divisor(a, g, v), a.neg(by_divisor))
+
+
+def _pow(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+    n = integer_exponent(y)
+    if n is not None:
+        partial = a.mul(a.const(n), a.power(u, n - 1))
+        return (_times(a, g, partial, finite=n >= 0 or is_positive(u)), a.zero)
+    partial = a.mul(v, a.apply("pow", u, a.sub(v, a.one)))
+    if isinstance(v, Const):
+        return (_times(a, g, partial, finite=is_positive(u) or v.value >= 1), a.zero)
+    du = _times(a, g, partial, finite=is_positive(u))
+    dv = _times(a, g, a.mul(y, a.apply("log", u)), finite=is_positive(u))
+    if is_positive(u):
+        return (du, dv)
+    # 0**v is constant near v > 0, and u**0 near v = 0: no infinite logarithm, no 0 * inf.
+    return (a.select("!=", v, a.zero, du, a.zero), a.select("!=", y, a.zero, dv, a.zero))
+
+
+def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+    norm = a.add(_square(a, u), _square(a, v))
+    return (
+        a.masked(g, lambda c: a.div(a.mul(c, v), norm)),
+        a.neg(a.masked(g, lambda c: a.div(a.mul(c, u), norm))),
+    )
+
+
+RULES: dict[str, Rule] = {
+    "add": lambda a, g, y, u, v: (g, g),
+    "sub": lambda a, g, y, u, v: (g, a.neg(g)),
+    "mul": lambda a, g, y, u, v: (a.mul(g, v), a.mul(g, u)),
+    "div": _div,
+    "mod": lambda a, g, y, u, v: (
+        g,
+        a.neg(_times(a, g, a.apply("floor", a.div(u, v)), finite=isinstance(v, Const))),
+    ),
+    "neg": lambda a, g, y, u: (a.neg(g),),
+    "pow": _pow,
+    "max": _extremum,
+    "min": _extremum,
+    "exp": lambda a, g, y, u: (a.mul(g, y),),
+    "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
+    "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
+    "log": lambda a, g, y, u: (_quotient(a, g, u, finite=is_positive(u)),),
+    "log2": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(2)), u), finite=is_positive(u)),),
+    "log10": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(10)), u), finite=is_positive(u)),),
+    "log1p": lambda a, g, y, u: (_quotient(a, g, a.add(a.one, u), finite=is_positive(a.add(a.one, u))),),
+    "sqrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(2), y), finite=is_positive(u)),),
+    "cbrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(3), _square(a, y)), finite=is_positive(u)),),
+    "sin": lambda a, g, y, u: (a.mul(g, a.apply("cos", u)),),
+    "cos": lambda a, g, y, u: (a.neg(a.mul(g, a.apply("sin", u))),),
+    "tan": lambda a, g, y, u: (a.mul(g, a.add(a.one, _square(a, y))),),
+    "asin": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(a.one, u), a.add(a.one, u))),),
+    "acos": lambda a, g, y, u: (a.neg(_over_root(a, g, a.mul(a.sub(a.one, u), a.add(a.one, u)))),),
+    "atan": lambda a, g, y, u: (a.div(g, a.add(a.one, _square(a, u))),),
+    "atan2": _atan2,
+    "sinh": lambda a, g, y, u: (a.mul(g, a.apply("cosh", u)),),
+    "cosh": lambda a, g, y, u: (a.mul(g, a.apply("sinh", u)),),
+    "tanh": lambda a, g, y, u: (a.mul(g, a.sub(a.one, _square(a, y))),),
+    "asinh": lambda a, g, y, u: (_over_root(a, g, a.add(a.one, _square(a, u))),),
+    "acosh": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(u, a.one), a.add(u, a.one))),),
+    "atanh": lambda a, g, y, u: (_quotient(a, g, a.sub(a.one, _square(a, u)), finite=False),),
+    "erf": lambda a, g, y, u: (
+        a.mul(g, a.mul(a.const(2 / math.sqrt(math.pi)), a.apply("exp", a.neg(_square(a, u))))),
+    ),
+    "abs": lambda a, g, y, u: (a.mul(g, a.apply("sign", u)),),
+    "sign": lambda a, g, y, u: (a.zero,),
+    "floor": lambda a, g, y, u: (a.zero,),
+    "ceil": lambda a, g, y, u: (a.zero,),
+    "sigmoid": lambda a, g, y, u: (a.mul(g, a.mul(y, a.apply("sigmoid", a.neg(u)))),),
+    "relu": lambda a, g, y, u: (a.select(">", u, a.zero, g, a.zero),),
+}
+
+
+def cotangents(a: Algebra, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:
+    """The cotangents of the operands of `y`, given its own; `value` is a term that has the value of `y`."""
+    rule: Any = RULES[y.function]
+    return rule(a, g, y if value is None or y.function == "pow" else value, *y.operands)

@@ -1,0 +1,146 @@
+"""Forward-mode differentiation of typed programs.
+
+The tangent of a term is the sum over its operands of partial times tangent; that of a read is a read of
+the tangent tensor at the same place, so no equality arises and every sum keeps its domain. The rules are
+those of reverse mode: a cotangent's rule is linear in the cotangent, and `g * partial` is the same product
+with a tangent for g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from tadc.frontend.extents import Extent
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, operands
+from tadc.lattice.affine import Affine
+from tadc.passes.derivatives.derivative_table import cotangents
+from tadc.passes.derivatives.reduction_rules import RULES
+from tadc.passes.derivatives.reverse import active_tensors
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.names import Names
+
+
+def forward_program(
+    program: Program, wrt: Sequence[str], *, keep_values: bool = True, chunk: int = 0
+) -> Program:
+    """Tangents of the outputs along tangents of the arguments `wrt`: the Jacobian-vector product.
+
+    The result takes the program's arguments and a tangent `x_dot` of each `x` in `wrt` (`Argument.tangent_of`
+    says whose it is), and returns the outputs, unless `keep_values` is false, and then the tangent of each
+    (`Definition.tangent_of`). A tangent has the shape of its tensor; with a `chunk` of more than 0 it is that
+    many tangents, along a dimension in front.
+    """
+    return _Forward(program, tuple(wrt), keep_values, chunk).run()
+
+
+@dataclass
+class _Forward:
+    program: Program
+    wrt: tuple[str, ...]
+    keep_values: bool
+    chunk: int
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def run(self) -> Program:
+        program = self.program
+        self.algebra, self.names = Algebra(program.terms), Names(program)
+        self.types, self.active = program.types(), active_tensors(program, self.wrt)
+        moving = [d.name for d in program.definitions if d.name in self.active or d.is_output]
+        self.tangent_of = {tensor: self.names.free(f"{tensor}_dot") for tensor in (*self.wrt, *moving)}
+        self.lane = self.names.free("tangent") if self.chunk else ""
+        arguments = [replace(a, cotangent_of="", tangent_of="") for a in program.arguments]
+        given = {a.name: a for a in program.arguments}
+        for name in self.wrt:
+            shape = self.shape(given[name].shape)
+            arguments.append(Argument(self.tangent_of[name], given[name].type, shape, tangent_of=name))
+        definitions = [
+            replace(d, is_output=d.is_output and self.keep_values, gradient_of="", tangent_of="")
+            for d in program.definitions
+        ]
+        definitions += [self.definition(d) for d in program.definitions if d.name in self.tangent_of]
+        return replace(program, arguments=tuple(arguments), definitions=needed(definitions))
+
+    def shape(self, shape: Sequence[Extent]) -> tuple[Extent, ...]:
+        """The shape of the tangent of a tensor."""
+        return (self.chunk, *shape) if self.chunk else tuple(shape)
+
+    def definition(self, definition: Definition) -> Definition:
+        """The tangent of a definition; of one that depends on no argument of `wrt` it is 0."""
+        name = definition.name
+        body = self.tangent(definition.body) if name in self.active else self.algebra.zero
+        return Definition(
+            self.tangent_of[name],
+            definition.type,
+            self.shape(definition.shape),
+            (self.lane, *definition.indices) if self.chunk else definition.indices,
+            body,
+            definition.is_output,
+            definition.span,
+            tangent_of=name if definition.is_output else "",
+            order=definition.order,
+        ).in_order()
+
+    def tangent(self, root: Term) -> Term:
+        """The tangent of a term, from those of its operands; a reduction's body is opened for it."""
+        stack = [root]
+        while stack:
+            term = stack[-1]
+            if term.number in self.known:
+                stack.pop()
+                continue
+            below = () if isinstance(term, Reduce) else operands(term)
+            waiting = [t for t in below if t.number not in self.known]
+            if waiting:
+                stack += waiting
+            else:
+                self.known[term.number] = self.from_below(term, [self.known[t.number] for t in below])
+        return self.known[root.number]
+
+    def from_below(self, term: Term, below: Sequence[Term]) -> Term:
+        """The tangent of a term whose operands' tangents are known."""
+        algebra = self.algebra
+        match term:
+            case Read():
+                return self.read(term)
+            case Apply():
+                # The rule of an operand uses what flows into it alone.
+                parts = [
+                    cotangents(algebra, tangent, term)[n]
+                    for n, tangent in enumerate(below)
+                    if not is_const(tangent, 0)
+                ]
+                return reduce(algebra.add, parts, algebra.zero)
+            case Select():
+                if is_const(below[2], 0) and is_const(below[3], 0):
+                    return algebra.zero
+                return algebra.select(term.relation, term.lhs, term.rhs, below[2], below[3])
+            case Guard():
+                if is_const(below[0], 0) and is_const(below[1], 0):
+                    return algebra.zero
+                return algebra.guard(term.conditions, below[0], below[1])
+            case Reduce():
+                return self.reduce(term)
+            case _:
+                return algebra.zero
+
+    def read(self, read: Read) -> Term:
+        """The element of the tangent tensor."""
+        if read.tensor not in self.active:
+            return self.algebra.zero
+        lane = [Affine.var(self.lane)] if self.chunk else []
+        name, type = self.tangent_of[read.tensor], self.types[read.tensor]
+        return self.program.terms.read(name, [*lane, *read.indices], type, read.span)
+
+    def reduce(self, term: Reduce) -> Term:
+        """The sum over the elements of what each changes the result."""
+        terms = self.program.terms
+        binders, domain, body = terms.open(term)
+        tangent = self.tangent(body)
+        if is_const(tangent, 0):
+            return tangent
+        change = RULES[term.kind](self.algebra, tangent, term, body, binders)
+        return self.algebra.sum(binders, domain, change, term.hints, term.span)

@@ -1,0 +1,44 @@
+"""The derivative rules of reductions: the cotangent of an element from that of the result.
+
+A rule takes the algebra `a`, the cotangent `g`, the result `y`, and of the element at hand its term `e` and
+the indices `at` that stand for the binders of `y`. Ties of max and min split evenly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from tadc.frontend.terms import Reduce, Term
+from tadc.lattice.affine import Affine, equals_zero
+from tadc.passes.terms.algebra import Algebra
+
+Rule = Callable[[Algebra, Term, Reduce, Term, Sequence[str]], Term]
+
+
+def _extremum(a: Algebra, g: Term, y: Reduce, e: Term, at: Sequence[str]) -> Term:
+    """`g` over the number of elements that are the extremum, for each of them."""
+    binders, domain, body = a.terms.open(y)
+    ties = a.sum(binders, domain, a.select("=", body, y, a.one, a.zero), y.hints)
+    return a.select("=", e, y, a.div(g, ties), a.zero)
+
+
+def _prod(a: Algebra, g: Term, y: Reduce, e: Term, at: Sequence[str]) -> Term:
+    """`g` times the product over the other points, exact where elements are 0."""
+    binders, domain, body = a.terms.open(y)
+    here = [equals_zero(Affine.var(b) - Affine.var(i)) for b, i in zip(binders, at, strict=True)]
+    return a.mul(g, a.reduction("prod", binders, domain, a.guard(here, a.one, body), y.hints))
+
+
+def _logsumexp(a: Algebra, g: Term, y: Reduce, e: Term, at: Sequence[str]) -> Term:
+    """The softmax, `exp(e - y)`; 0 where all elements are -inf."""
+    return a.select("!=", y, a.const(-math.inf), a.mul(g, a.apply("exp", a.sub(e, y))), a.zero)
+
+
+RULES: Mapping[str, Rule] = {
+    "sum": lambda a, g, y, e, at: g,
+    "prod": _prod,
+    "max": _extremum,
+    "min": _extremum,
+    "logsumexp": _logsumexp,
+}

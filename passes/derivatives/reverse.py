@@ -1,0 +1,386 @@
+"""Reverse-mode differentiation of typed programs in gather form.
+
+For a read `x[M a]` under indices a in a domain D with cotangent g(a), the cotangent of x
+gathers (Urban and van der Smagt 2017, eq. 14):
+
+    dx[b] = sum{a in D, M a = b} g(a)
+
+The equality is the Kronecker delta; `tad-cancel-deltas` solves it. Every term's cotangent is
+accumulated once per scope, so that the cost is linear in the program, and every definition's
+cotangent is a tensor of its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from tadc.frontend.extents import Extent
+from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Domain,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    tensors_read,
+)
+from tadc.lattice.affine import Affine, Constraint, box, equals_zero
+from tadc.lattice.polyhedron import implied
+from tadc.passes.derivatives.carried import Carried
+from tadc.passes.derivatives.derivative_table import cotangents
+from tadc.passes.derivatives.reduction_rules import RULES
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.collect import collected
+from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.names import Names, gradient_indices
+
+
+def reverse_program(
+    program: Program,
+    wrt: Sequence[str],
+    *,
+    keep_values: bool = False,
+    unit_cotangent: bool = False,
+    separate: bool = False,
+) -> Program:
+    """Gradients with respect to the arguments `wrt`, in that order.
+
+    The result takes the program's arguments and, unless `unit_cotangent`, a cotangent for
+    each output (`Argument.cotangent_of` says whose it is, `Definition.gradient_of` the same of a
+    gradient); `keep_values` returns the outputs as well, first. `separate` keeps what different reads
+    contribute in sums of their own.
+    """
+    return Reverse(program, tuple(wrt), keep_values, unit_cotangent, separate).run()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a term is evaluated: indices, a domain, and guards not taken."""
+
+    indices: tuple[str, ...]
+    hints: tuple[str, ...]
+    domain: Domain
+    outside: tuple[Domain, ...] = ()
+
+    def under(self, rows: Domain) -> Scope:
+        """The part of the scope where all rows hold."""
+        return replace(self, domain=self.domain + rows)
+
+
+@dataclass
+class Reverse:
+    """One differentiation; the options are those of `reverse_program`."""
+
+    program: Program
+    wrt: tuple[str, ...]
+    keep_values: bool = False
+    unit_cotangent: bool = False
+    separate: bool = False
+    contributions: dict[str, list[Term]] = field(default_factory=dict[str, list[Term]])
+    adjoints: list[Definition] = field(default_factory=list[Definition])
+
+    def run(self) -> Program:
+        """The program's gradients."""
+        program = self.program
+        self.start(Names(program))
+        outputs = [d.name for d in program.outputs]
+        self.cotangent_of = {} if self.unit_cotangent else {o: self.names.free("d" + o) for o in outputs}
+        gradients = self.derived({a: self.names.free("d" + a) for a in self.wrt})
+        arguments = [replace(a, cotangent_of="", tangent_of="") for a in program.arguments] + [
+            Argument(self.cotangent_of[d.name], d.type, d.shape, cotangent_of=d.name)
+            for d in program.outputs
+            if self.cotangent_of
+        ]
+        own = [
+            replace(d, is_output=d.is_output and self.keep_values, gradient_of="", tangent_of="")
+            for d in program.definitions
+        ]
+        definitions = needed([*own, *gradients])
+        return replace(program, arguments=tuple(arguments), definitions=definitions)
+
+    def start(self, names: Names) -> None:
+        """Look at the program; new tensors get names that are free in `names`."""
+        program = self.program
+        self.names = names
+        self.algebra = Algebra(program.terms)
+        self.types, self.shapes = program.types(), program.shapes()
+        self.active = active_tensors(program, self.wrt)
+        self.sizes = program.size_facts()
+
+    def derived(self, gradient_of: Mapping[str, str]) -> list[Definition]:
+        """The gradients, by these names, after the cotangents of definitions that they read."""
+        self.indices = gradient_indices(self.program, self.names)
+        for definition in reversed(self.program.definitions):
+            if definition.name in self.active:
+                self.definition(definition)
+        gradients = [self.gradient(name, gradient_of[name]) for name in self.wrt]
+        return [*self.adjoints, *gradients]
+
+    def front(self) -> dict[str, Extent]:
+        """Indices with their extents that all cotangents have in front of their own."""
+        return {}
+
+    def seed(self, definition: Definition) -> Term:
+        """The cotangent of an output's element, from outside."""
+        if self.unit_cotangent:
+            return self.algebra.one
+        forms = [Affine.var(i) for i in self.indices[definition.name]]
+        return self.program.terms.read(self.cotangent_of[definition.name], forms, definition.type)
+
+    # -- one tensor ----------------------------------------------------------------------------
+
+    def total(self, name: str, incoming: Term) -> Term:
+        """The cotangent of an element of a tensor: what comes in, and what its reads contribute."""
+        found = self.contributions.pop(name, [])
+        if self.separate:
+            return reduce(self.algebra.add, found, incoming)
+        return collected(self.program.terms, [(False, term) for term in (incoming, *found)])
+
+    def gradient(self, name: str, gradient: str) -> Definition:
+        """The definition of a gradient by this name."""
+        body = self.total(name, self.algebra.zero)
+        front, shape = self.front(), self.shapes[name]
+        return Definition(
+            gradient,
+            self.types[name],
+            (*front.values(), *shape),
+            (*front, *self.indices[name]),
+            body,
+            gradient_of=name,
+        )
+
+    def definition(self, definition: Definition) -> None:
+        """Push the cotangent of a definition into what its body reads."""
+        if definition.order is not None:
+            self.recurrence(definition, definition.order)
+            return
+        algebra, terms, name = self.algebra, self.program.terms, definition.name
+        fresh = [terms.fresh("i") for _ in definition.indices]
+        mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
+        incoming = self.seed(definition) if definition.is_output else algebra.zero
+        total = self.total(name, incoming)
+        if is_const(total, 0):
+            return
+        if total is incoming:
+            cotangent = terms.substitute(total, dict(zip(self.indices[name], mapping.values(), strict=True)))
+        else:
+            adjoint = self.names.free("d" + name)
+            # A cotangent on its way stays as wide as what it is made of.
+            kind = "f64" if "f64" in (total.type, definition.type) else definition.type
+            front = self.front()
+            shape, indices = (*front.values(), *definition.shape), (*front, *self.indices[name])
+            self.adjoints.append(Definition(adjoint, kind, shape, indices, total, is_output=False))
+            cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
+        scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
+        self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
+
+    def recurrence(self, definition: Definition, order: Affine) -> None:
+        """The same of a definition that reads itself, whose cotangent is a recurrence the other way round.
+
+        For h[i] = F(…, h[r(i)], …) with the cotangent c[i] from outside,
+
+            dh[b] = c[b] + sum{i in D, r(i) = b} dh[i] * dF/dh[r(i)]
+
+        where order(i) > order(b), since order(r(i)) < order(i); or the same of what `Carried` says.
+        """
+        algebra, terms, name = self.algebra, self.program.terms, definition.name
+        if not definition.is_output and name not in self.contributions:
+            return
+        indices = self.indices[name]
+        fresh = [terms.fresh("i") for _ in indices]
+        mapping = {i: Affine.var(f) for i, f in zip(definition.indices, fresh, strict=True)}
+        types = (definition.type, definition.body.type, *(t.type for t in self.contributions.get(name, ())))
+        kind = "f64" if "f64" in types else definition.type
+        adjoint, front = self.names.free("d" + name), self.front()
+        place = len(self.adjoints)
+        cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
+        scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
+        carried = Carried(algebra, self.is_active)
+        body, own = self.with_own(definition, list(mapping.values()))
+        self.begin(scope)
+        self.hand_on(carried, 0, body, own, cotangent)
+        self.drain()
+        total = self.total(name, self.seed(definition) if definition.is_output else algebra.zero)
+        body, own = self.with_own(definition, [Affine.var(b) for b in indices])
+        total = carried.inward(body, own, total)
+        back = -order.substitute({i: Affine.var(b) for i, b in zip(definition.indices, indices, strict=True)})
+        shape, names = (*front.values(), *definition.shape), (*front, *indices)
+        made = Definition(adjoint, kind, shape, names, total, is_output=False, order=back)
+        self.adjoints.insert(place, made.in_order())
+
+    def with_own(self, definition: Definition, at: Sequence[Affine]) -> tuple[Term, Term | None]:
+        """The body of a definition at some indices, and a read of that element, if that has its value."""
+        terms = self.program.terms
+        body = terms.substitute(definition.body, dict(zip(definition.indices, at, strict=True)))
+        same = definition.type == definition.body.type
+        return body, terms.read(definition.name, at, definition.type) if same else None
+
+    def hand_on(self, carried: Carried, place: int, term: Term, own: Term | None, cotangent: Term) -> None:
+        """Begin with what a recurrence carries at the terms that it goes to."""
+        inner = carried.through(term, own)
+        if isinstance(term, Guard):
+            for inside, branch in self.branches(place, term):
+                self.hand_on(carried, inside, branch, own, cotangent)
+        elif inner is not None:
+            self.hand_on(carried, place, *inner, cotangent)
+        else:
+            for operand, part in carried.onward(term, own, cotangent):
+                self.push(place, operand, part)
+
+    # -- one body --------------------------------------------------------------------------------
+
+    def sweep(self, root: Term, cotangent: Term, scope: Scope) -> None:
+        """Accumulate cotangents from the root down, each term once per scope.
+
+        Terms are visited by decreasing number within a scope and scopes inward, so all that
+        flows into a term has arrived when it is passed on.
+        """
+        self.begin(scope)
+        self.push(0, root, cotangent)
+        self.drain()
+
+    def begin(self, scope: Scope) -> None:
+        """Look at a body, in whose scope nothing has a cotangent."""
+        self.scopes: list[Scope] = [scope]
+        self.opened: dict[tuple[object, ...], int] = {}
+        self.bodies: dict[tuple[int, int], Term] = {}
+        self.pending: dict[tuple[int, int], Term] = {}
+        self.queue: list[tuple[int, int, int]] = []
+        self.nodes: dict[int, Term] = {}
+        self.depends: dict[int, bool] = {}
+        self.heights: dict[int, int] = {}
+
+    def drain(self) -> None:
+        """Pass on all that waits."""
+        while self.queue:
+            _, number, place = heapq.heappop(self.queue)
+            cotangent = self.pending.pop((place, number))
+            self.visit(place, self.nodes[number], cotangent)
+
+    def push(self, place: int, term: Term, cotangent: Term) -> None:
+        """Add to the cotangent of a term in a scope."""
+        if is_const(cotangent, 0) or not self.is_active(term):
+            return
+        key = (place, term.number)
+        if key in self.pending:
+            self.pending[key] = self.algebra.add(self.pending[key], cotangent)
+            return
+        self.pending[key] = cotangent
+        self.nodes[term.number] = term
+        heapq.heappush(self.queue, (-self.height(term), term.number, place))
+
+    def height(self, term: Term) -> int:
+        """The longest way down from a term: what is higher is never below it, opened or not."""
+        return bottom_up(term, self.heights, lambda _, below: 1 + max(below, default=0))
+
+    def is_active(self, term: Term) -> bool:
+        """Whether a term reads an active tensor."""
+        return bottom_up(term, self.depends, self.reads_active)
+
+    def reads_active(self, term: Term, below: list[bool]) -> bool:
+        """The same, from what is known of the operands."""
+        return any(below) or (isinstance(term, Read) and term.tensor in self.active)
+
+    def inner(self, key: tuple[object, ...], make: Scope) -> int:
+        """The number of a scope, the same for the same key."""
+        if key not in self.opened:
+            self.opened[key] = len(self.scopes)
+            self.scopes.append(make)
+        return self.opened[key]
+
+    def visit(self, place: int, term: Term, cotangent: Term) -> None:
+        """Pass the whole cotangent of a term on to its operands."""
+        match term:
+            case Read():
+                self.contribute(term, self.scopes[place], cotangent)
+            case Apply():
+                for operand, part in zip(
+                    term.operands, cotangents(self.algebra, cotangent, term), strict=True
+                ):
+                    self.push(place, operand, part)
+            case Select():
+                algebra, zero = self.algebra, self.algebra.zero
+                chosen = algebra.select(term.relation, term.lhs, term.rhs, cotangent, zero)
+                other = algebra.select(term.relation, term.lhs, term.rhs, zero, cotangent)
+                self.push(place, term.then, chosen)
+                self.push(place, term.otherwise, other)
+            case Guard():
+                self.guard(place, term, cotangent)
+            case Reduce():
+                self.reduce(place, term, cotangent)
+            case _:
+                pass
+
+    def reduce(self, place: int, term: Reduce, cotangent: Term) -> None:
+        """The body of a reduction gets its part of the cotangent, in a scope with the reduction's indices."""
+        key = (place, "reduce", term.binders, term.domain)
+        scope = self.scopes[place]
+        if key not in self.opened:
+            fresh = tuple(self.program.terms.fresh("s") for _ in term.binders)
+            mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
+            rows = tuple(c.substitute(mapping) for c in term.domain)
+            inner = Scope(scope.indices + fresh, scope.hints + term.hints, scope.domain + rows, scope.outside)
+            self.inner(key, inner)
+        inside = self.opened[key]
+        fresh = self.scopes[inside].indices[len(scope.indices) :]
+        mapping = {b: Affine.var(f) for b, f in zip(term.binders, fresh, strict=True)}
+        element = self.program.terms.substitute(term.body, mapping)
+        self.push(inside, element, RULES[term.kind](self.algebra, cotangent, term, element, fresh))
+
+    def guard(self, place: int, term: Guard, cotangent: Term) -> None:
+        """Both branches get the cotangent, where they are taken."""
+        for inside, branch in self.branches(place, term):
+            self.push(inside, branch, cotangent)
+
+    def branches(self, place: int, term: Guard) -> tuple[tuple[int, Term], ...]:
+        """Conditions join the domain; so does the negation of a single inequality."""
+        scope, rows = self.scopes[place], term.conditions
+        then = self.inner((place, "then", rows), scope.under(rows))
+        negated = self.negated(rows, scope.domain)
+        if negated:
+            inside = self.inner((place, "else", rows), scope.under(negated))
+        else:
+            inside = self.inner((place, "else", rows), replace(scope, outside=(*scope.outside, rows)))
+        return ((then, term.then), (inside, term.otherwise))
+
+    def negated(self, rows: Domain, domain: Domain) -> Domain:
+        """Where the conditions do not hold, as one row; nothing if that takes more."""
+        if len(rows) != 1:
+            return ()
+        form = rows[0].form
+        if not rows[0].equality:
+            return (Constraint(-form - 1),)
+        # An equality at an end of a range: `t = 0` fails where `t >= 1`.
+        ends = (side for side in (form, -form) if implied(side, domain + self.sizes))
+        return tuple(Constraint(side - 1) for side in ends)[:1]
+
+    def contribute(self, read: Read, scope: Scope, cotangent: Term) -> None:
+        """Gather the cotangent of a read: the sum over all indices that read the element."""
+        algebra = self.algebra
+        target = [Affine.var(i) for i in self.indices[read.tensor]]
+        delta = tuple(equals_zero(form - b) for form, b in zip(read.indices, target, strict=True))
+        domain, cotangent = self.narrowed(scope.domain, cotangent)
+        for rows in scope.outside:
+            cotangent = algebra.guard(rows, algebra.zero, cotangent)
+        # Where the read stands, the certificate looks for its sum.
+        term = algebra.sum(scope.indices, delta + domain, cotangent, scope.hints, read.span)
+        self.contributions.setdefault(read.tensor, []).append(term)
+
+    def narrowed(self, domain: Domain, cotangent: Term) -> tuple[Domain, Term]:
+        """The domain of a sum of a cotangent over it, and the cotangent there."""
+        return domain, cotangent
+
+
+def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
+    """The tensors that depend on an argument of `wrt`."""
+    active = set(wrt)
+    for definition in program.definitions:
+        if not active.isdisjoint(tensors_read([definition.body])):
+            active.add(definition.name)
+    return active

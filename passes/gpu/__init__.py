@@ -1,0 +1,1 @@
+"""Maps to kernels for a GPU: plans of threads, shared memory, launches."""

@@ -1,0 +1,149 @@
+"""What a map costs on a GPU, by how its elements are laid over threads.
+
+The unit is the time in which a multiprocessor starts one arithmetic instruction of a warp; it serves one
+line of memory for a warp in the time of four. Strides, trip counts and what depends on what go in, as
+for the CPU (`schedule`), and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tadc.passes.cpu.schedule import FUNCTION, PRICES
+from tadc.passes.maps.accesses import Accesses, Loop, Read
+
+WARP = 32
+LINE = 128
+"""The bytes of a line of the first cache."""
+
+ACCESS = 4.0
+"""The price of one line."""
+
+THREADS = 1 << 17
+"""With fewer threads than these, the time of one thread counts, not how many there are."""
+
+STEP = 2.0
+"""The price of one step of a loop."""
+
+JOIN = 14.0
+"""The price of joining two results within a warp."""
+
+#: The index values of the lanes of a warp, relative to the first, by name.
+Warp = Sequence[Mapping[str, int]]
+
+
+def warp_over(names: Sequence[str], extents: Mapping[str, int], steps: Mapping[str, int]) -> Warp:
+    """The lanes of a warp where consecutive threads run along names, the last one fastest."""
+    lanes: list[dict[str, int]] = []
+    for lane in range(WARP):
+        values: dict[str, int] = {}
+        left = lane
+        for name in reversed(names):
+            step = steps.get(name, 1)
+            count = max(1, -(-extents[name] // step))
+            values[name] = left % count * step
+            left //= count
+        lanes.append(values)
+    return lanes
+
+
+def lines(read: Read, warp: Warp, bytes_each: int, width: int = 1) -> float:
+    """The lines that a warp touches with one load of `width` elements a thread."""
+    touched: set[Any] = set()
+    for lane, values in enumerate(warp):
+        offset = 0
+        for name, value in values.items():
+            stride = read.strides.get(name, 0)
+            if stride is None:
+                if value:
+                    touched.add(("far", lane))
+                continue
+            offset += stride * value
+        first, last = offset * bytes_each, (offset + width) * bytes_each - 1
+        touched.update(range(first // LINE, last // LINE + 1))
+    return len(touched)
+
+
+class Prices:
+    """Prices of a map's body; `shared` has for reductions how many threads are laid along each index."""
+
+    def __init__(
+        self,
+        accesses: Accesses,
+        warp: Warp,
+        copies: Mapping[str, int],
+        vector: str | None = None,
+        shared: Mapping[Any, tuple[int, ...]] | None = None,
+        is_column: bool = False,
+    ) -> None:
+        """In a column, all threads along the indices of a reduction are in different warps."""
+        self.accesses, self.warp, self.copies, self.vector = accesses, warp, copies, vector
+        self.shared, self.is_column = shared or {}, is_column
+
+    def thread(self) -> float:
+        """The price of what one thread does, its stores included."""
+        body = self.accesses.body
+        return self.loop(body, self.warp) + self.stores()
+
+    def count(self, names: frozenset[str]) -> int:
+        """The copies of a value that depends on names."""
+        return math.prod(n for name, n in self.copies.items() if name in names)
+
+    def loop(self, loop: Loop, warp: Warp) -> float:
+        """The price of a loop, by what a thread runs of it."""
+        trips = self.trips(loop)
+        if loop.op in self.shared and not self.is_column:
+            places = dict(zip(loop.binders, self.shared[loop.op], strict=True))
+            warp = warp_over(loop.binders, places, {})
+        own = set(loop.binders)
+        total = sum(PRICES.get(o.name, FUNCTION) * self.count(o.names) for o in loop.operations)
+        kept = 0.0
+        for read in loop.reads:
+            price = self.read(read, warp)
+            # A read that does not move with the loop is made before it.
+            if own and not own & read.names:
+                kept += price
+            else:
+                total += price
+        total += sum(self.loop(inner, warp) for inner in loop.inner)
+        if not own:
+            return total + kept
+        results = self.count(loop.result)
+        total += loop.additions * results + STEP
+        ending = 0.0
+        if loop.op in self.shared:
+            size = math.prod(self.shared[loop.op])
+            stored = size if self.is_column else size // WARP
+            ending = 0.0 if self.is_column else results * JOIN * math.log2(WARP)
+            ending += results * (ACCESS + 4.0) * stored if stored > 1 else 0.0
+        return trips * total + kept + ending + 4
+
+    def trips(self, loop: Loop) -> int:
+        """The steps that a thread runs."""
+        lanes = self.shared.get(loop.op, (1,) * len(loop.trips))
+        return math.prod(-(-count // lane) for count, lane in zip(loop.trips, lanes, strict=True))
+
+    def read(self, read: Read, warp: Warp) -> float:
+        """The price of all copies of a read."""
+        copies = self.count(read.names)
+        each = read.op.results[0].type.width // 8
+        if self.vector is not None and read.strides.get(self.vector, 0) == 1:
+            width = self.copies[self.vector]
+            return copies // width * (1 + ACCESS * lines(read, warp, each, width))
+        return copies * (1 + ACCESS * lines(read, warp, each))
+
+    def stores(self) -> float:
+        """The price of storing what a thread computes."""
+        shape = list(self.accesses.body.op.results[0].type.shape)
+        each = self.accesses.body.op.results[0].type.element_type.width // 8
+        strides: dict[str, int | None] = {}
+        step = 1
+        for name, size in zip(reversed(self.accesses.names), reversed(shape), strict=True):
+            strides[name] = step
+            step *= size if size > 0 else 64
+        stored = Read(None, strides, True)
+        count = math.prod(self.copies.values())
+        width = self.copies[self.vector] if self.vector is not None else 1
+        return count // width * (1 + ACCESS * lines(stored, self.warp, each, width))

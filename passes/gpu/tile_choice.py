@@ -1,0 +1,330 @@
+"""Which reductions are worth shared memory, and how large the tiles of their blocks are.
+
+What counts is reuse: an element that a block copies once and many of its threads read. It follows from
+the strides of the reads alone, so the gradients of a contraction or a convolution are treated alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.lattice.affine import Affine
+from tadc.passes.cpu.schedule import FUNCTION, PRICES
+from tadc.passes.gpu.boxes import padded, spans_of
+from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, resident
+from tadc.passes.gpu.plan import Along, TilePlan
+from tadc.passes.gpu.prices import ACCESS, STEP, THREADS, WARP, lines
+from tadc.passes.maps.accesses import Accesses, Loop, Read
+from tadc.passes.maps.operand_forms import subscripts
+
+SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
+"""Threads along the fast and the slow index."""
+
+COPIES = ((8, 8), (8, 4), (4, 8), (4, 4), (4, 2), (2, 4), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8))
+"""Copies of a thread along the fast and the slow index."""
+
+STEPS = (8, 16, 32)
+"""About so many steps are between two barriers."""
+
+OPEN = 1024
+"""An extent that is not known is taken for so much."""
+
+MOST_BYTES = 40 << 10
+"""The most bytes of shared memory of a block."""
+
+MOST_CODE = 700
+"""The most operations of all copies of a body."""
+
+LEAST_EXTENT = 4
+"""An index of fewer values gets no threads."""
+
+LEAST_REUSE = 4
+"""So often at least an element that is copied is to be read."""
+
+BARRIER = 40.0
+"""The price of a barrier, and of waiting for what was copied before it."""
+
+ENOUGH = 512
+"""With so many threads on a multiprocessor, one block computes while another waits."""
+
+SHARED_INDEX = 6.0
+"""The price of finding an element to copy."""
+
+
+Spans = tuple[tuple[int, int], ...]
+"""Of what a block reads of a tensor, the elements along each dimension and the distance between two."""
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A candidate: the elements of a block along two indices, and the steps of a block of steps."""
+
+    fast: str
+    slow: str | None
+    along: Mapping[str, Along]
+    steps: Mapping[str, int]
+
+    @property
+    def threads(self) -> int:
+        return math.prod(one.threads for one in self.along.values())
+
+    def copies(self, names: frozenset[str]) -> int:
+        return math.prod(one.copies for name, one in self.along.items() if name in names)
+
+
+def tile_plans(accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
+    """The plans with shared memory that fit, with their prices for the whole map."""
+    for loop in accesses.body.inner:
+        if not loop.binders or not loop.direct or math.prod(loop.trips) < STEPS[0]:
+            continue
+        choice = _Choice(accesses, loop)
+        for tile in choice.tiles():
+            plan = choice.plan(tile)
+            if plan is not None:
+                yield plan
+
+
+class _Choice:
+    """What the candidates for one reduction share."""
+
+    def __init__(self, accesses: Accesses, loop: Loop) -> None:
+        self.accesses, self.loop = accesses, loop
+        self.reads = [(read, inner) for inner in loop.below() for read in inner.reads]
+        self.forms = {read.op: self.subscripts(read) for read, _ in self.reads}
+        self.runs = {name: self.run(name) for name in accesses.names}
+        self.known_spans: dict[Any, Spans] = {}
+        self.known_warps: dict[Any, Sequence[Mapping[str, int]]] = {}
+        self.known_lines: dict[Any, float] = {}
+        self.inner: dict[str, int] = {}
+        self.starts: dict[Any, tuple[tuple[int, int], ...]] = {}
+        self.is_open = not all(self.take_inner(inner) for inner in loop.below() if inner is not loop)
+
+    def extent(self, name: str) -> int:
+        """The values of an index of the map."""
+        found = self.accesses.ranges[name]
+        is_open = found is not None and not found.extent.is_constant
+        return OPEN if is_open else self.accesses.extent(name)
+
+    def subscripts(self, read: Read) -> list[Affine]:
+        """The forms of a read over the indices of the map and of reductions."""
+        return subscripts(read.op, list(read.op.operands)[1:], self.accesses.known_forms)
+
+    def take_inner(self, inner: Loop) -> bool:
+        """Note the ranges of a reduction inside; whether they are numbers."""
+        found: list[tuple[int, int]] = []
+        arguments = inner.op.regions[0].blocks[0].arguments
+        for name, argument in zip(inner.binders, arguments, strict=True):
+            range = self.accesses.ranges[name]
+            if range is None or not (range.low.is_constant and range.extent.is_constant):
+                return False
+            if self.accesses.known_forms[argument] != Affine.var(name):
+                return False
+            self.inner[name] = max(range.extent.constant, 1)
+            found.append((range.low.constant, self.inner[name]))
+        self.starts[inner.op] = tuple(found)
+        return True
+
+    def tiles(self) -> Iterator[_Tile]:
+        """All candidates that the extents leave room for."""
+        if self.is_open:
+            return
+        names = [name for name in self.accesses.names if self.extent(name) >= LEAST_EXTENT]
+        most = MOST_CODE // max(self.loop.size, 1)
+        for fast in names:
+            for slow in names:
+                if slow == fast:
+                    continue
+                for shape in SHAPES:
+                    for copies in COPIES:
+                        if math.prod(copies) * self.accesses.widest // 4 <= min(64, most):
+                            yield from self.with_steps(fast, slow, shape, copies)
+
+    def with_steps(
+        self, fast: str, slow: str, shape: tuple[int, int], copies: tuple[int, int]
+    ) -> Iterator[_Tile]:
+        """The candidates of one shape."""
+        along: dict[str, Along] = {}
+        for name, threads, count in zip((fast, slow), shape, copies, strict=True):
+            tile, extent = threads * count, self.extent(name)
+            if tile >= 2 * extent or (count > 1 and -(-extent // tile) * tile > extent * 1.34):
+                return
+            along[name] = Along(threads, count, math.gcd(count, self.runs[name]))
+        seen: set[tuple[int, ...]] = set()
+        for target in STEPS:
+            steps = _steps(self.loop.trips, target)
+            if steps not in seen:
+                seen.add(steps)
+                yield _Tile(fast, slow, along, dict(zip(self.loop.binders, steps, strict=True)))
+
+    def run(self, name: str) -> int:
+        """How many consecutive elements a thread may have: vectors of shared memory are aligned then."""
+        most = 16 // self.accesses.widest
+        for forms in self.forms.values():
+            for form in forms:
+                others = form - Affine.var(name) * form.coefficient(name)
+                if form.coefficient(name) not in (0, 1) or name in others.variables:
+                    return 1
+                if form.coefficient(name) and any(k % most for _, k in others.terms):
+                    return 1
+        return most
+
+    def plan(self, tile: _Tile) -> tuple[float, TilePlan] | None:
+        """The plan and its price; None where it does not fit, or nothing is worth copying."""
+        ranges = {name: one.extent for name, one in tile.along.items()}
+        ranges |= {name: count for name, count in tile.steps.items() if count > 1}
+        ranges |= self.inner
+        staged: dict[Any, Spans] = {}
+        used = 0
+        for read, _ in self.reads:
+            box = self.spans(read, ranges)
+            if not box:
+                continue
+            points = math.prod(ranges.values())
+            if points < LEAST_REUSE * math.prod(n for n, _ in box) or not self.is_shared(read, tile):
+                continue
+            staged[read.op] = box
+            used += math.prod(padded([n for n, _ in box], True)) * read.op.results[0].type.width // 8
+        if not staged or used > MOST_BYTES:
+            return None
+        index = {name: n for n, name in enumerate(self.accesses.names)}
+        slow = None if tile.slow is None else (index[tile.slow], tile.along[tile.slow])
+        plan = TilePlan(
+            (index[tile.fast], tile.along[tile.fast]),
+            slow,
+            self.loop.op,
+            tuple(tile.steps[name] for name in self.loop.binders),
+            frozenset(staged),
+            self.starts,
+        )
+        held = self.resident(tile, staged, used)
+        if not held:
+            return None
+        # Blocks wait at barriers: others are to run meanwhile.
+        return self.price(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
+
+    def resident(self, tile: _Tile, staged: Mapping[Any, Spans], shared: int) -> int:
+        """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
+        operands = sum(tile.copies(read.names) for read in self.loop.reads)
+        loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
+        results = tile.copies(frozenset(tile.along))
+        needed = registers(self.accesses, results, operands + min(loads, 2 * WARP))
+        return 0 if needed > MOST_REGISTERS else resident(tile.threads, needed, shared)
+
+    def spans(self, read: Read, ranges: Mapping[str, int]) -> Spans:
+        """What a block reads where indices have so many values; nothing if that varies."""
+        forms = self.forms[read.op]
+        key = read.op, *(ranges.get(name, 1) for name in sorted(read.names))
+        if key not in self.known_spans:
+            self.known_spans[key] = spans_of(forms, ranges) or ()
+        return self.known_spans[key]
+
+    def is_shared(self, read: Read, tile: _Tile) -> bool:
+        """Whether threads of a block read the same elements, at other times or by other threads."""
+        own = set(self.loop.binders)
+        if not read.names & own:
+            return False
+        return any(name not in read.names for name in tile.along) or len(read.names) > len(
+            self.forms[read.op]
+        )
+
+    # -- prices ----------------------------------------------------------------------------------
+
+    def price(self, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
+        """The price of the whole map."""
+        rounds = math.prod(
+            -(-trips // tile.steps[name])
+            for name, trips in zip(self.loop.binders, self.loop.trips, strict=True)
+        )
+        steps = math.prod(tile.steps.values())
+        one = rounds * (self.copying(tile, staged) + steps * self.combining(self.loop, tile, staged))
+        one += self.storing(tile) + 100
+        blocks = math.prod(
+            -(-self.extent(name) // (tile.along[name].extent if name in tile.along else 1))
+            for name in self.accesses.names
+        )
+        # A thread with many independent results needs few others beside it.
+        least = THREADS / min(4, tile.copies(frozenset(tile.along)))
+        return one * max(blocks * tile.threads, least)
+
+    def copying(self, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
+        """The price of a block of steps before any is combined."""
+        total = 2 * BARRIER
+        for op, box in staged.items():
+            each = op.results[0].type.width // 8
+            row, step = box[-1]
+            touched = max(min(WARP, -(-WARP // row)), math.ceil(WARP * each * step / 128))
+            loads = -(-math.prod(n for n, _ in box) // tile.threads)
+            total += loads * (2 + SHARED_INDEX + ACCESS * touched + 2 * ACCESS)
+        return total
+
+    def combining(self, loop: Loop, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
+        """The price of one step of a loop."""
+        total = sum(PRICES.get(o.name, FUNCTION) * tile.copies(o.names) for o in loop.operations)
+        for read in loop.reads:
+            copies = tile.copies(read.names)
+            if read.op in staged:
+                wide = max((tile.along[n].run for n in tile.along if n in read.names), default=1)
+                lanes = 2 if tile.fast in read.names and wide > 1 else 1
+                total += copies / wide * (1 + ACCESS * lanes)
+            elif read.names & set(loop.binders):
+                each = read.op.results[0].type.width // 8
+                total += copies * (1 + ACCESS * self.lines(read, tile, each))
+        for inner in loop.inner:
+            trips = math.prod(inner.trips)
+            total += trips * (self.combining(inner, tile, staged) + STEP) + 4
+        total += loop.additions * tile.copies(loop.result)
+        moving = bool(loop.bounds & set(tile.along))
+        return total * (2.5 if moving else 1.0) + STEP / 4
+
+    def lines(self, read: Read, tile: _Tile, each: int) -> float:
+        """The lines that a warp of a tile touches with one load."""
+        shape = tile.fast, tile.slow, *((one.threads, one.run) for one in tile.along.values())
+        key = read.op, shape
+        if key not in self.known_lines:
+            if shape not in self.known_warps:
+                self.known_warps[shape] = self.warp(tile)
+            self.known_lines[key] = lines(read, self.known_warps[shape], each)
+        return self.known_lines[key]
+
+    @staticmethod
+    def warp(tile: _Tile) -> Sequence[Mapping[str, int]]:
+        """The lanes of a warp."""
+        fast = tile.along[tile.fast]
+        lanes: list[dict[str, int]] = []
+        for lane in range(WARP):
+            values = {tile.fast: lane % fast.threads * fast.run}
+            if tile.slow is not None:
+                values[tile.slow] = lane // fast.threads * tile.along[tile.slow].run
+            lanes.append(values)
+        return lanes
+
+    def storing(self, tile: _Tile) -> float:
+        """The price of storing a thread's elements."""
+        type = self.accesses.body.op.results[0].type
+        strides: dict[str, int | None] = {}
+        step = 1
+        for name, size in zip(reversed(self.accesses.names), reversed(list(type.shape)), strict=True):
+            strides[name] = step
+            step *= size if size > 0 else 64
+        stored = Read(None, strides, True)
+        count = tile.copies(frozenset(tile.along))
+        return count * (2 + ACCESS * self.lines(stored, tile, type.element_type.width // 8))
+
+
+def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:
+    """Steps along each index of a reduction, about so many in all: most along the last one."""
+    found: list[int] = []
+    left = target
+    for count in reversed(trips):
+        count = max(count, 1)
+        if count <= left:
+            step = count
+        else:
+            fitting = [n for n in range(max(left // 2, 1), left + 1) if count % n == 0]
+            step = max(fitting, default=left)
+        found.append(step)
+        left = max(left // step, 1)
+    return tuple(reversed(found))

@@ -1,0 +1,203 @@
+"""The tensors of a function as buffers that the caller owns, all row-major.
+
+The buffer of a tensor whose shape depends on sizes is passed as the address of its first element,
+with the type of a buffer of one: upstream's bare-pointer convention needs a static type. A view of
+its true shape is made from the sizes, which are the last arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.dialect.ops import MAPS
+from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
+from tadc.frontend.program import allowed
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.marks import CHAIN
+from tadc.passes.maps.tile_values import region_operations
+
+
+def memref_of(tensor: Any) -> Any:
+    """The type in which a buffer is passed."""
+    if not tensor.has_static_shape:
+        return ir.MemRefType.get([1], tensor.element_type)
+    # Upstream does not lower buffers of two or more dimensions without elements; nothing is
+    # ever read from one or written to it, so its type may say 1 for 0.
+    return ir.MemRefType.get([max(size, 1) for size in tensor.shape], tensor.element_type)
+
+
+def maps_of(function: Any) -> list[Any]:
+    """The `tad.map`s and `tad.maps` of a function in order; anything else there has no lowering."""
+    operations = [op.operation for op in function.regions[0].blocks[0].operations]
+    maps = [op for op in operations if op.name in MAPS]
+    for op in operations[:-1]:
+        if op.name not in MAPS and not op.name.startswith(("arith.constant", "math.")):
+            raise UnsupportedIR(f"'{op.name}' has no lowering", op.location)
+    return maps
+
+
+def location_of(tensor: Any) -> Any:
+    """Where a tensor was defined, with its name."""
+    place = tensor.location
+    if isinstance(tensor, ir.OpResult) and tensor.owner.name == "tad.maps" and isinstance(place, ir.FusedLoc):
+        places = list(place.locations)
+        # Equal ones are kept once.
+        return places[tensor.result_number] if len(places) == len(tensor.owner.results) else places[0]
+    return place
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The tensors of a function by role, and its sizes; a tensor that is returned twice is two results.
+
+    `shapes` are forms over `s0, s1, …`, the sizes in order.
+    """
+
+    arguments: list[Any]
+    results: list[Any]
+    temporaries: list[Any]
+    sizes: list[Any]
+    excluded: tuple[Domain, ...]
+    shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
+    spans: list[tuple[int, int]] = field(repr=False)
+    """For each temporary the number of the map that computes it, and of the last that reads it: the first and
+    the last of a chain, whose maps run by turns."""
+
+    @property
+    def tensors(self) -> list[Any]:
+        """All, in the order of the lowered function's arguments."""
+        return [*self.arguments, *self.results, *self.temporaries]
+
+    @cached_property
+    def known(self) -> Domain:
+        """What holds of the sizes of every call."""
+        rows = [Constraint(Affine.var(f"s{n}")) for n in range(len(self.sizes))]
+        return (*rows, *allowed(self.excluded, {size for shape in self.shapes.values() for size in shape}))
+
+    def by_tensor(
+        self, tensors: Sequence[Any], values: Sequence[Any]
+    ) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
+        """The buffer to read each tensor from, and further buffers to store it to."""
+        first: dict[Any, Any] = {}
+        more: dict[Any, list[Any]] = {}
+        for tensor, value in zip(tensors, values, strict=True):
+            if tensor in first:
+                more.setdefault(tensor, []).append(value)
+            else:
+                first[tensor] = value
+        return first, more
+
+
+def buffers_of(function: Any) -> Buffers:
+    """The tensors and sizes of a function."""
+    block = function.regions[0].blocks[0]
+    results = list(list(block.operations)[-1].operation.operands)
+    made = {value: op for op in maps_of(function) for value in op.results}
+    for value in results:
+        if value not in made:
+            raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
+    sizes = sizes_of(function)
+    arguments = [a for a in block.arguments if not isinstance(a.type, ir.IndexType)]
+    shapes = {a: argument_shape(function, a) for a in arguments}
+    position = {size: Affine.var(f"s{n}") for n, size in enumerate(sizes)}
+    shapes |= {value: map_shape(op, position) for value, op in made.items()}
+    temporaries = [v for v in made if v not in results]
+    spans = _spans(function, temporaries)
+    return Buffers(arguments, results, temporaries, sizes, excluded_sets(function), shapes, spans)
+
+
+def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
+    """For each tensor the number of the map that computes it, and of the last that reads it."""
+    maps = maps_of(function)
+    first = {value: number for number, op in enumerate(maps) for value in op.results}
+    last = dict(first)
+    for number, op in enumerate(maps):
+        for inner in region_operations(op.regions[0].blocks[0]):
+            if inner.name == "tad.read" and inner.operands[0] in last:
+                last[inner.operands[0]] = number
+    ends: dict[int, tuple[int, int]] = {}
+    for chain in chains_in(maps):
+        ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
+    return [(ends[first[value]][0], ends[last[value]][1]) for value in temporaries]
+
+
+def chains_in(maps: Sequence[Any]) -> list[list[int]]:
+    """The numbers of maps that run together, those of a chain or one."""
+    found: list[list[int]] = []
+    for number, op in enumerate(maps):
+        before = maps[number - 1] if number else op
+        both = number > 0 and CHAIN in op.attributes and CHAIN in before.attributes
+        if both and op.attributes[CHAIN] == before.attributes[CHAIN]:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found
+
+
+def symbol_of(function: Any) -> str:
+    """The symbol of the lowered function: no tensor's name can hide one of libc's."""
+    return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
+
+
+class BufferViews:
+    """The sizes of a lowered function as values, and the shapes that they make."""
+
+    def __init__(self, buffers: Buffers, values: Sequence[Any], lowering: BodyLowering) -> None:
+        """`values` are the sizes in the lowered function, in order."""
+        self.buffers = buffers
+        self.lowering = lowering
+        forms = [lowering.variable(value) for value in values]
+        lowering.forms.update(zip(buffers.sizes, forms, strict=True))
+        self.names = {f"s{n}": form for n, form in enumerate(forms)}
+        lowering.known = tuple(row.substitute(self.names) for row in buffers.known)
+
+    def of(self, tensor: Any) -> tuple[Affine, ...]:
+        """The extents of a tensor as forms of index values."""
+        return tuple(form.substitute(self.names) for form in self.buffers.shapes[tensor])
+
+    def view(self, tensor: Any, buffer: Any, point: Any) -> Any:
+        """The buffer in the tensor's shape."""
+        if tensor.type.has_static_shape:
+            return buffer
+        lowering, dynamic = self.lowering, ir.ShapedType.get_dynamic_size()
+        shape = self.of(tensor)
+        sizes = [max(e.constant, 1) if e.is_constant else dynamic for e in shape]
+        size_values = [lowering.affine([e], point) for e in shape if not e.is_constant]
+        strides: list[int] = []
+        stride_values: list[Any] = []
+        for dimension in range(len(shape)):
+            inner = shape[dimension + 1 :]
+            if all(e.is_constant for e in inner):
+                strides.append(prod(max(e.constant, 1) for e in inner))
+            else:
+                strides.append(dynamic)
+                stride_values.append(product(lowering, inner, point))
+        layout = ir.StridedLayoutAttr.get(0, strides)
+        type = ir.MemRefType.get(sizes, tensor.type.element_type, layout)
+        attributes = {
+            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+            "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
+            "static_strides": ir.DenseI64ArrayAttr.get(strides),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(size_values), len(stride_values)]),
+        }
+        operands = [buffer, *size_values, *stride_values]
+        return lowering.create("memref.reinterpret_cast", [type], operands, point, attributes).results[0]
+
+
+def product(lowering: BodyLowering, extents: Sequence[Affine], point: Any) -> Any:
+    """The product of extents as an index value; sizes below 1 count as they are."""
+    known = prod(e.constant for e in extents if e.is_constant)
+    value = lowering.constant(lowering.index_type, known, point)
+    for extent in extents:
+        if not extent.is_constant:
+            operands = [value, lowering.affine([extent], point)]
+            value = lowering.create("arith.muli", [lowering.index_type], operands, point).results[0]
+    return value

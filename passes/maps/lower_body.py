@@ -1,0 +1,158 @@
+"""Scalar code in scf and affine: what the lowerings to loops and to the GPU build with.
+
+An index is known by a form over loop variables, so that every subscript is one `affine.apply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.dialect.index_maps import map_attribute
+from tadc.dialect.locations import unnamed
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.operand_forms import subscripts
+
+
+@dataclass
+class BodyLowering:
+    """What is known of a lowered function; `memrefs` maps tensors to buffers, `values` scalars to scalars.
+
+    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
+    """
+
+    context: Any
+    memrefs: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    copies: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
+    values: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
+    variables: dict[str, Any] = field(default_factory=dict[str, Any])
+    known: Domain = ()
+
+    def __post_init__(self) -> None:
+        self.index_type = ir.IndexType.get(self.context)
+        self.location = ir.Location.unknown(self.context)
+
+    # -- building ------------------------------------------------------------------------------
+
+    def create(
+        self,
+        name: str,
+        results: Sequence[Any],
+        operands: Sequence[Any],
+        point: Any,
+        attributes: dict[str, Any] | None = None,
+        regions: int = 0,
+    ) -> Any:
+        """Make an operation at a point, at the current location."""
+        return ir.Operation.create(
+            name, results=list(results), operands=list(operands), attributes=attributes or {},
+            regions=regions, loc=self.location, ip=point,
+        )  # fmt: skip
+
+    def constant(self, type: Any, value: int | float, point: Any) -> Any:
+        """A constant of a float or the index type, or of a vector of floats."""
+        if type == self.index_type:
+            attribute = ir.IntegerAttr.get(type, int(value))
+        elif isinstance(type, ir.VectorType):
+            element = ir.FloatAttr.get(type.element_type, float(value), loc=self.location)
+            attribute = ir.DenseElementsAttr.get_splat(type, element)
+        else:
+            attribute = ir.FloatAttr.get(type, float(value), loc=self.location)
+        # Constants take no name of a tensor or an index.
+        return ir.Operation.create(
+            "arith.constant", results=[type], attributes={"value": attribute},
+            loc=unnamed(self.location), ip=point,
+        ).results[0]  # fmt: skip
+
+    def variable(self, value: Any) -> Affine:
+        """Name an index value; the form that stands for it."""
+        name = f"v{len(self.variables)}"
+        self.variables[name] = value
+        return Affine.var(name)
+
+    def affine(self, forms: Sequence[Affine], point: Any, operation: str = "affine.apply") -> Any:
+        """The value of a form, or the least or greatest of several."""
+        distinct = list(dict.fromkeys(forms))
+        if len(distinct) == 1:
+            form = distinct[0]
+            if form.is_constant:
+                return self.constant(self.index_type, form.constant, point)
+            atom = form.terms[0][0]
+            if isinstance(atom, str) and form == Affine.var(atom):
+                return self.variables[atom]
+            operation = "affine.apply"
+        names = sorted({n for form in distinct for n in form.variables}, key=lambda n: int(n[1:]))
+        attributes = {"map": map_attribute(distinct, names, self.context)}
+        operands = [self.variables[n] for n in names]
+        return self.create(operation, [self.index_type], operands, point, attributes).results[0]
+
+    # -- scalars -------------------------------------------------------------------------------
+
+    def value(self, value: Any) -> Any:
+        """The lowered value of a scalar."""
+        found = self.values.get(value)
+        if found is None:
+            raise UnsupportedIR("a region may use indices and scalars only", value.location)
+        return found
+
+    def copy(self, op: Any, point: Any) -> None:
+        """An upstream scalar operation stays, over lowered operands."""
+        attributes = {name: op.attributes[name] for name in op.attributes}
+        results = [r.type for r in op.results]
+        made = self.create(op.name, results, [self.value(v) for v in op.operands], point, attributes)
+        self.values.update(zip(op.results, made.results, strict=True))
+
+    def subscripts(self, op: Any, indices: Any) -> list[Affine]:
+        """The forms of an op's map over its index operands."""
+        return subscripts(op, indices, self.forms)
+
+    # -- branches ------------------------------------------------------------------------------
+
+    def choose(
+        self,
+        condition: Any,
+        types: Sequence[Any],
+        then: Callable[[Any], list[Any]],
+        otherwise: Callable[[Any], list[Any]] | None,
+        point: Any,
+    ) -> list[Any]:
+        """An `scf.if` whose regions are filled by functions of their insertion point."""
+        made = self.create("scf.if", types, [condition], point, regions=2)
+        for region, fill in zip(made.regions, (then, otherwise), strict=True):
+            if fill is not None:
+                inside = ir.InsertionPoint(ir.Block.create_at_start(region, []))
+                self.create("scf.yield", [], fill(inside), inside)
+        return list(made.results)
+
+    def holds(self, rows: Domain, point: Any) -> Any:
+        """Whether all rows hold, as an i1."""
+        truth = ir.IntegerType.get_signless(1, self.context)
+        zero = self.constant(self.index_type, 0, point)
+        result: Any = None
+        for row in rows:
+            predicate = ir.IntegerAttr.get(
+                ir.IntegerType.get_signless(64, self.context), 0 if row.equality else 5
+            )
+            operands = [self.affine([row.form], point), zero]
+            test = self.create("arith.cmpi", [truth], operands, point, {"predicate": predicate}).results[0]
+            if result is None:
+                result = test
+            else:
+                result = self.create("arith.andi", [truth], [result, test], point).results[0]
+        if result is None:
+            value = {"value": ir.IntegerAttr.get(truth, 1)}
+            result = self.create("arith.constant", [truth], [], point, value).results[0]
+        return result
+
+
+def box_rows(forms: Sequence[Affine], shape: Sequence[Affine]) -> Domain:
+    """`0 <= form <= size - 1` for each dimension."""
+    rows: list[Constraint] = []
+    for form, size in zip(forms, shape, strict=True):
+        rows += [Constraint(form), Constraint(size - 1 - form)]
+    return tuple(rows)

@@ -1,0 +1,1 @@
+"""Programs with fewer operations: sums that are split, kept, shared or written out."""

@@ -1,0 +1,214 @@
+"""Tensors for cheap values that several others compute, or one for several of its elements.
+
+    f[i, k] = (x[i, k] - m[i])**2,  g[i] = sum{k} (w[k] * (x[i, k] - m[i])**2)
+    is  let h[i, k] = (x[i, k] - m[i])**2,  f[i, k] = h[i, k],  g[i] = sum{k} (w[k] * h[i, k])
+
+where no derivative follows. `uses * cost > cost + store + uses * load` says whether it pays, as for dear
+values, and besides: the tensor has room in the nearest cache, for from further away an element comes later
+than it is computed; and it saves a part of all operations, for more tensors are more code. What tensors of
+one shape compute at their own indices is computed once anyway, where they are fused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.extents import Shape
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    operands,
+    reachable,
+    tensors_read,
+)
+from tadc.passes.rewrites.moves import Mover, Place, about, in_order
+from tadc.passes.rewrites.places import Places
+from tadc.passes.terms.costs import ACCESS, ELEMENT, Costs, points, weight
+from tadc.passes.terms.names import Names
+
+#: Bytes of a tensor that stays in the nearest cache.
+NEAR = 1 << 14
+#: What is less than this part of all operations is not worth a tensor.
+WORTH = 32
+#: In larger programs nothing is looked for: it would take long.
+MOST_TERMS = 600
+
+
+def share_cheap_values(program: Program, limit: int | None) -> Program:
+    """The program with tensors for cheap values; it itself where none is worth one."""
+    if sum(1 for _ in reachable([d.body for d in program.definitions])) > MOST_TERMS:
+        return program
+    sharing = _Sharing(program, limit)
+    sharing.survey()
+    return sharing.moved()
+
+
+@dataclass
+class _Value:
+    """How often a value is evaluated, what that takes, and at which indices of tensors of which shapes."""
+
+    cost: int
+    operations: int
+    elements: int
+    times: int = 0
+    together: set[tuple[Shape, tuple[int, ...]]] = field(default_factory=set[tuple[Shape, tuple[int, ...]]])
+
+    def pays(self) -> bool:
+        """Whether a tensor for it does."""
+        uses = self.times // max(self.elements, 1)
+        return uses * self.cost > self.cost + ACCESS + uses * ACCESS
+
+
+@dataclass
+class _Sharing:
+    """One look at a program."""
+
+    program: Program
+    limit: int | None
+    values: dict[tuple[int, Shape], _Value] = field(default_factory=dict[tuple[int, Shape], _Value])
+    all: int = 0
+
+    def __post_init__(self) -> None:
+        program = self.program
+        self.terms, self.sizes = program.terms, frozenset(program.sizes)
+        self.costs = Costs(self.sizes)
+        self.mover = Mover(program, Names(program), self.limit, strict=False)
+        self.places = [Places(self.terms, self.sizes, d) for d in program.definitions]
+        self.shapes: dict[int, int] = {}
+        self.numbers: dict[tuple[object, ...], int] = {}
+        # How many terms there are that may be the same but for their indices.
+        terms = {(t.number, self.form(t)) for d in program.definitions for t in reachable([d.body])}
+        definitions = [{self.form(t) for t in reachable([d.body])} for d in program.definitions]
+        self.alike = Counter(form for _, form in terms) | Counter(form for d in definitions for form in d)
+
+    def form(self, root: Term) -> int:
+        """A number that is equal for terms that differ in their indices alone."""
+
+        def number(node: Term, below: Sequence[int]) -> int:
+            name = (
+                node.function
+                if isinstance(node, Apply)
+                else getattr(node, "tensor", getattr(node, "relation", ""))
+            )
+            value = getattr(node, "value", None)
+            return self.numbers.setdefault((type(node), name, value, *below), len(self.numbers))
+
+        return bottom_up(root, self.shapes, number)
+
+    def may_move(self, term: Term, place: Place) -> bool:
+        """Whether a term is arithmetic that may stand, or be evaluated, more than once."""
+        if not isinstance(term, Apply | Select) or not weight(term):
+            return False
+        if all(t.type is None for t in operands(term)):
+            return False
+        return self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices)
+
+    def key(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
+        """What is equal for terms that one tensor holds; None where it has no room."""
+        place, definition = self.places[number].places[at], self.program.definitions[number]
+        if not self.may_move(term, place) or definition.name in tensors_read([term]):
+            return None
+        self.enter(definition)
+        key = self.mover.key(term, place)
+        return key if key and about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR else None
+
+    def enter(self, definition: Definition) -> None:
+        """Tell the mover which definition is looked at."""
+        self.mover.inside, self.mover.is_recurrence = definition.name, definition.order is not None
+
+    def survey(self) -> None:
+        """Find out how often each value is evaluated."""
+        for number, definition in enumerate(self.program.definitions):
+            places, seen = self.places[number], set[tuple[int, int]]()
+            stack = [(0, definition.body)]
+            while stack:
+                at, term = stack.pop()
+                if (at, term.number) in seen or isinstance(term, Const):
+                    continue
+                seen.add((at, term.number))
+                stack += places.below(at, term)
+                place = places.places[at]
+                self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
+                key = self.key(number, at, term)
+                if key is not None:
+                    self.note(key, term, definition, place)
+
+    def note(self, key: tuple[int, Shape], term: Term, definition: Definition, place: Place) -> None:
+        """Count the evaluations of a term at a place."""
+        if key not in self.values:
+            below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
+            cost, operations = self.costs.term(term, place.ranges), sum(map(weight, below))
+            self.values[key] = _Value(cost, operations, about(key[1]))
+        value, own = self.values[key], definition.indices
+        if len(place.indices) == len(own):
+            box = self.mover.box(term, place)
+            assert box is not None
+            at = (definition.shape, tuple(own.index(i) for i in box.indices))
+            if at in value.together:
+                return
+            value.together.add(at)
+        value.times += points(place.ranges)
+
+    def moved(self) -> Program:
+        """The program with a tensor for each value that is worth one."""
+        worth = {
+            key
+            for key, value in self.values.items()
+            if value.pays() and (value.times - value.elements) * value.operations * WORTH >= self.all
+        }
+        if not worth:
+            return self.program
+        names = [d.name for d in self.program.outputs]
+        for number, definition in enumerate(self.program.definitions):
+            first = not definition.is_output or definition.name == names[0]
+            if first and definition.order is None and self.key(number, 0, definition.body) in worth:
+                self.mover.holds(definition, cheap=True)
+        made: list[Definition] = []
+        for number, definition in enumerate(self.program.definitions):
+            new: list[Definition] = []
+            body = _Walk(self, number, definition, worth, new).visit(0, definition.body)
+            made += [*new, definition if body is definition.body else replace(definition, body=body)]
+        return replace(self.program, definitions=tuple(in_order(made)))
+
+
+@dataclass
+class _Walk:
+    """One walk over a definition, from the root down."""
+
+    sharing: _Sharing
+    number: int
+    definition: Definition
+    worth: set[tuple[int, Shape]]
+    new: list[Definition]
+    memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
+
+    def visit(self, at: int, term: Term) -> Term:
+        """The term with reads in the place of what is worth a tensor."""
+        if (at, term.number) not in self.memo:
+            self.memo[at, term.number] = self.moved(at, term) or self.rebuilt(at, term)
+        return self.memo[at, term.number]
+
+    def rebuilt(self, at: int, term: Term) -> Term:
+        """The term over operands that have been visited."""
+        places, terms = self.sharing.places[self.number], self.sharing.terms
+        below = [self.visit(inside, t) for inside, t in places.below(at, term)]
+        if not isinstance(term, Reduce):
+            return terms.rebuild(term, below)
+        _, binders, domain, _ = places.open(at, term)
+        return terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
+
+    def moved(self, at: int, term: Term) -> Term | None:
+        """A read in the place of a term that is worth a tensor."""
+        key, d = self.sharing.key(self.number, at, term), self.definition
+        if key not in self.worth:
+            return None
+        place = self.sharing.places[self.number].places[at]
+        return self.sharing.mover.move(term, place, d.name, d.body.type or d.type, self.new, 0)

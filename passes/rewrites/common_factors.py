@@ -1,0 +1,149 @@
+"""Arithmetic with fewer operations, term by term, where no derivative follows.
+
+    c * x + c * y                                    is  c * (x + y)
+    c**2 * x + c * y                                 is  c * (c * x + y)
+    c * x + (z + c * y)                              is  z + c * (x + y)
+    x / d - y / d                                    is  (x - y) / d
+    select(s < t, x, u) + select(s < t, y, v)        is  select(s < t, x + y, u + v)
+    x / 2**n                                         is  2**-n * x
+
+The last two are exact. The others round less often; they differ where the common factor is infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from tadc.frontend.terms import Apply, Const, Select, Term, Terms, bottom_up, integer_exponent, operands
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.costs import WEIGHTS
+from tadc.passes.terms.products import Product, added, product_of, summands, without
+
+#: In longer sums, only neighbours are compared.
+MOST_SUMMANDS = 6
+#: Higher powers are one factor.
+HIGHEST = 4
+
+
+@dataclass
+class CommonFactors:
+    """Rewrites terms of one table, each once."""
+
+    terms: Terms
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+
+    def rewritten(self, root: Term) -> Term:
+        """The term with fewer operations."""
+        return bottom_up(root, self.known, self.node)
+
+    def node(self, node: Term, below: list[Term]) -> Term:
+        """The same for a term over operands that are done."""
+        algebra = self.algebra
+        match node:
+            case Apply(function="div", operands=(_, Const(value=value))) if is_power_of_two(value):
+                return algebra.mul(algebra.const(1 / value), below[0])
+            case Apply(function="add" | "sub" as function):
+                found = self.together(function, *below)
+                if found is None and function == "add":
+                    found = self.regrouped(*below)
+                return found if found is not None and found.type == node.type else self.rebuilt(node, below)
+            case _:
+                return self.rebuilt(node, below)
+
+    def rebuilt(self, node: Term, below: Sequence[Term]) -> Term:
+        """The node over its new operands."""
+        return self.terms.rebuild(node, below)
+
+    def regrouped(self, x: Term, y: Term) -> Term | None:
+        """The sum of two sums, where a summand of each have something in common."""
+        xs, ys = summands(x), summands(y)
+        if len(xs) + len(ys) == 2 or max(len(xs), len(ys)) > MOST_SUMMANDS:
+            return None
+        for n, m in product(range(len(xs)), range(len(ys))):
+            found = self.together("add", xs[n], ys[m])
+            if found is not None:
+                rest = added(self.algebra, [*without(xs, n), *without(ys, m)])
+                return self.combined("add", rest, found)
+        return None
+
+    def together(self, function: str, x: Term, y: Term) -> Term | None:
+        """The sum or difference of two terms that have something in common; None where they have not."""
+        if isinstance(x, Select) and isinstance(y, Select):
+            if (x.relation, x.lhs, x.rhs) != (y.relation, y.lhs, y.rhs):
+                return None
+            then, otherwise = (
+                self.combined(function, *pair) for pair in ((x.then, y.then), (x.otherwise, y.otherwise))
+            )
+            return self.algebra.select(x.relation, x.lhs, x.rhs, then, otherwise)
+        if isinstance(x, Const) or isinstance(y, Const):
+            return None
+        a, b = self.without_powers(product_of(x)), self.without_powers(product_of(y))
+        over, under = _common(a.over, b.over), _common(a.under, b.under)
+        scale = a.scale if abs(a.scale) == abs(b.scale) else 1
+        common = Product(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
+        parts = [Product(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)]
+        if _operations(common) + sum(map(_operations, parts)) + 1 >= _operations(a) + _operations(b):
+            return None  # as in `x + x * y`: nothing is gained
+        made = self.combined(function, *(self.with_powers(p) for p in parts))
+        return self.with_powers(common, made)
+
+    def without_powers(self, product: Product) -> Product:
+        """The product with low powers as several factors."""
+        over: list[Term] = []
+        for factor in product.over:
+            n = integer_exponent(factor)
+            base = operands(factor)[0] if n is not None and 1 < n <= HIGHEST else factor
+            over += [base] * (n or 1) if base is not factor else [factor]
+        return Product(product.scale, tuple(over), product.under)
+
+    def with_powers(self, product: Product, *more: Term) -> Term:
+        """The product, further factors and all, with powers of equal factors."""
+        counts = Counter(product.over)
+        over = tuple(self.algebra.power(base, n) for base, n in counts.items())
+        return Product(product.scale, over, product.under).term(self.algebra, *more)
+
+    def combined(self, function: str, x: Term, y: Term) -> Term:
+        """The sum or difference, again with what is common outside."""
+        found = self.together(function, x, y)
+        if found is not None:
+            return found
+        return self.algebra.add(x, y) if function == "add" else self.algebra.sub(x, y)
+
+
+def is_power_of_two(value: float) -> bool:
+    """Whether a number is 2**n with n so small that the reciprocal is exact in every type."""
+    return 2.0**-64 <= value <= 2.0**64 and math.frexp(value)[0] == 0.5
+
+
+def _operations(product: Product) -> int:
+    """The weight of a product of factors that are known."""
+    counts = Counter(product.over)
+    powers = sum(n.bit_length() + n.bit_count() - 2 for n in counts.values())
+    factors = len(counts) + (abs(product.scale) != 1)
+    return powers + max(factors - 1, 0) + WEIGHTS["div"] * len(product.under)
+
+
+def _common(xs: Sequence[Term], ys: Sequence[Term]) -> list[Term]:
+    """What two products have both, as often as both have it."""
+    left = list(ys)
+    found: list[Term] = []
+    for x in xs:
+        if x in left:
+            left.remove(x)
+            found.append(x)
+    return found
+
+
+def _rest(xs: Sequence[Term], common: Sequence[Term]) -> tuple[Term, ...]:
+    """A product without what is common."""
+    left = list(xs)
+    for term in common:
+        left.remove(term)
+    return tuple(left)

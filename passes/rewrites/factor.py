@@ -1,0 +1,324 @@
+"""Sums with fewer operations: what no index of a sum changes leaves it, and sums of products are split.
+
+    sum{k} (c[i] * x[k] / n[i])               is  c[i] * sum{k} (x[k]) / n[i]
+    sum{j} (t[i, j] * (a[i, k] + b[j, k]))    is  a[i, k] * sum{j} (t[i, j]) + sum{j} (t[i, j] * b[j, k])
+    sum{j, k} (x[i, j, k] * b[j] * c[k])      is  sum{j} (b[j] * sum{k} (x[i, j, k] * c[k]))
+
+The first always holds an operation less a step. The others are done where `Costs.total` says that all
+elements together cost less, sums that do not depend on every index around them being tensors. A difference
+is never taken apart: `sum{j} (t[j] * (a - b[j]))` may be exact where the two sums would cancel.
+
+Side conditions: a factor leaves only a sum with a point, the empty sum is 0 whatever it is multiplied by;
+else a guard stays around. What leaves a mask `select(t != 0, …, 0)` is masked again by the sum, since a
+cotangent that is 0 times an infinite partial is 0. No sum changes the type in which it accumulates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Const,
+    Domain,
+    Guard,
+    IndexValue,
+    Reduce,
+    Select,
+    Term,
+    Terms,
+    holds_reduction,
+    operands,
+    reachable,
+)
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.rewrites.common_factors import CommonFactors
+from tadc.passes.rewrites.left_out import leaves_out, taken_apart
+from tadc.passes.rewrites.signs import with_one_sign
+from tadc.passes.terms.algebra import Algebra, is_const, is_positive
+from tadc.passes.terms.costs import LARGE, Costs
+from tadc.passes.terms.guarded_addends import regrouped
+from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.occupied import occupied
+from tadc.passes.terms.operation_counts import count_definition
+from tadc.passes.terms.products import Product, added, product_of, summands, without
+
+#: More indices, summands or factors are not tried in all ways.
+MOST_BINDERS = 4
+MOST_SUMMANDS = 8
+MOST_FACTORS = 8
+#: So many sums are looked at in the place of one.
+MOST_SUMS = 40
+#: Sums are taken apart where that saves this part of a tensor's operations: more loops are more code.
+WORTH_PIECES = 16
+
+Around = Mapping[str, "Range | None"]
+
+
+def factor_program(program: Program, values: bool = False) -> Program:
+    """The program with cheaper sums.
+
+    Where no derivative follows (`values`) all arithmetic is rewritten by `common_factors` first.
+    """
+    factoring = _Factoring(program, values)
+    definitions = tuple(map(factoring.definition, program.definitions))
+    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
+        return program
+    return replace(program, definitions=definitions)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """An opened sum."""
+
+    binders: tuple[str, ...]
+    hints: tuple[str, ...]
+    domain: Domain
+    body: Term
+    origin: Reduce
+
+
+@dataclass
+class _Factoring:
+    """One walk over each definition, from the inside out."""
+
+    program: Program
+    values: bool
+    memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
+    holds: dict[int, bool] = field(default_factory=dict[int, bool])
+    known: dict[tuple[int, frozenset[str]], int] = field(
+        default_factory=dict[tuple[int, frozenset[str]], int]
+    )
+
+    def __post_init__(self) -> None:
+        self.terms: Terms = self.program.terms
+        self.algebra = Algebra(self.terms)
+        self.common = CommonFactors(self.terms)
+        self.sizes = frozenset(self.program.sizes)
+        self.costs = Costs(self.sizes)
+        self.found: dict[_Sum, Term] = {}
+        self.left = 0
+
+    def definition(self, definition: Definition) -> Definition:
+        """The definition with cheaper sums."""
+        body = with_one_sign(self.terms, definition.body)
+        definition = definition if body is definition.body else replace(definition, body=body)
+        if self.values:
+            body = self.common.rewritten(definition.body)
+            definition = definition if body is definition.body else replace(definition, body=body)
+        facts = self.program.facts(definition)
+        if not holds_reduction(definition.body, self.holds):
+            return self.regrouped(definition, definition.body, facts)
+        sides = {
+            i: Range(Affine.const(0), as_form(n) - 1)
+            for i, n in zip(definition.indices, definition.shape, strict=True)
+        }
+        made = self.written(definition, facts, sides, apart=False)
+        if not self.values or not any(map(leaves_out, reachable([definition.body]))):
+            return made
+        other = self.written(definition, facts, sides, apart=True)
+        few, many = (self.operations(one) for one in (other, made))
+        return other if few * WORTH_PIECES <= many * (WORTH_PIECES - 1) else made
+
+    def written(self, definition: Definition, facts: Domain, around: Around, apart: bool) -> Definition:
+        """The definition with cheaper sums; those that leave points out taken apart, or not."""
+        self.apart = apart
+        self.memo.clear()
+        return self.regrouped(definition, self.visit(definition.body, facts, around), facts)
+
+    def regrouped(self, definition: Definition, body: Term, facts: Domain) -> Definition:
+        """The definition with another body, where no derivative follows with fewer additions."""
+        if self.values:
+            body = self.common.rewritten(regrouped(self.algebra, body, facts))
+        return definition if body is definition.body else replace(definition, body=body)
+
+    def operations(self, definition: Definition) -> int:
+        """The weighted operations of a definition, about where sizes are symbols."""
+        values = {name: Affine.const(LARGE) for name in self.program.sizes}
+        shape = tuple(as_form(n).substitute(values).constant for n in definition.shape)
+        body = self.terms.substitute(definition.body, values)
+        return count_definition(replace(definition, shape=shape, body=body)).weighted
+
+    def visit(self, term: Term, facts: Domain, around: Around) -> Term:
+        """The term with cheaper sums, where the facts hold."""
+        if not holds_reduction(term, self.holds):
+            return term
+        key = term.number, facts
+        if key not in self.memo:
+            self.memo[key] = self.rewritten(term, facts, around)
+        return self.memo[key]
+
+    def rewritten(self, term: Term, facts: Domain, around: Around) -> Term:
+        """The same, for a term that is new here."""
+        match term:
+            case Guard():
+                then = self.visit(term.then, facts + term.conditions, around)
+                negated: Domain = ()
+                if len(term.conditions) == 1 and not term.conditions[0].equality:
+                    negated = (Constraint(-term.conditions[0].form - 1),)
+                return self.terms.rebuild(term, [then, self.visit(term.otherwise, facts + negated, around)])
+            case Reduce():
+                binders, domain, body = self.terms.open(term)
+                inner = {**around, **ranges_within(binders, domain, around, self.sizes)}
+                body = self.visit(body, facts + domain, inner)
+                if self.values and term.kind == "sum":
+                    body = self.common.rewritten(regrouped(self.algebra, body, facts + domain))
+                hints = term.hints or ("",) * len(binders)
+                found = _Sum(binders, hints, domain, body, term)
+                if self.apart and leaves_out(closed := self.closed(found)):
+                    assert isinstance(closed, Reduce)
+                    pieces = taken_apart(self.terms, closed, facts)
+                    if pieces is not None and not leaves_out(pieces):
+                        return self.visit(pieces, facts, around)
+                if term.kind != "sum" or any(row.equality for row in domain):
+                    return self.closed(found)
+                self.found.clear()
+                self.left = MOST_SUMS
+                return self.best(found, facts, around)
+            case _:
+                return self.terms.rebuild(term, [self.visit(t, facts, around) for t in operands(term)])
+
+    def closed(self, s: _Sum) -> Term:
+        """The reduction as it is."""
+        o = s.origin
+        return self.terms.reduce(s.binders, s.domain, s.body, kind=o.kind, hints=s.hints, span=o.span)
+
+    # -- ways to write a sum ---------------------------------------------------------------------
+
+    def best(self, s: _Sum, facts: Domain, around: Around) -> Term:
+        """The cheapest way to write a sum; of equally cheap ones the first."""
+        if s not in self.found:
+            self.left -= 1
+            plain = self.without_invariants(s, facts)
+            tried = self.ways(s, facts, around) if self.left > 0 else ()
+            ways = [plain, *(way for way in tried if way.type == s.body.type)]
+            self.found[s] = min(ways, key=lambda way: self.costs.total(way, around, self.known))
+        return self.found[s]
+
+    def ways(self, s: _Sum, facts: Domain, around: Around) -> Iterator[Term]:
+        """Sums of parts, and sums in a sum, that may be cheaper."""
+        parts = summands(s.body)
+        if 1 < len(parts) <= MOST_SUMMANDS:
+            yield added(self.algebra, [self.best(replace(s, body=p), facts, around) for p in parts])
+            return
+        product = product_of(s.body)
+        for position, factor in enumerate(product.over[:MOST_FACTORS]):
+            parts = summands(factor)
+            rest = Product(product.scale, without(product.over, position), product.under)
+            if 1 < len(parts) <= MOST_SUMMANDS and any(_loses(s, rest, part) for part in parts):
+                bodies = [rest.term(self.algebra, part) for part in parts]
+                yield added(self.algebra, [self.best(replace(s, body=b), facts, around) for b in bodies])
+        if 1 < len(s.binders) <= MOST_BINDERS and product.length <= MOST_FACTORS:
+            for count in range(1, len(s.binders)):
+                for inner in combinations(s.binders, count):
+                    yield from self.nested(s, product, inner, facts, around)
+
+    def nested(
+        self, s: _Sum, product: Product, inner: Sequence[str], facts: Domain, around: Around
+    ) -> Iterator[Term]:
+        """The sum over some indices inside of the sum over the others, which keeps their factors."""
+        depends = [not t.free.isdisjoint(inner) for t in (*product.over, *product.under)]
+        if all(depends) or not any(depends):
+            return
+        below = tuple(row for row in s.domain if row.form.variables & set(inner))
+        above = tuple(row for row in s.domain if row not in below)
+        spoken = dict(zip(s.binders, s.hints, strict=True))
+        outer = tuple(b for b in s.binders if b not in inner)
+        if any(not any(b in row.form.variables for row in above) for b in outer):
+            return  # an index that is bounded by those of the inner sum alone
+        ranges = ranges_within(outer, above, around, self.sizes)
+        if None in ranges.values():
+            return
+        hints = tuple(spoken[b] for b in inner)
+        first = _Sum(tuple(inner), hints, below, s.body, s.origin)
+        body = self.best(first, facts + above, {**around, **ranges})
+        rest = _Sum(outer, tuple(spoken[b] for b in outer), above, body, s.origin)
+        yield self.best(rest, facts, around)
+
+    # -- what does not depend on the indices -----------------------------------------------------
+
+    def without_invariants(self, s: _Sum, facts: Domain) -> Term:
+        """The sum with all that none of its indices changes outside."""
+        zero = self.algebra.zero
+        if isinstance(s.body, Guard) and is_const(s.body.otherwise, 0):
+            rows = [row for row in s.body.conditions if row.form.variables.isdisjoint(s.binders)]
+            if rows:
+                kept = [row for row in s.body.conditions if row not in rows]
+                body = self.algebra.guard(kept, s.body.then, zero)
+                inner = self.without_invariants(replace(s, body=body), (*facts, *rows))
+                return self.algebra.guard(rows, inner, zero)
+        if isinstance(s.body, Select) and is_const(s.body.otherwise, 0):
+            test = s.body
+            if (test.lhs.free | test.rhs.free).isdisjoint(s.binders):
+                inner = self.without_invariants(replace(s, body=test.then), facts)
+                return self.algebra.select(test.relation, test.lhs, test.rhs, inner, zero)
+            return self.masked(s, test, facts)
+        outside, inside = self.parts(s)
+        if not outside.length and abs(outside.scale) == 1:
+            return self.closed(s)
+        made = self.closed(replace(s, body=inside))
+        return self.guarded(s, outside, outside.term(self.algebra, made), facts)
+
+    def parts(self, s: _Sum, body: Term | None = None) -> tuple[Product, Term]:
+        """The invariant factors of a body, and the rest of it."""
+        body = body or s.body
+        product = product_of(body)
+        inside, outside = product.split(lambda t: not t.free.isdisjoint(s.binders))
+        rest = inside.term(self.algebra)
+        unchanged = Product(1, (), ()), body
+        if rest.type not in (body.type, None) or (body.type and rest.type is None):
+            return unchanged
+        if not isinstance(outside.scale, int) and not math.isfinite(outside.scale):
+            return unchanged
+        return outside, rest
+
+    def guarded(self, s: _Sum, outside: Product, made: Term, facts: Domain) -> Term:
+        """What was made of a sum; 0 where the sum has no point, if its factors may not be finite."""
+        if all(_is_finite(t) for t in outside.over) and all(_is_finite_divisor(t) for t in outside.under):
+            return made
+        rows = occupied(s.binders, s.domain, facts)
+        if rows is None:
+            return self.closed(s)
+        return self.algebra.guard(rows, made, self.algebra.zero)
+
+    def masked(self, s: _Sum, test: Select, facts: Domain) -> Term:
+        """A sum of `select(t != 0, e, 0)` with the invariant factors of e outside, masked by the sum.
+
+        Where e is t times what is outside, the sum needs no mask: t is 0 where it is.
+        """
+        if test.relation != "!=" or not is_const(test.rhs, 0):
+            return self.closed(s)
+        outside, inside = self.parts(s, test.then)
+        if not outside.length and abs(outside.scale) == 1:
+            return self.closed(s)
+        kept = product_of(inside)
+        if not kept.under and set(kept.over) <= set(self.algebra.factors(test.lhs)):
+            made = self.closed(replace(s, body=inside))
+        else:
+            made = self.closed(replace(s, body=self.algebra.branch(test, inside)))
+        product = outside.term(self.algebra, made)
+        if all(_is_finite(t) for t in outside.over) and all(is_positive(t) for t in outside.under):
+            return self.guarded(s, outside, product, facts)
+        return self.algebra.select("!=", made, self.algebra.zero, product, self.algebra.zero)
+
+
+def _loses(s: _Sum, rest: Product, part: Term) -> bool:
+    """Whether a summand of a factor has none of a sum's indices, or with the other factors fewer indices."""
+    if part.free.isdisjoint(s.binders):
+        return True
+    free = part.free.union(*(t.free for t in (*rest.over, *rest.under)))
+    return free < s.body.free
+
+
+def _is_finite(term: Term) -> bool:
+    """Whether a factor is finite whatever the tensors hold."""
+    return isinstance(term, IndexValue) or (isinstance(term, Const) and math.isfinite(term.value))
+
+
+def _is_finite_divisor(term: Term) -> bool:
+    """Whether a quotient by this is finite where the dividend is."""
+    return isinstance(term, Const) and bool(term.value) and math.isfinite(term.value)

@@ -1,0 +1,134 @@
+"""Values that a tensor holds already, read instead of computed again.
+
+With `f[i] = if {i >= 2} then (max{k}_0^(i - 2) (x[k])) else (0)` the term `max{k}_0^j (x[k])` is `f[j + 2]`,
+where the facts say that `j + 2` is an index of f and at least 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition
+from tadc.frontend.terms import Domain, Guard, Term, Terms, index_forms, operands
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.polyhedron import implied
+from tadc.passes.rewrites.moves import Place, Rows, is_candidate
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a tensor holds where the conditions hold; `at` are the dimensions that `?0`, `?1`, … stand for,
+    each with what is added to its index."""
+
+    definition: Definition
+    conditions: Domain
+    at: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class KnownValues:
+    """The reductions and dear values that tensors hold, up to names and shifts of their indices."""
+
+    terms: Terms
+    sizes: frozenset[str]
+    size_facts: Domain
+    held: dict[int, list[_Held]] = field(default_factory=dict[int, "list[_Held]"])
+    forms: dict[int, tuple[int, tuple[tuple[str, int], ...]]] = field(
+        default_factory=dict[int, "tuple[int, tuple[tuple[str, int], ...]]"]
+    )
+
+    def add(self, definition: Definition) -> None:
+        """Note what a definition holds, at its top or in a branch of it."""
+        stack: list[tuple[Term, Domain]] = [(definition.body, ())]
+        while stack:
+            term, conditions = stack.pop()
+            if isinstance(term, Guard):
+                stack.append((term.then, conditions + term.conditions))
+                if len(term.conditions) == 1 and not term.conditions[0].equality:
+                    stack.append((term.otherwise, (*conditions, Constraint(-term.conditions[0].form - 1))))
+            elif is_candidate(term) and term.type == definition.type:
+                number, at = self.numbered(term)
+                if len(at) == len(definition.indices):
+                    self.held.setdefault(number, []).append(_Held(definition, conditions, at))
+
+    def find(self, term: Term, place: Place) -> Term | None:
+        """The element that holds a term's value at a place; None if none is known to."""
+        if not self.held or term.type is None:
+            return None
+        number, at = self.numbered(term)
+        found = self.held.get(number)
+        if found is None:
+            return None
+        facts = self.facts(place)
+        reads = (self.read(held, at, facts) for held in found if held.definition.type == term.type)
+        return next((read for read in reads if read is not None), None)
+
+    def read(self, held: _Held, at: tuple[tuple[str, int], ...], facts: Domain) -> Term | None:
+        """The element of one tensor, if it is proven to be in range and to hold this."""
+        d = held.definition
+        index = {
+            dimension: Affine.var(name) + shift - own
+            for (dimension, own), (name, shift) in zip(held.at, at, strict=True)
+        }
+        sides = [
+            s for i, n in zip(d.indices, d.shape, strict=True) for s in (index[i], as_form(n) - 1 - index[i])
+        ]
+        sides += [form for row in held.conditions for form in row.substitute(index).inequalities]
+        if not all(implied(side, facts) for side in sides):
+            return None
+        return self.terms.read(d.name, [index[i] for i in d.indices], d.type)
+
+    def facts(self, place: Place) -> Domain:
+        """What holds at a place."""
+        rows: list[Constraint] = list(self.size_facts)
+        for name, found in place.ranges.items():
+            if found is not None:
+                rows += [Constraint(Affine.var(name) - found.low), Constraint(found.high - Affine.var(name))]
+        for choice in place.around:
+            if isinstance(choice, Rows) and choice.holds:
+                rows += choice.rows
+        return tuple(dict.fromkeys(rows))
+
+    def numbered(self, term: Term) -> tuple[int, tuple[tuple[str, int], ...]]:
+        """A number that is equal for terms that are equal up to names and shifts of their indices.
+
+        With it, in the order in which a walk meets them, the indices and what is added to them.
+        """
+        if term.number not in self.forms:
+            shifts = _shifts(list(dict.fromkeys(_forms(term))), term.free - self.sizes)
+            mapping = {name: Affine.var(f"?{n}") - shift for n, (name, shift) in enumerate(shifts.items())}
+            self.forms[term.number] = self.terms.substitute(term, mapping).number, tuple(shifts.items())
+        return self.forms[term.number]
+
+
+def _shifts(forms: Sequence[Affine], names: frozenset[str]) -> dict[str, int]:
+    """What to add to each index so that the first form that tells it from those before has no constant."""
+    found: dict[str, int] = {}
+    while len(found) < len(names):
+        before = len(found)
+        for form in forms:
+            unknown = (form.variables & names) - found.keys()
+            if len(unknown) == 1:
+                (name,) = unknown
+                k = form.coefficient(name)
+                others = sum(form.coefficient(other) * shift for other, shift in found.items())
+                rest = form.constant - others
+                found[name] = rest * k if k in (1, -1) else 0
+        if len(found) == before:
+            left = ((form.variables & names) - found.keys() for form in forms)
+            found[min(next(filter(None, left)))] = 0
+    return found
+
+
+def _forms(root: Term) -> Iterable[Affine]:
+    """All index forms of a term, in an order that does not depend on names."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        term = stack.pop()
+        if term.number not in seen:
+            seen.add(term.number)
+            yield from index_forms(term)
+            stack += reversed(operands(term))

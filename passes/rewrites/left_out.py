@@ -1,0 +1,112 @@
+"""Sums over the points that add something, where a guard leaves points out.
+
+    sum{i} (if {i = j} then 0 else e)         is  sum{i < j} e + sum{i > j} e
+    sum{i} (if {i % 2 = 0} then 0 else e)     is  sum{k} e[i <- 2*k + 1]
+    sum{i} (if {i < j} then a else 0 + b)     is  sum{i < j} a + sum{i} b
+
+What holds where not all conditions hold is taken apart into domains that do not overlap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.terms import Domain, Guard, Reduce, Term, Terms
+from tadc.lattice.affine import Constraint
+from tadc.lattice.polyhedron import cleared, is_empty
+from tadc.lattice.residues import residue_of
+from tadc.passes.derivatives.cancel import Canceller
+from tadc.passes.supports.sets import elsewhere
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.collect import addends
+from tadc.passes.terms.guarded_addends import merged_elses
+from tadc.passes.terms.simplify import Simplifier
+
+#: A sum is not taken apart into more.
+MOST_PIECES = 6
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What is added where the rows hold."""
+
+    rows: Domain
+    body: Term
+
+
+def leaves_out(node: Term) -> bool:
+    """Whether a sum adds up what a guard leaves out at some points."""
+    if not isinstance(node, Reduce) or node.kind != "sum":
+        return False
+    return any(_zero_side(part) is not None for _, part in addends(node.body))
+
+
+def taken_apart(terms: Terms, node: Reduce, facts: Domain) -> Term | None:
+    """The sum without points that are left out, where the facts hold; None of conditions that are no bounds
+    and no residues, or where the pieces are many."""
+    algebra = Algebra(terms)
+    binders, domain, body = terms.open(node)
+    plain, total = algebra.zero, algebra.zero
+    made: list[tuple[bool, Term]] = []
+    for negative, part in merged_elses(algebra, addends(body)):
+        if _zero_side(part) is None:
+            plain = algebra.sub(plain, part) if negative else algebra.add(plain, part)
+            continue
+        pieces = _pieces(part, (*facts, *domain))
+        if pieces is None or len(made) + len(pieces) > MOST_PIECES:
+            return None
+        sums = (algebra.sum(binders, domain + p.rows, p.body, node.hints, node.span) for p in pieces)
+        made += [(negative, one) for one in sums]
+    if not is_const(plain, 0):
+        made.append((False, algebra.sum(binders, domain, plain, node.hints, node.span)))
+    for negative, one in made:
+        try:
+            solved = _solved(terms, one, facts)
+        except CompileError:
+            return None  # too many rows: the guard stays
+        total = algebra.sub(total, solved) if negative else algebra.add(total, solved)
+    return total if total.type == node.type or is_const(total, 0) else None
+
+
+def _solved(terms: Terms, term: Term, facts: Domain) -> Term:
+    """A sum over a piece in its simplest form; an index that has one value is that."""
+    while True:
+        term = Simplifier(terms).visit(Canceller(terms).visit(term, facts), facts)
+        if not isinstance(term, Reduce):
+            return term
+        rows = [
+            Constraint(row.form, row.equality or Constraint(-row.form) in term.domain) for row in term.domain
+        ]
+        if tuple(rows) == term.domain:
+            return term
+        term = terms.reduce(term.binders, rows, term.body, hints=term.hints, span=term.span)
+
+
+def _zero_side(term: Term) -> bool | None:
+    """Which branch of a guard adds nothing, the first or not; None of what is no such guard."""
+    if isinstance(term, Guard):
+        if is_const(term.then, 0):
+            return True
+        if is_const(term.otherwise, 0):
+            return False
+    return None
+
+
+def _pieces(term: Term, known: Domain) -> list[_Piece] | None:
+    """Where a term adds something, and what; None where a condition is neither a bound nor a residue."""
+    side = _zero_side(term)
+    if side is None or not isinstance(term, Guard):
+        return [_Piece((), term)]
+    found: list[_Piece] = []
+    for rows in elsewhere(term.conditions) if side else [term.conditions]:
+        rows = tuple(row if row.equality else cleared(row) for row in rows)
+        if not all(row.form.is_linear or residue_of(row) for row in rows):
+            return None
+        if is_empty((*known, *rows)):
+            continue
+        inside = _pieces(term.otherwise if side else term.then, (*known, *rows))
+        if inside is None or len(found) + len(inside) > MOST_PIECES:
+            return None
+        found += [_Piece(rows + piece.rows, piece.body) for piece in inside]
+    return found

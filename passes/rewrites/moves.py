@@ -1,0 +1,330 @@
+"""Reductions that become tensors of their own: where they are computed, and why nothing is read there
+that is not in range.
+
+A reduction R under indices i, some of an enclosing sum, becomes `let h[i] = if {C(i)} then (R) else (0)`
+over a box around those indices. C are the conditions around R that concern these indices alone: where they
+do not hold R was not evaluated, and may be infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count as count_from_0
+
+from tadc.frontend.extents import Shape, as_form, extent, is_static
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    ElementType,
+    Guard,
+    Reduce,
+    Select,
+    Term,
+    index_forms,
+    operands,
+    tensors_read,
+)
+from tadc.lattice.affine import Affine, box
+from tadc.lattice.polyhedron import implied
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.costs import DEAR, ELEMENT, LARGE, weight
+from tadc.passes.terms.index_ranges import Ranges
+from tadc.passes.terms.names import Names
+from tadc.passes.terms.ranges import all_proven
+
+#: Evaluations of each element that a tensor saves which is larger than all that the program has.
+MANY = 32
+#: Bytes that such a tensor may take.
+LIMIT = 2**30
+
+
+def is_candidate(term: Term) -> bool:
+    """Whether a term may become a tensor of its own: a reduction, or a dear operation not of literals."""
+    if not isinstance(term, Apply) or term.type is None or weight(term) < DEAR:
+        return isinstance(term, Reduce)
+    return not (term.function == "div" and isinstance(term.operands[1], Const))
+
+
+def about(shape: Shape) -> int:
+    """About how many elements a tensor has; sizes are large, and alike."""
+    return math.prod(size if isinstance(size, int) else max(0, size.evaluate(_Sizes())) for size in shape)
+
+
+class _Sizes(dict[str, int]):
+    """Each size."""
+
+    def __missing__(self, name: str) -> int:
+        return LARGE
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All rows hold here, or, where `holds` is False, not all."""
+
+    rows: Domain
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Test:
+    """The comparison of this select holds here, or does not."""
+
+    select: Select
+    holds: bool
+
+    @property
+    def is_mask(self) -> bool:
+        """Whether it tells where a value is 0."""
+        return self.select.relation == "!=" and is_const(self.select.rhs, 0)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a term is evaluated: under indices, outermost first, with their ranges and user's names."""
+
+    indices: tuple[str, ...]
+    hints: tuple[str, ...]
+    ranges: Ranges
+    around: tuple[Rows | Test, ...] = ()
+
+    def under(self, choice: Rows | Test) -> Place:
+        """The same where a choice has been made."""
+        return replace(self, around=(*self.around, choice))
+
+
+@dataclass(frozen=True)
+class Box:
+    """A term over a box that starts at 0: its indices outermost first, and the term over `?0`, `?1`, …"""
+
+    indices: list[str]
+    hints: list[str]
+    lows: list[Affine]
+    shape: Shape
+    shift: dict[str, Affine]
+    term: Term
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A tensor that holds a reduction; `order` lists its dimensions as they first appear in the term."""
+
+    definition: Definition
+    order: tuple[int, ...]
+
+
+@dataclass
+class Mover:
+    """Makes the tensors, each once for all reductions that are equal up to the names of their indices.
+
+    `strict`: nothing is evaluated where it was not before because of a comparison of values, for a
+    derivative would multiply a cotangent of 0 with what is infinite there. `limit` bounds the bytes of each
+    tensor whose shape has no symbol.
+    """
+
+    program: Program
+    names: Names
+    limit: int | None
+    strict: bool
+    made: dict[tuple[int, Shape], Moved] = field(default_factory=dict[tuple[int, Shape], Moved])
+    refused: set[tuple[int, Shape]] = field(default_factory=set[tuple[int, Shape]])
+    inside: str = ""  # the definition that is looked at, which cannot read itself
+    is_recurrence: bool = False  # whether it does
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.program.terms)
+        self.size_facts = self.program.size_facts()
+        self.shapes = self.program.shapes()
+
+    def move(
+        self,
+        term: Term,
+        place: Place,
+        owner: str,
+        type: ElementType,
+        new: list[Definition],
+        uses: int,
+        anywhere: bool = False,
+    ) -> Term | None:
+        """A read of the tensor that holds a term; what is defined for it is added to `new`.
+
+        A term of literals alone has the `type`. None where a read is not proven in range, or the
+        tensor would be too large for what is used `uses` times an element. `anywhere` is for what may be
+        evaluated, whatever comparisons of values are around it.
+        """
+        type = term.type or type
+        box = self.box(term, place)
+        if box is None or not self._fits(box.shape, type, uses):
+            return None
+        body = self._guarded(box.term, place, box.shift, box.shape, anywhere or not self.strict)
+        if body is None:
+            return None
+        count = len(box.indices)
+        for wanted in dict.fromkeys((box.term, body)):
+            order = _appearing(wanted, count)
+            found = self.made.get(self._key(wanted, order, box.shape))
+            if found is not None and len(order) == count:
+                own = found.definition.name == self.inside
+                return None if own else self._read(found, box.indices, box.lows, order)
+        order = _appearing(body, count)
+        if len(order) < count:
+            return None  # it is never evaluated, or an index has but one value
+        key = self._key(body, order, box.shape)
+        if key in self.refused:
+            return None
+        definition = self._define(body, box.shape, box.hints, owner, type)
+        if not all_proven(self.program, self.shapes, definition):
+            self.refused.add(key)
+            return None
+        name = next(n for k in count_from_0() if (n := f"{owner}_{k}") not in self.names.taken)
+        definition = replace(definition, name=self.names.free(name))
+        self.shapes[definition.name] = box.shape
+        self.made[key] = Moved(definition, order)
+        new.append(definition)
+        return self._read(self.made[key], box.indices, box.lows, order)
+
+    def box(self, term: Term, place: Place) -> Box | None:
+        """The box around the indices of a term; None where one of them has no range."""
+        own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in term.free]
+        ranges = [place.ranges[i] for i, _ in own]
+        if None in ranges:
+            return None
+        lows = [r.low for r in ranges if r]
+        shape = tuple(extent(r.extent) for r in ranges if r)
+        # Dimensions start at 0, and have names that every term of this kind has.
+        start = [Affine.var(f"?{n}") + low for n, low in enumerate(lows)]
+        shift = {i: form for (i, _), form in zip(own, start, strict=True)}
+        plain = self.program.terms.substitute(term, shift)
+        return Box([i for i, _ in own], [h for _, h in own], lows, shape, shift, plain)
+
+    def key(self, term: Term, place: Place) -> tuple[int, Shape] | None:
+        """Equal for terms whose tensors are one up to the order of their dimensions."""
+        box = self.box(term, place)
+        body = box and self._guarded(box.term, place, box.shift, box.shape, not self.strict)
+        if box is None or body is None:
+            return None
+        order = _appearing(body, len(box.indices))
+        return self._key(body, order, box.shape) if len(order) == len(box.indices) else None
+
+    def holds(self, definition: Definition, cheap: bool = False) -> None:
+        """Note that a definition is the tensor of a reduction or of a dear value, if that is all it is.
+
+        With `cheap`, of any value.
+        """
+        body, shape = definition.body, definition.shape
+        if body.type != definition.type or not (cheap or is_candidate(_without_choices(body))):
+            return
+        numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(definition.indices)}
+        body = self.program.terms.substitute(body, numbered)
+        order = _appearing(body, len(shape))
+        if len(order) == len(shape):
+            self.made.setdefault(self._key(body, order, shape), Moved(definition, order))
+
+    def _fits(self, shape: Shape, type: str, uses: int) -> bool:
+        """Whether the extents are none below 0, and the bytes within the limit.
+
+        Without one, and where there are symbols, a tensor larger than all others has to save very much.
+        """
+        if not all(implied(as_form(size), self.size_facts) for size in shape):
+            return False
+        size = about(shape)
+        if self.limit is None or (self.limit and not is_static(shape)):
+            largest = max((about(known) for known in self.shapes.values()), default=0)
+            return size <= largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
+        return size * ELEMENT[type] <= self.limit
+
+    def _guarded(
+        self, term: Term, place: Place, shift: dict[str, Affine], shape: Shape, anywhere: bool
+    ) -> Term | None:
+        """The reduction, 0 where a choice around it, of its indices alone, is another.
+
+        None where another choice by values is around it, unless it may be evaluated `anywhere`.
+        """
+        known = frozenset(shift) | frozenset(self.program.sizes)
+        facts = box([f"?{n}" for n in range(len(shape))], shape) + self.size_facts
+        terms, zero = self.program.terms, self.algebra.zero
+        for choice in reversed(place.around):
+            if isinstance(choice, Rows):
+                rows = [row.substitute(shift) for row in choice.rows if row.form.variables <= known]
+                if choice.holds:
+                    rows = [c for c in rows if not all(implied(form, facts) for form in c.inequalities)]
+                    term = self.algebra.guard(rows, term, zero)
+                elif len(rows) == len(choice.rows):
+                    term = self.algebra.guard(rows, zero, term)
+                continue
+            select = choice.select
+            own = self.is_recurrence and self.inside in tensors_read([select.lhs, select.rhs])
+            if select.lhs.free | select.rhs.free <= known and not own:
+                lhs, rhs = (terms.substitute(t, shift) for t in (select.lhs, select.rhs))
+                then, otherwise = (term, zero) if choice.holds else (zero, term)
+                term = terms.select(select.relation, lhs, rhs, then, otherwise, select.span)
+            elif not anywhere:
+                return None
+        return term
+
+    def _key(self, term: Term, order: tuple[int, ...], shape: Shape) -> tuple[int, Shape]:
+        """Equal for terms that are equal up to the order of their indices."""
+        renamed = {f"?{n}": Affine.var(f"?{place}_") for place, n in enumerate(order)}
+        return self.program.terms.substitute(term, renamed).number, tuple(shape[n] for n in order)
+
+    def _define(
+        self, body: Term, shape: Shape, hints: Sequence[str], owner: str, type: ElementType
+    ) -> Definition:
+        chosen: list[str] = []
+        for dimension, hint in enumerate(hints):
+            chosen.append(self.names.index(hint or f"{owner}_{dimension}", chosen))
+        named = {f"?{n}": Affine.var(name) for n, name in enumerate(chosen)}
+        body = self.program.terms.substitute(body, named)
+        return Definition(owner, type, shape, tuple(chosen), body, is_output=False)
+
+    def _read(
+        self, moved: Moved, indices: Sequence[str], lows: Sequence[Affine], order: tuple[int, ...]
+    ) -> Term:
+        """The element of a tensor, whose dimensions may stand in another order."""
+        at = dict(zip(moved.order, order, strict=True))
+        forms = [Affine.var(indices[at[d]]) - lows[at[d]] for d in range(len(indices))]
+        return self.program.terms.read(moved.definition.name, forms, moved.definition.type)
+
+
+def in_order(definitions: Sequence[Definition]) -> Iterator[Definition]:
+    """Each definition after what it reads: a tensor may be found to read one that was made later."""
+    reads = {d.name: tensors_read([d.body]) for d in definitions}
+    waiting = {d.name: d for d in definitions}
+    stack = [d.name for d in reversed(definitions)]
+    while stack:
+        name = stack[-1]
+        before = sorted((reads[name] - {name}) & waiting.keys())
+        if name in waiting and before:
+            stack += before
+            continue
+        stack.pop()
+        if name in waiting:
+            yield waiting.pop(name)
+
+
+def _without_choices(term: Term) -> Term:
+    """What a tensor holds where the choices around it hold."""
+    while isinstance(term, Guard | Select):
+        last = term.then
+        term = term.otherwise if isinstance(last, Const) else last
+    return term
+
+
+def _appearing(root: Term, count: int) -> tuple[int, ...]:
+    """The indices `?0`, `?1`, … by number, in the order in which a walk over the term meets them."""
+    names = {f"?{n}": n for n in range(count)}
+    found: dict[int, None] = {}
+    seen: set[int] = set()
+    stack = [root]
+    while stack and len(found) < count:
+        term = stack.pop()
+        if term.number in seen or term.free.isdisjoint(names):
+            continue
+        seen.add(term.number)
+        for form in index_forms(term):
+            found.update(dict.fromkeys(names[v] for v in sorted(form.variables) if v in names))
+        stack += reversed(operands(term))
+    return tuple(found)

@@ -1,0 +1,68 @@
+"""The places where the terms of a definition stand: under which indices, reductions and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition
+from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, operands
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.rewrites.moves import Place, Rows, Test
+from tadc.passes.terms.index_ranges import Range, ranges_within
+
+
+class Places:
+    """Places by number; the definition's own is 0."""
+
+    def __init__(self, terms: Terms, sizes: frozenset[str], definition: Definition) -> None:
+        self.terms, self.sizes, d = terms, sizes, definition
+        sides = {i: Range(Affine.const(0), as_form(n) - 1) for i, n in zip(d.indices, d.shape, strict=True)}
+        self.places = [Place(d.indices, d.indices, sides)]
+        self.opened: dict[tuple[int, str, object], int] = {}
+        self.bodies: dict[tuple[int, int], tuple[int, tuple[str, ...], Domain, Term]] = {}
+
+    def choose(self, at: int, kind: str, key: object, choice: Rows | Test) -> int:
+        """The place inside of a choice; what chooses by nothing of a reduction has the same."""
+        if (at, kind, key) not in self.opened:
+            self.opened[at, kind, key] = len(self.places)
+            self.places.append(self.places[at].under(choice))
+        return self.opened[at, kind, key]
+
+    def open(self, at: int, term: Reduce) -> tuple[int, tuple[str, ...], Domain, Term]:
+        """The place in a reduction, its indices, its domain and its body there."""
+        if (at, term.number) not in self.bodies:
+            binders, domain, body = self.terms.open(term)
+            place = self.places[at]
+            inner = ranges_within(binders, domain, place.ranges, self.sizes)
+            hints = term.hints or ("",) * len(binders)
+            made = Place(
+                (*place.indices, *binders),
+                (*place.hints, *hints),
+                {**place.ranges, **inner},
+                (*place.around, Rows(domain, holds=True)),
+            )
+            self.places.append(made)
+            self.bodies[at, term.number] = (len(self.places) - 1, binders, domain, body)
+        return self.bodies[at, term.number]
+
+    def below(self, at: int, term: Term) -> Iterator[tuple[int, Term]]:
+        """The operands of a term, with their places."""
+        match term:
+            case Reduce():
+                inside, _, _, body = self.open(at, term)
+                yield inside, body
+            case Guard():
+                rows = term.conditions
+                yield self.choose(at, "if", rows, Rows(rows, holds=True)), term.then
+                other = Rows(rows, holds=False)
+                if len(rows) == 1 and not rows[0].equality:
+                    other = Rows((Constraint(-rows[0].form - 1),), holds=True)
+                yield self.choose(at, "else", rows, other), term.otherwise
+            case Select():
+                yield at, term.lhs
+                yield at, term.rhs
+                yield self.choose(at, "then", term.number, Test(term, holds=True)), term.then
+                yield self.choose(at, "otherwise", term.number, Test(term, holds=False)), term.otherwise
+            case _:
+                yield from ((at, operand) for operand in operands(term))

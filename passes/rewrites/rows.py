@@ -1,0 +1,167 @@
+"""Rows of short length as tensors of their own, which share what is dear in their sums.
+
+    f[i, m: 3] = sum{j} (exp(d[i, j]) * x[j, m])
+
+becomes
+
+    let f_0[i] = sum{j} (exp(d[i, j]) * x[j, 0])
+    let f_1[i] = sum{j} (exp(d[i, j]) * x[j, 1])
+    let f_2[i] = sum{j} (exp(d[i, j]) * x[j, 2])
+    f[i, m] = if {m = 0} then (f_0[i]) else (if {m = 1} then (f_1[i]) else (f_2[i]))
+
+and `tad-fuse` evaluates the exponential once for the three sums. Short sums in them are written out. A
+tensor of all exponentials, which `tad-materialize` would make, may be too large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, operands
+from tadc.lattice.affine import ZERO, Affine, Constraint, equals_zero
+from tadc.lattice.polyhedron import is_empty
+from tadc.passes.rewrites.moves import is_candidate
+from tadc.passes.rewrites.short_sums import write_out_short_sums
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.costs import Costs, points
+from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.names import Names
+from tadc.passes.terms.products import Product, product_of
+from tadc.passes.terms.simplify import Simplifier
+
+MOST = 7
+"""The longest row: with more sums at once results do not fit in registers."""
+
+WORTH = 256
+"""So many operations at least are saved for each row,"""
+
+WORTH_IN_ALL = 1 << 17
+"""and so many in all, where sizes are known: more maps take longer to compile."""
+
+
+def split_rows(program: Program) -> Program:
+    """The program with short rows as tensors of their own, where their sums share something dear."""
+    names = Names(program)
+    definitions: list[Definition] = []
+    for written in program.definitions:
+        definition = replace(written, body=_sum_outside(program, written.body))
+        index = _row_index(program, definition)
+        if index is None:
+            definitions.append(written)
+        else:
+            definitions += _split(program, names, definition, index)
+    if len(definitions) == len(program.definitions):
+        return program
+    return write_out_short_sums(replace(program, definitions=tuple(definitions)))
+
+
+def _row_index(program: Program, definition: Definition) -> str | None:
+    """The index along which sums share what is dear."""
+    short = [
+        index
+        for index, size in zip(definition.indices, definition.shape, strict=True)
+        if isinstance(size, int) and 1 < size <= MOST
+    ]
+    if not short or definition.order is not None or len(definition.shape) < 2:
+        return None
+    ranges = {
+        index: Range(ZERO, as_form(size) - 1)
+        for index, size in zip(definition.indices, definition.shape, strict=True)
+    }
+    sizes = frozenset(program.sizes)
+    costs = Costs(sizes)
+    best: tuple[int, str] | None = None
+    for index in short:
+        saved = 0
+        for binders, domain, body in _sums(program, definition.body):
+            own = ranges_within(binders, domain, ranges, sizes)
+            shared = [t for t in _dear(body) if index not in t.free and not t.free.isdisjoint(binders)]
+            if index in body.free:
+                saved += points(own) * sum(costs.term(t, {**ranges, **own}) for t in shared)
+        saved *= max(ranges[index].extent.constant - 1, 0)
+        in_all = saved * points({name: found for name, found in ranges.items() if name != index})
+        enough = saved >= WORTH and (bool(program.sizes) or in_all >= WORTH_IN_ALL)
+        if enough and (best is None or saved > best[0]):
+            best = saved, index
+    return None if best is None else best[1]
+
+
+def _sum_outside(program: Program, body: Term) -> Term:
+    """`if {N >= 1} then (a * sum{i: N} …) else (0)` as `(if {N >= 1} then (a) else (0)) * sum{i: N} …`.
+
+    The sum is 0 where it has no point, whatever a is.
+    """
+    if not isinstance(body, Guard) or not is_const(body.otherwise, 0):
+        return body
+    product, algebra = product_of(body.then), Algebra(program.terms)
+    sums = [factor for factor in product.over if isinstance(factor, Reduce) and factor.kind == "sum"]
+    if len(sums) != 1 or product.under or len(body.conditions) != 1 or body.conditions[0].equality:
+        return body
+    (row,), facts = body.conditions, program.size_facts()
+    if not row.form.variables <= set(program.sizes):
+        return body
+    if not is_empty((*facts, *sums[0].domain, Constraint(-row.form - 1))):
+        return body
+    rest = Product(product.scale, tuple(t for t in product.over if t is not sums[0]), ())
+    factor = algebra.guard(body.conditions, rest.term(algebra), algebra.zero)
+    return algebra.apply("mul", factor, sums[0])
+
+
+def _sums(program: Program, root: Term) -> Iterator[tuple[tuple[str, ...], Domain, Term]]:
+    """The sums that each element evaluates, opened."""
+    for term in _always(root):
+        if isinstance(term, Reduce) and term.kind == "sum":
+            yield program.terms.open(term)
+
+
+def _dear(root: Term) -> list[Term]:
+    """What is dear in a region, each not in another of them; of sums in it no part."""
+    found = [term for term in _always(root) if is_candidate(term)]
+    below = {t.number for term in found if isinstance(term, Apply) for t in _always(term) if t is not term}
+    return [term for term in found if term.number not in below]
+
+
+def _always(root: Term) -> list[Term]:
+    """What a region evaluates in any case."""
+    found: dict[int, Term] = {}
+    stack = [root]
+    while stack:
+        term = stack.pop()
+        if term.number not in found:
+            found[term.number] = term
+            stack += operands(term) if isinstance(term, Apply | Select) else ()
+    return list(found.values())
+
+
+def _split(program: Program, names: Names, definition: Definition, index: str) -> Iterator[Definition]:
+    """A tensor for each value of an index, and the definition that reads them."""
+    terms, algebra = program.terms, Algebra(program.terms)
+    place = definition.indices.index(index)
+    size = definition.shape[place]
+    assert isinstance(size, int)
+    indices = definition.indices[:place] + definition.indices[place + 1 :]
+    shape = definition.shape[:place] + definition.shape[place + 1 :]
+    body: Term | None = None
+    found: list[Definition] = []
+    for value in range(size):
+        part = replace(
+            definition,
+            name=names.free(f"{definition.name}_{value}"),
+            shape=shape,
+            indices=indices,
+            is_output=False,
+            gradient_of="",
+            tangent_of="",
+        )
+        own = terms.substitute(definition.body, {index: Affine.const(value)})
+        found.append(replace(part, body=Simplifier(terms).visit(own, program.facts(part))))
+    for value, part in reversed(list(enumerate(found))):
+        read = terms.read(part.name, list(map(Affine.var, indices)), part.type)
+        here = equals_zero(Affine.var(index) - value)
+        body = read if body is None else algebra.guard([here], read, body)
+    assert body is not None
+    yield from found
+    yield replace(definition, body=body)

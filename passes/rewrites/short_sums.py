@@ -1,0 +1,88 @@
+"""Short sums in the body of another, written out.
+
+    sum{i} (exp(-sum{m}_0^2 ((q[j, m] - x[i, m])**2)) * (q[j, 0] - x[i, 0]))
+
+has `(q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2 + …` in the place of the inner sum: what it shares with
+the rest of the body is computed once, and the innermost loop holds no other. Terms are added in the same
+order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from tadc.frontend.program import Program
+from tadc.frontend.terms import Reduce, Term, Terms, holds_reduction, operands
+from tadc.lattice.affine import Affine
+from tadc.lattice.bounds import Unbounded
+from tadc.lattice.nest import loop_nest
+from tadc.passes.terms.algebra import Algebra
+
+MOST = 4
+"""The most terms that are written out."""
+
+
+def write_out_short_sums(program: Program) -> Program:
+    """The program with short sums in sums written out."""
+    short = _Short(program.terms)
+    definitions = tuple(replace(d, body=short.visit(d.body, False)) for d in program.definitions)
+    if all(new.body is old.body for new, old in zip(definitions, program.definitions, strict=True)):
+        return program
+    return replace(program, definitions=definitions)
+
+
+@dataclass
+class _Short:
+    """One walk over bodies; what stands in a sum is known apart from what does not."""
+
+    terms: Terms
+    known: dict[tuple[int, bool], Term] = field(default_factory=dict[tuple[int, bool], Term])
+    holds: dict[int, bool] = field(default_factory=dict[int, bool])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+
+    def visit(self, term: Term, inside: bool) -> Term:
+        """The term, in a sum or not, with short sums written out."""
+        if not holds_reduction(term, self.holds):
+            return term
+        key = term.number, inside
+        if key not in self.known:
+            here = inside or isinstance(term, Reduce)
+            made = self.terms.rebuild(term, [self.visit(t, here) for t in operands(term)])
+            written = self.written_out(made) if inside and isinstance(made, Reduce) else None
+            self.known[key] = made if written is None else written
+        return self.known[key]
+
+    def written_out(self, node: Reduce) -> Term | None:
+        """The terms of a sum over few points that are numbers, added up; None of another."""
+        if node.kind != "sum" or holds_reduction(node.body, self.holds) or not _is_box(node):
+            return None
+        try:
+            nest = loop_nest(node.binders, node.domain, ())
+        except Unbounded:
+            return None
+        points: list[dict[str, int]] = [{}]
+        for level in nest.levels:
+            low = max(-(-bound.form.constant // bound.divisor) for bound in level.lower)
+            high = min(bound.form.constant // bound.divisor for bound in level.upper)
+            points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][
+                : MOST + 1
+            ]
+        if not 0 < len(points) <= MOST:
+            return None
+        added = [
+            self.terms.substitute(node.body, {name: Affine.const(at) for name, at in point.items()})
+            for point in points
+        ]
+        return reduce(lambda x, y: self.algebra.apply("add", x, y), added)
+
+
+def _is_box(node: Reduce) -> bool:
+    """Whether the bounds of each index are numbers."""
+    return all(
+        not row.equality and row.form.is_linear and len(row.form.variables) == 1
+        and row.form.variables <= set(node.binders)
+        for row in node.domain
+    )  # fmt: skip

@@ -1,0 +1,91 @@
+"""One sign for each difference: `x - y` and `y - x` in one definition are the same value, negated.
+
+    (x - y)**2 + (y - x)**2                      is  2 * (x - y)**2
+    exp(-(x - y)**2) * (x - y) - exp(-(y - x)**2) * (y - x)
+                                                 is  2 * exp(-(x - y)**2) * (x - y)
+
+A minus leaves even functions, passes odd ones, products and sums, and ends in an addition: all of it exact,
+up to the sign of a zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, integer_exponent, operands, reachable
+from tadc.passes.terms.algebra import Algebra
+
+EVEN = ("abs", "cos", "cosh")
+ODD = ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt", "sign")
+
+
+def with_one_sign(terms: Terms, body: Term) -> Term:
+    """The body where no difference stands besides its negative; itself where none does."""
+    differences = {
+        operands(term): term
+        for term in reachable([body])
+        if isinstance(term, Apply) and term.function == "sub" and term.type is not None
+    }
+    flipped = {
+        term.number
+        for (x, y), term in differences.items()
+        if (y, x) in differences and differences[y, x].number < term.number
+    }
+    return _Signs(terms, flipped).rewritten(body) if flipped else body
+
+
+@dataclass
+class _Signs:
+    """Rewrites terms of one table; the differences with the numbers in `flipped` are turned round."""
+
+    terms: Terms
+    flipped: set[int]
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+
+    def rewritten(self, root: Term) -> Term:
+        """The term, its minus in front."""
+        return bottom_up(root, self.known, self.node)
+
+    def node(self, node: Term, below: list[Term]) -> Term:
+        """The same for a term over operands that are done."""
+        algebra = self.algebra
+        if isinstance(node, Apply):
+            return self.apply(node, below)
+        if isinstance(node, Reduce) and node.kind == "sum" and algebra.is_negative(below[0]):
+            return algebra.neg(self.terms.rebuild(node, [algebra.neg(below[0])]))
+        return self.terms.rebuild(node, below)
+
+    def apply(self, node: Apply, below: list[Term]) -> Term:
+        """The same for a function of them."""
+        algebra = self.algebra
+        if all(new is old for new, old in zip(below, node.operands, strict=True)):
+            if node.number in self.flipped:
+                return algebra.neg(algebra.apply("sub", below[1], below[0]))
+            return node
+        x, *rest = below
+        if node.number in self.flipped:
+            return algebra.neg(algebra.sub(below[1], below[0]))
+        exponent = integer_exponent(node)
+        match node.function:
+            case "add":
+                return algebra.add(x, *rest)
+            case "sub":
+                return algebra.sub(x, *rest)
+            case "mul":
+                return algebra.mul(x, *rest)
+            case "neg":
+                return algebra.neg(x)
+            case "div" if algebra.is_negative(rest[0]):
+                return algebra.neg(algebra.div(x, algebra.neg(rest[0])))
+            case "pow" if exponent is not None and algebra.is_negative(x):
+                made = self.terms.rebuild(node, [algebra.neg(x), *rest])
+                return algebra.neg(made) if exponent % 2 else made
+            case function if function in EVEN and algebra.is_negative(x):
+                return self.terms.rebuild(node, [algebra.neg(x)])
+            case function if function in ODD and algebra.is_negative(x):
+                return algebra.neg(self.terms.rebuild(node, [algebra.neg(x)]))
+            case _:
+                return self.terms.rebuild(node, below)

@@ -1,0 +1,1 @@
+"""Where tensors are not 0, and tensors kept only there."""

@@ -1,0 +1,1 @@
+"""Terms and programs: arithmetic on them, what they cost, compute and read."""

@@ -1,0 +1,172 @@
+"""The contributions to one gradient, collected: equal domains and guards once, disjoint guards as a tree.
+
+    sum{D} f + sum{D} g                                     is  sum{D} (f + g)
+    (if C then f else 0) + (if C then g else 0)             is  if C then (f + g) else 0
+    (if b = 0 then f else 0) + (if b = 1 then g else 0)     is  if b >= 1 then (if b = 1 …) else (if b = 0 …)
+
+No read leaves its guard. The order of the additions changes, and depends on the program alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.terms.algebra import Algebra, is_const
+
+#: Fewer cases than this are tested one after the other.
+FEWEST_CASES = 8
+
+
+@dataclass(frozen=True)
+class Part:
+    """A term that is added, or taken away, where the conditions hold."""
+
+    conditions: Domain
+    negative: bool
+    term: Term
+
+
+def addends(term: Term) -> list[tuple[bool, Term]]:
+    """What a chain of additions adds up, in order, each with whether it is taken away."""
+    found: list[tuple[bool, Term]] = []
+    stack = [(False, term)]
+    while stack:
+        negative, node = stack.pop()
+        match node:
+            case Apply(function="add" | "sub", operands=(x, y)):
+                stack += [(negative != (node.function == "sub"), y), (negative, x)]
+            case _:
+                found.append((negative, node))
+    return found
+
+
+def has_delta(term: Term) -> bool:
+    """Whether a term is a sum with an equality in its domain, as reverse mode gathers with."""
+    return isinstance(term, Reduce) and term.kind == "sum" and any(row.equality for row in term.domain)
+
+
+def collected(terms: Terms, addends: Iterable[tuple[bool, Term]]) -> Term:
+    """The total of what is added and taken away."""
+    algebra = Algebra(terms)
+    parts: list[Part] = []
+    for negative, term in addends:
+        if isinstance(term, Guard) and is_const(term.otherwise, 0):
+            parts.append(Part(term.conditions, negative, term.then))
+        else:
+            parts.append(Part((), negative, term))
+    return _total(algebra, parts, frozenset())
+
+
+def _total(algebra: Algebra, parts: Sequence[Part], known: frozenset[Constraint]) -> Term:
+    """The sum of the parts, of which none repeats a condition that is known."""
+    form = _cases_of(parts, known)
+    if form is None:
+        return _sequence(algebra, parts)
+    cases: dict[int, list[Part]] = {}
+    others: list[Part] = []
+    for part in parts:
+        value = _value(part.conditions, form)
+        if value is None:
+            others.append(part)
+        else:
+            cases.setdefault(value, []).append(part)
+    equalities = {Constraint(form * sign - value * sign, True) for value in cases for sign in (1, -1)}
+    leaves = [(value, _total(algebra, cases[value], known | equalities)) for value in sorted(cases)]
+    tree = _tree(algebra, form, leaves)
+    return algebra.add(_total(algebra, others, known), tree) if others else tree
+
+
+def _cases_of(parts: Sequence[Part], known: frozenset[Constraint]) -> Affine | None:
+    """The form whose values tell most of the parts apart, if they are many."""
+    values: dict[Affine, set[int]] = {}
+    for part in parts:
+        for row in part.conditions:
+            if row.equality and row not in known:
+                form, value = _solved(row)
+                values.setdefault(form, set()).add(value)
+    best = max(values, key=lambda form: len(values[form]), default=None)
+    return best if best is not None and len(values[best]) >= FEWEST_CASES else None
+
+
+def _solved(row: Constraint) -> tuple[Affine, int]:
+    """An equality as `form = value`, the form without a constant and led by a positive term."""
+    sign = 1 if row.form.terms[0][1] > 0 else -1
+    return Affine(row.form.terms, 0) * sign, -row.form.constant * sign
+
+
+def _value(conditions: Domain, form: Affine) -> int | None:
+    """What the conditions say that a form is."""
+    found = (_solved(row) for row in conditions if row.equality)
+    return next((value for solved, value in found if solved == form), None)
+
+
+def _tree(algebra: Algebra, form: Affine, leaves: Sequence[tuple[int, Term]]) -> Term:
+    """Leaves by the value of a form, found by halving."""
+    if len(leaves) == 1:
+        return leaves[0][1]
+    middle = len(leaves) // 2
+    low, high = (_tree(algebra, form, half) for half in (leaves[:middle], leaves[middle:]))
+    return algebra.guard([Constraint(form - leaves[middle][0])], high, low)
+
+
+def _sequence(algebra: Algebra, parts: Sequence[Part]) -> Term:
+    """The parts one after the other, those with equal conditions together."""
+    groups: dict[frozenset[Constraint], list[Part]] = {}
+    for part in parts:
+        groups.setdefault(frozenset(part.conditions), []).append(part)
+    total: Term = algebra.zero
+    for group in groups.values():
+        inside = _sums(algebra, group)
+        conditions = group[0].conditions
+        if conditions:
+            total = algebra.add(total, algebra.guard(conditions, _added(algebra, inside), algebra.zero))
+        else:
+            total = _added(algebra, inside, total)
+    return total
+
+
+def _added(algebra: Algebra, parts: Iterable[tuple[bool, Term]], start: Term | None = None) -> Term:
+    def step(total: Term, part: tuple[bool, Term]) -> Term:
+        return algebra.sub(total, part[1]) if part[0] else algebra.add(total, part[1])
+
+    return reduce(step, parts, algebra.zero if start is None else start)
+
+
+def _sums(algebra: Algebra, parts: Sequence[Part]) -> list[tuple[bool, Term]]:
+    """The parts, sums over equal domains as one."""
+    groups: dict[object, list[Part]] = {}
+    for position, part in enumerate(parts):
+        groups.setdefault(_domain_key(part.term) or position, []).append(part)
+    return [
+        (group[0].negative, group[0].term) if len(group) == 1 else (False, _merged(algebra, group))
+        for group in groups.values()
+    ]
+
+
+def _domain_key(term: Term) -> object:
+    """Equal for sums over the same points; binders are known by their place."""
+    if not isinstance(term, Reduce) or term.kind != "sum":
+        return None
+    return frozenset(row.substitute(_by_place(term)) for row in term.domain), len(term.binders)
+
+
+def _by_place(term: Reduce) -> dict[str, Affine]:
+    return {name: Affine.var(f"?{place}") for place, name in enumerate(term.binders)}
+
+
+def _merged(algebra: Algebra, group: Sequence[Part]) -> Term:
+    """One sum of all bodies."""
+    terms = algebra.terms
+    first = group[0].term
+    assert isinstance(first, Reduce)
+    binders, domain, _ = terms.open(first)
+    bodies: list[tuple[bool, Term]] = []
+    for part in group:
+        assert isinstance(part.term, Reduce)
+        mapping = {old: Affine.var(new) for old, new in zip(part.term.binders, binders, strict=True)}
+        bodies.append((part.negative, terms.substitute(part.term.body, mapping)))
+    return algebra.sum(binders, domain, _added(algebra, bodies), first.hints, first.span)

@@ -1,0 +1,175 @@
+"""What evaluating a term costs, from its domains, in one unit: an addition, a product, a load or a store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    integer_exponent,
+    operands,
+)
+from tadc.passes.terms.index_ranges import Range, ranges_within
+
+#: A load or a store.
+ACCESS = 1
+#: What is not here and no other arithmetic is transcendental.
+WEIGHTS: Mapping[str, int] = {
+    **dict.fromkeys(("add", "sub", "mul", "neg", "max", "min", "abs", "sign", "relu", "floor", "ceil"), 1),
+    **dict.fromkeys(("div", "sqrt", "mod"), 4),
+}
+TRANSCENDENTAL = 10
+#: An operation with this weight or more is worth a tensor, where it would be done again.
+DEAR = 4
+#: Bytes of an element.
+ELEMENT = {"f32": 4, "f64": 8}
+#: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
+LARGE = 64
+
+
+def weight(term: Term) -> int:
+    """The cost of one node, without what is below it; a reduction's is that of a step."""
+    match term:
+        case Apply(function=function):
+            n = integer_exponent(term)
+            if n is not None:
+                # Squaring and multiplying, and a quotient where the exponent is negative.
+                return max(0, abs(n).bit_length() + abs(n).bit_count() - 2) + (4 if n < 0 else 0)
+            return WEIGHTS.get(function, TRANSCENDENTAL)
+        case Reduce(kind=kind):
+            return 1 + TRANSCENDENTAL if kind == "logsumexp" else 1
+        case Select() | IndexValue():
+            return 1
+        case Read():
+            return ACCESS
+        case _:
+            return 0
+
+
+def points(ranges: Mapping[str, Range | None]) -> int:
+    """About how many points a box has."""
+    return math.prod(extent(found) for found in ranges.values())
+
+
+def extent(found: Range | None) -> int:
+    """About how many values an index takes."""
+    if found is None:
+        return LARGE
+    size = found.extent
+    return max(size.constant, 0) if size.is_constant else LARGE
+
+
+class Costs:
+    """Costs of terms that stand under indices of known ranges; each term's is found once."""
+
+    def __init__(self, sizes: frozenset[str]) -> None:
+        self.sizes = sizes
+        self.known: dict[int, int] = {}
+
+    def term(self, root: Term, ranges: Mapping[str, Range | None]) -> int:
+        """The cost of evaluating a term once, what is equal in it once a scope."""
+        total = 0
+        seen: set[int] = set()
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node.number in seen or isinstance(node, Const):
+                continue
+            seen.add(node.number)
+            if isinstance(node, Reduce):
+                total += self.reduction(node, ranges)
+            else:
+                total += weight(node)
+                stack += operands(node)
+        return total
+
+    def reduction(self, node: Reduce, ranges: Mapping[str, Range | None]) -> int:
+        """The cost of a reduction."""
+        if node.number not in self.known:
+            own = ranges_within(node.binders, node.domain, ranges, self.sizes)
+            self.known[node.number] = points(own) * (self.term(node.body, {**ranges, **own}) + weight(node))
+        return self.known[node.number]
+
+    def total(
+        self, root: Term, around: Mapping[str, Range | None], known: dict[tuple[int, frozenset[str]], int]
+    ) -> int:
+        """The cost of a term for all values of the indices around it.
+
+        A reduction that does not depend on all of them is a tensor; what the steps of one share is computed
+        once. `known` keeps the costs of reductions between calls.
+        """
+        times = points(around)
+        total = 0
+        seen: set[int] = set()
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node.number in seen:
+                continue
+            seen.add(node.number)
+            if not isinstance(node, Reduce):
+                total += 0 if isinstance(node, Const | Read) else weight(node) * times
+                stack += operands(node)
+                continue
+            free = {name: found for name, found in around.items() if name in node.free}
+            key = node.number, frozenset(free)
+            if key not in known:
+                own = ranges_within(node.binders, node.domain, around, self.sizes)
+                steps = points(free) * points(own)
+                known[key] = self._steps(node, free, {**free, **own}, known) + weight(node) * steps
+            total += known[key]
+            if points(free) < times:
+                total += ACCESS * (points(free) + times)
+        return total
+
+    def _steps(
+        self,
+        node: Reduce,
+        free: Mapping[str, Range | None],
+        within: Mapping[str, Range | None],
+        known: dict[tuple[int, frozenset[str]], int],
+    ) -> int:
+        """The cost of the body of a reduction for all its steps."""
+        total = 0
+        seen: set[int] = set()
+        stack = [node.body]
+        while stack:
+            term = stack.pop()
+            if term.number in seen:
+                continue
+            seen.add(term.number)
+            if isinstance(term, Reduce):
+                total += self.total(term, within, known)
+                continue
+            shared = term.free.isdisjoint(node.binders)
+            if not isinstance(term, Const | Read):
+                total += weight(term) * points(free if shared else within)
+            stack += operands(term)
+        return total
+
+    def evaluations(
+        self, root: Term, ranges: Mapping[str, Range | None], counted: Callable[[Term], bool]
+    ) -> int:
+        """How often the counted terms below a reduction are evaluated for one value of it."""
+        total = 0
+        seen: set[int] = set()
+        stack: list[tuple[Term, int, Mapping[str, Range | None]]] = [(root, 1, ranges)]
+        while stack:
+            node, times, around = stack.pop()
+            if node.number in seen:
+                continue
+            seen.add(node.number)
+            if counted(node):
+                total += times
+            if isinstance(node, Reduce):
+                own = ranges_within(node.binders, node.domain, around, self.sizes)
+                times, around = times * points(own), {**around, **own}
+            stack += [(below, times, around) for below in operands(node)]
+        return total

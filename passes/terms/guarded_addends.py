@@ -1,0 +1,241 @@
+"""Additions that are done only where something is added.
+
+(if A then a else 0) + (if B then b else 0)
+    is  if B then ((if A then a else 0) + b) else 0     where A implies B
+    is  if A then a else (if B then b else 0)           where never both hold
+(if A then 0 else a) + (if A then 0 else b)
+    is  if A then 0 else (a + b)
+(if A then a else 0) + (if A then 0 else b)
+    is  if A then a else b
+if A then (a + (if B then 0 else b)) else 0
+    is  (if A then a else 0) + (if B then 0 else b)   where B holds wherever A does not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from tadc.frontend.terms import Domain, Guard, Term
+from tadc.lattice.affine import Constraint
+from tadc.lattice.polyhedron import implied, is_empty
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.collect import addends
+
+#: More guards are added as they are: each is compared with all others.
+MOST_GUARDS = 8
+
+Signed = tuple[bool, Term]
+"""What is added, or with True taken away."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What is added, or taken away, where the rows hold."""
+
+    rows: Domain
+    negative: bool
+    term: Term
+
+
+def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
+    """The term with fewer additions where the facts hold; itself if it adds up no guards."""
+    if isinstance(term, Guard):
+        then = regrouped(algebra, term.then, (*facts, *term.conditions))
+        otherwise = regrouped(algebra, term.otherwise, facts)
+        if then is term.then and otherwise is term.otherwise:
+            return term
+        return algebra.guard(term.conditions, then, otherwise, term.span)
+    parts = [inner for part in addends(term) for inner in _outside(algebra, part, facts)]
+    if sum(_is_partial(part) for _, part in parts) < 2:
+        return term
+    plain: list[Signed] = []
+    guards: list[_Part] = []
+    for negative, part in merged_elses(algebra, parts):
+        if isinstance(part, Guard) and is_const(part.otherwise, 0):
+            guards.append(_Part(part.conditions, negative, part.then))
+        else:
+            plain.append((negative, part))
+    plain, guards = _chosen(algebra, plain, _merged(algebra, guards), facts)
+    if len(guards) > MOST_GUARDS:
+        plain += [(g.negative, algebra.guard(g.rows, g.term, algebra.zero)) for g in guards]
+        guards = []
+    return added(algebra, plain, _total(algebra, guards, facts))
+
+
+def _merged(algebra: Algebra, guards: Sequence[_Part]) -> list[_Part]:
+    """The same total, what is added under the same rows together."""
+    groups: dict[Domain, list[_Part]] = {}
+    for part in guards:
+        groups.setdefault(_canonical(part.rows), []).append(part)
+    found: list[_Part] = []
+    for same in groups.values():
+        first = same[0]
+        if len(same) > 1:
+            parts = [(part.negative, part.term) for part in same]
+            first = _Part(first.rows, False, added(algebra, parts, algebra.zero))
+        found.append(first)
+    return found
+
+
+def _outside(algebra: Algebra, signed: Signed, facts: Domain) -> list[Signed]:
+    """A part, what is in its guard and needs none taken out."""
+    negative, part = signed
+    if not isinstance(part, Guard) or not is_const(part.otherwise, 0):
+        return [signed]
+    inside = addends(part.then)
+    free = [s for s in inside if is_idle(part.conditions, s[1], part.otherwise, facts)]
+    if not free:
+        return [signed]
+    rest = added(algebra, [s for s in inside if s not in free], algebra.zero)
+    kept = [] if is_const(rest, 0) else [(negative, algebra.guard(part.conditions, rest, algebra.zero))]
+    return [*kept, *((negative != sign, term) for sign, term in free)]
+
+
+def is_idle(rows: Domain, then: Term, otherwise: Term, facts: Domain) -> bool:
+    """Whether a guard says nothing: where its row does not hold, another guard in it gives the same."""
+    if len(rows) != 1 or rows[0].equality or not isinstance(then, Guard) or then.then is not otherwise:
+        return False
+    known = (*facts, Constraint(-rows[0].form - 1))
+    return all(implied(form, known) for row in then.conditions for form in row.inequalities)
+
+
+def _is_partial(term: Term) -> bool:
+    """Whether a guard adds nothing in one of its branches."""
+    return isinstance(term, Guard) and (is_const(term.then, 0) or is_const(term.otherwise, 0))
+
+
+def merged_elses(algebra: Algebra, parts: Sequence[Signed]) -> list[Signed]:
+    """The same total, what the same conditions leave out together."""
+    found: list[Signed] = []
+    groups: dict[frozenset[Domain], list[tuple[list[Domain], Signed]]] = {}
+    for negative, part in parts:
+        left_out, body = _left_out(part)
+        if left_out:
+            key = frozenset(map(_canonical, left_out))
+            groups.setdefault(key, []).append((left_out, (negative, body)))
+        else:
+            found.append((negative, part))
+    for group in groups.values():
+        left_out, (negative, body) = group[0]
+        if len(group) > 1:
+            negative, body = False, added(algebra, [signed for _, signed in group], algebra.zero)
+        for rows in reversed(left_out):
+            body = algebra.guard(rows, algebra.zero, body)
+        found.append((negative, body))
+    return found
+
+
+def added(algebra: Algebra, parts: Sequence[Signed], start: Term) -> Term:
+    """The sum of parts and what it starts with."""
+
+    def step(total: Term, part: Signed) -> Term:
+        return algebra.sub(total, part[1]) if part[0] else algebra.add(total, part[1])
+
+    return reduce(step, parts, start)
+
+
+def _left_out(term: Term) -> tuple[list[Domain], Term]:
+    """Conditions under each of which a term is 0, and the term elsewhere."""
+    found: list[Domain] = []
+    while isinstance(term, Guard) and is_const(term.then, 0):
+        found.append(term.conditions)
+        term = term.otherwise
+    return found, term
+
+
+def _canonical(rows: Domain) -> Domain:
+    """Equal for the same rows, whatever their order and the sides of their equalities."""
+    same = (
+        Constraint(-row.form, True) if row.equality and row.form.terms and row.form.terms[0][1] < 0 else row
+        for row in rows
+    )
+    return tuple(sorted(same, key=str))
+
+
+def _chosen(
+    algebra: Algebra, plain: Sequence[Signed], guards: Sequence[_Part], facts: Domain
+) -> tuple[list[Signed], list[_Part]]:
+    """Guards joined with a part that is left out where they hold."""
+    rest, made = list(guards), list[Signed]()
+    for negative, part in plain:
+        left_out, body = _left_out(part)
+        taken: list[_Part] = []
+        for rows in left_out:
+            same = [g for g in rest if _canonical(g.rows) == _canonical(rows)]
+            apart = all(is_empty((*facts, *rows, *other.rows)) for other in taken)
+            if len(same) == 1 and apart and rows:
+                rest.remove(same[0])
+                taken.append(same[0])
+        if taken and negative:
+            negative, body = False, algebra.neg(body)
+        chosen = {_canonical(g.rows) for g in taken}
+        for rows in left_out:
+            if _canonical(rows) not in chosen:
+                body = algebra.guard(rows, algebra.zero, body)
+        for g in taken:
+            body = algebra.guard(g.rows, algebra.neg(g.term) if g.negative else g.term, body)
+        made.append((negative, body))
+    return made, rest
+
+
+def _total(algebra: Algebra, parts: Sequence[_Part], facts: Domain) -> Term:
+    """The sum of the parts."""
+    if not parts:
+        return algebra.zero
+    below = [[_implies(one.rows, other.rows, facts) for other in parts] for one in parts]
+    within: dict[int, int] = {}
+    for n in range(len(parts)):
+        # Of those that imply each other the first holds the others.
+        outer = (m for m in range(len(parts)) if below[n][m] and (m < n or not below[m][n]))
+        place = next((m for m in outer if m != n), None)
+        if place is not None:
+            within[n] = place
+    made: list[tuple[Domain, Term]] = []
+    for n, part in enumerate(parts):
+        if n in within:
+            continue
+        known = (*facts, *part.rows)
+        inside = [_without(p, known) for m, p in enumerate(parts) if _root(m, within) == n and m != n]
+        own = [(p.negative, p.term) for p in inside if not p.rows]
+        body = added(algebra, own, algebra.neg(part.term) if part.negative else part.term)
+        rest = [(p.negative, algebra.guard(p.rows, p.term, algebra.zero)) for p in inside if p.rows]
+        made.append((part.rows, regrouped(algebra, added(algebra, rest, body), known)))
+    return _side_by_side(algebra, made, facts)
+
+
+def _side_by_side(algebra: Algebra, parts: Sequence[tuple[Domain, Term]], facts: Domain) -> Term:
+    """The sum of guards; of those of which never two hold, the one that holds."""
+    chains: list[list[tuple[Domain, Term]]] = []
+    for rows, term in parts:
+        apart = (c for c in chains if all(is_empty((*facts, *rows, *other)) for other, _ in c))
+        chain = next(apart, None)
+        if chain is None:
+            chains.append([(rows, term)])
+        else:
+            chain.append((rows, term))
+    total: Term = algebra.zero
+    for chain in chains:
+        one: Term = algebra.zero
+        for rows, term in reversed(chain):
+            one = algebra.guard(rows, term, one)
+        total = algebra.add(total, one)
+    return total
+
+
+def _root(n: int, within: dict[int, int]) -> int:
+    while n in within:
+        n = within[n]
+    return n
+
+
+def _implies(rows: Domain, others: Domain, facts: Domain) -> bool:
+    known = (*facts, *rows)
+    return all(implied(form, known) for row in others for form in row.inequalities)
+
+
+def _without(part: _Part, known: Domain) -> _Part:
+    """The part with the conditions that are not known."""
+    rows = (row for row in part.rows if not all(implied(form, known) for form in row.inequalities))
+    return replace(part, rows=tuple(rows))

@@ -1,0 +1,179 @@
+"""What a person would write: guards that always or never hold, rows that say nothing, `1 * x`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Domain,
+    Guard,
+    IndexValue,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    Terms,
+    operands,
+)
+from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, quotient, tightened
+from tadc.lattice.residues import residue_of, with_residues
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.guarded_addends import is_idle
+
+
+def simplify_program(program: Program) -> Program:
+    """The same program in fewer words; every read stays as guarded as it was."""
+    return replace(program, definitions=tuple(_simplify(program, d) for d in program.definitions))
+
+
+def _simplify(program: Program, definition: Definition) -> Definition:
+    facts = program.facts(definition)
+    return replace(definition, body=Simplifier(program.terms).visit(definition.body, facts))
+
+
+@dataclass
+class Simplifier:
+    """One walk over a body; `facts` are the rows known to hold where a term is evaluated."""
+
+    terms: Terms
+    memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+
+    def visit(self, term: Term, facts: Domain) -> Term:
+        """The simplified term, where the facts hold; iterative, for terms may be deep."""
+        stack = [(term, False)]
+        while stack:
+            node, ready = stack.pop()
+            key = (node.number, facts)
+            if key in self.memo:
+                continue
+            if not ready and isinstance(node, Apply | Select):
+                stack.append((node, True))
+                stack += [(t, False) for t in operands(node)]
+                continue
+            self.memo[key] = self.rewrite(node, facts)
+        return self.memo[term.number, facts]
+
+    def rewrite(self, term: Term, facts: Domain) -> Term:
+        """The same, for a term whose operands are done."""
+        match term:
+            case Apply():
+                return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands])
+            case Select():
+                below = [self.memo[t.number, facts] for t in operands(term)]
+                if below[2] is below[3]:
+                    return below[2]
+                return self.terms.rebuild(term, below)
+            case Guard():
+                return self.guard(term, facts)
+            case Reduce():
+                return self.reduce(term, facts)
+            case IndexValue():
+                form = self.form(term.form, facts)
+                if form.is_constant:
+                    return self.terms.const(form.constant, term.span)
+                return self.terms.index(form, term.span)
+            case Read():
+                return self.terms.rebuild(term, (), lambda form: self.form(form, facts))
+            case _:
+                return term
+
+    def form(self, form: Affine, facts: Domain) -> Affine:
+        """The form without floors that the facts decide."""
+        if form.is_linear:
+            return form
+
+        def value(atom: str | Floor) -> Affine | None:
+            if isinstance(atom, str):
+                return None
+            found = quotient(atom.numerator, atom.denominator, facts)
+            return None if found is None else Affine.const(found)
+
+        return form.replace(value)
+
+    def row(self, row: Constraint, facts: Domain) -> Constraint:
+        """The row without floors that the facts decide."""
+        return Constraint(self.form(row.form, facts), row.equality)
+
+    def arithmetic(self, term: Apply, below: list[Term]) -> Term:
+        """Neutral elements and double signs only: nothing that could change a rounding."""
+        match term.function, below:
+            case "add", [x, zero] if is_const(zero, 0):
+                return x
+            case "add", [zero, x] if is_const(zero, 0):
+                return x
+            case "sub", [x, zero] if is_const(zero, 0):
+                return x
+            case "mul", [one, x] if is_const(one, 1):
+                return x
+            case (("mul" | "div"), [x, one]) if is_const(one, 1):
+                return x
+            case "pow", [x, Const(value=int(n))] if n == 1:
+                return x
+            case "neg", [Apply(function="neg", operands=(x,))]:
+                return x
+            case (("add" | "sub"), [Guard() as x, Guard() as y]) if (
+                x.conditions == y.conditions and is_const(x.otherwise, 0) and is_const(y.otherwise, 0)
+            ):
+                then = self.terms.apply(term.function, [x.then, y.then], term.span)
+                return self.algebra.guard(x.conditions, then, self.algebra.zero)
+            case "neg", [Const() as c]:
+                return self.terms.const(-c.value, term.span)
+            case _:
+                return self.terms.rebuild(term, below)
+
+    def guard(self, term: Guard, facts: Domain) -> Term:
+        """The branch that is always taken, or the conditions that are not known."""
+        rows = [cleared(self.row(c, facts)) for c in term.conditions]
+        rows = [c for c in rows if not all(implied(form, facts) for form in c.inequalities)]
+        if not rows:
+            return self.visit(term.then, facts)
+        if is_empty((*facts, *rows)):
+            return self.visit(term.otherwise, facts)
+        rows = irredundant(rows, facts)
+        residues = [
+            (row, residue)
+            for row in rows
+            if (residue := residue_of(row)) and (residue.rest or residue.row != row)
+        ]
+        then = term.then
+        if residues:
+            known = [residue for _, residue in residues]
+            spoken = dict(residues)
+            rows = [spoken[row].row if row in spoken else row for row in rows]
+            names = frozenset(name for residue in known for name in residue.form.variables)
+            then = self.terms.rewrite_forms(then, names, lambda form: with_residues(form, known))
+        then = self.visit(then, facts + tuple(rows))
+        if is_idle(tuple(rows), then, term.otherwise, facts):
+            return then
+        return self.algebra.guard(rows, then, self.visit(term.otherwise, facts + _negated(rows, facts)))
+
+    def reduce(self, term: Reduce, facts: Domain) -> Term:
+        """The reduction over the rows that matter, which are the same points; a literal over none."""
+        binders, domain, body = self.terms.open(term)
+        if is_empty((*facts, *domain)):
+            return self.algebra.neutral(term.kind)
+        rows = [tightened(cleared(self.row(c, facts)), facts) for c in domain]
+        rows = tuple(irredundant(rows, facts))
+        body = self.visit(body, facts + rows)
+        if is_const(body, 0) and term.kind == "sum":
+            return self.algebra.zero
+        return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
+
+
+def _negated(rows: Sequence[Constraint], facts: Domain) -> Domain:
+    """What holds where rows do not, if one row says it: `t = 0` fails where `t >= 1`, if t >= 0."""
+    if len(rows) != 1:
+        return ()
+    form = rows[0].form
+    if not rows[0].equality:
+        return (Constraint(-form - 1),)
+    ends = (side for side in (form, -form) if implied(side, facts))
+    return tuple(Constraint(side - 1) for side in ends)[:1]

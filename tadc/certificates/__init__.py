@@ -1,0 +1,1 @@
+"""Why gradients gather each contribution once: proofs, and how they read."""

@@ -1,0 +1,1 @@
+"""The forms of the command: what each does, its options, its files and its messages."""

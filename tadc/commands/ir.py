@@ -1,0 +1,146 @@
+"""The command on IR: goes on from where the IR is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tadc.commands.files import Sink
+from tadc.commands.options import Arguments
+from tadc.commands.warn import warn_of_zero_gradients
+from tadc.driver import Stage, compile_until
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.program import Program
+from tadc.frontend.source import Place, Source
+from tadc.frontend.specialise import specialised
+from tadc.pipeline import printing_after_all, run_passes
+from tadc.stages import Compilation, Options, show_module
+
+#: What is still to be done for a module, and the stages whose output it is.
+NEXT = {
+    "diff": ("tad", "cancel", "opt"),
+    "llvm-dialect": ("loops",),
+    "nvvm": ("gpu",),
+    "llvm": ("llvm-dialect", "nvvm"),
+}
+
+
+def read_module(source: Source) -> Any:
+    """Parse IR and prove its reads in range; raises CompileError."""
+    from tadc.dialect.mlir import ir
+    from tadc.dialect.text import parse_module
+
+    module = parse_module(source.text, ir.Context(), source.name)
+    for program in programs_of(module, source):
+        check_ranges(program, source)
+    return module
+
+
+def programs_of(module: Any, source: Source) -> list[Program]:
+    """The programs that a module holds; raises CompileError for a function that is none."""
+    from tadc.dialect.locations import place_of
+    from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
+
+    try:
+        return [read_program(function) for function in tad_functions(module.operation)]
+    except UnsupportedIR as problem:
+        place = place_of(problem.location)
+        label = Label(source.span_at(place)) if place else None
+        raise CompileError([Diagnostic("TAD0605", problem.message, label, source=source)]) from None
+
+
+def check_ranges(program: Program, source: Source) -> None:
+    """Raises CompileError for reads that can leave their tensor (TAD0607), or come too early (TAD0316)."""
+    from tadc.passes.terms.ranges import reads_out_of_range
+
+    problems: list[Diagnostic] = []
+    for found in reads_out_of_range(program):
+        read = found.read
+        label = Label(source.span_at(read.span)) if isinstance(read.span, Place) else None
+        if found.dimension is None:
+            message = f"`{read.tensor}` is read at an element that is not computed earlier"
+            made = Diagnostic("TAD0316", message, label, source=source)
+            what = "not earlier"
+        else:
+            made = Diagnostic("TAD0607", f"`{read.tensor}` is read out of range", label, source=source)
+            made.notes.append(
+                f"dimension {found.dimension} holds 0..{found.size - 1}, the index is {found.value}"
+            )
+            what = "out of range"
+        if found.point:
+            made.notes.append(f"{what} at `{found.point}`")
+        problems.append(made)
+    if problems:
+        raise CompileError(problems)
+
+
+def program_of(source: Source) -> Program:
+    """The one program of a module, for what is done with programs."""
+    programs = programs_of(read_module(source), source)
+    if len(programs) != 1:
+        raise CompileError(
+            [
+                Diagnostic(
+                    "TAD0606", f"this IR holds {len(programs)} programs of the tad dialect", source=source
+                )
+            ]
+        )
+    programs[0].source = source
+    return programs[0]
+
+
+def lower_ir(
+    arguments: Arguments, options: Options, source: Source, after: Callable[[Stage, Compilation, float], None]
+) -> int:
+    """Parse, run what is asked, write."""
+    module = read_module(source)
+    if arguments.sizes:
+        for program in programs_of(module, source):
+            specialised(program, dict(arguments.sizes))  # for its errors, which a pass cannot hand on whole
+        values = ",".join(f"{name}={value}" for name, value in arguments.sizes)
+        run_passes(module, f"tad-specialise{{sizes={values}}}", source)
+    state = Compilation(options, source, module=module)
+    sink = Sink(arguments.output or "-")
+    if arguments.passes is not None:
+        with printing_after_all(arguments.print_ir_after_all):
+            run_passes(module, arguments.passes, source)
+    elif arguments.emit is not None or arguments.wrt is not None:
+        first, last = stage_of_module(module), arguments.emit or "opt"
+        if last not in NEXT[first] or (first == "diff" and last != "tad"):
+            right_target(first, options, source)
+            state.options = replace(options, wrt=arguments.wrt_names)
+            programs = programs_of(module, source) if arguments.wrt and first == "diff" else []
+            try:
+                with printing_after_all(arguments.print_ir_after_all):
+                    stage = compile_until(state, last, first=first, after=after)
+            except ValueError as problem:
+                raise CompileError([Diagnostic("TAD0606", str(problem), source=source)]) from None
+            sink.write(stage.show(state))
+            for program in programs:
+                program.source = source
+                warn_of_zero_gradients(arguments, program)
+            return 0
+    sink.write(show_module(state))
+    return 0
+
+
+def right_target(first: str, options: Options, source: Source) -> None:
+    """IR of one target does not go on to another."""
+    is_gpu = first == "nvvm" or (first == "llvm" and "gpu.module" in source.text)
+    if first == "diff" or is_gpu == options.is_cuda:
+        return
+    wanted = "`--target cuda:sm_90` or another GPU" if is_gpu else "`--target cpu`"
+    message = f"this IR has been lowered for {'a GPU' if is_gpu else 'the CPU'}"
+    raise CompileError([Diagnostic("TAD0606", message, helps=[f"go on with {wanted}"], source=source)])
+
+
+def stage_of_module(module: Any) -> str:
+    """The first stage that is still to be done for a module read from a file."""
+    names = {op.operation.name for op in module.body.operations}
+    text = str(module)
+    if "gpu.module" in names:
+        return "llvm" if "llvm.func" in text else "nvvm"
+    if "llvm.func" in names:
+        return "llvm"
+    return "llvm-dialect" if "memref" in text and '"tad.' not in text else "diff"

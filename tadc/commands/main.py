@@ -1,0 +1,290 @@
+"""What each form of the command does."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tadc.commands.files import Sink, read_source
+from tadc.commands.option_parser import UsageError
+from tadc.commands.options import Arguments
+from tadc.commands.warn import warn_of_zero_gradients
+from tadc.derive import read_back, resolve_wrt
+from tadc.driver import STAGES, Stage, compile_until
+from tadc.frontend.codes import CODES, explanation
+from tadc.frontend.per_value import PerValue
+from tadc.frontend.printer import print_program
+from tadc.frontend.program import Program
+from tadc.frontend.source import Source
+from tadc.frontend.suggest import did_you_mean
+from tadc.stages import Compilation, Options
+
+
+def execute(arguments: Arguments) -> int:
+    """Do what the command line asks; the exit code. Raises CompileError."""
+    if arguments.list:
+        return list_names(arguments.list)
+    if arguments.explain is not None:
+        return explain(arguments.explain)
+    source = read_source(arguments.file, arguments.expression)
+    if arguments.certificate or arguments.plot is not None:
+        return show_certificate(arguments, source)
+    if arguments.stats:
+        return show_statistics(arguments, source)
+    runs = arguments.run is not None or arguments.check_gradient or arguments.bundle is not None
+    if is_ir(arguments, source) and not runs:
+        if arguments.emit != "typed":
+            from tadc.commands.ir import lower_ir
+
+            return lower_ir(arguments, options_of(arguments), source, Observer(arguments))
+    elif arguments.passes is not None:
+        return run_passes_on(arguments, source)
+    if arguments.check_gradient:
+        from tadc.commands.gradient_check import check_gradient
+        from tadc.commands.run import read_arrays
+
+        given = read_arrays(arguments.run or [])
+        state = checked(source, arguments)
+        if arguments.wrt:
+            assert state.program is not None
+            warn_of_zero_gradients(arguments, state.program)
+        return check_gradient(state, arguments.wrt_names, given)
+    if arguments.bundle is not None:
+        from tadc.commands.run import bundle
+
+        return bundle(arguments, checked(source, arguments))
+    if arguments.run is not None:
+        from tadc.commands.run import run
+
+        return run(arguments, checked(source, arguments))
+    return show(arguments, source)
+
+
+def list_names(what: str) -> int:
+    """Print what there is."""
+    if what == "stages":
+        lines = [f"{s.name:14}{s.about}" for s in STAGES]
+    elif what == "targets":
+        from tadc.commands.targets import targets
+
+        lines = targets()
+    elif what == "functions":
+        from tadc.frontend.functions import FUNCTIONS
+
+        lines = [f"{name}({', '.join('xy'[:count])})" for name, count in sorted(FUNCTIONS.items())]
+    else:
+        from tadc.pipeline import REGISTRY
+
+        lines = [f"{p.argument:20}{p.description}" for p in REGISTRY.values()]
+    Sink("-").write("\n".join(lines))
+    return 0
+
+
+def explain(word: str) -> int:
+    """Print the page of a code, or without one the titles of all. Raises UsageError for an unknown code."""
+    code = word.upper()
+    if not code:
+        Sink("-").write("\n".join(f"{code}  {title}" for code, title in CODES.items()))
+    elif code in CODES:
+        Sink("-").write(explanation(code))
+    else:
+        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc --explain` lists all codes")
+    return 0
+
+
+def looks_like_ir(text: str) -> bool:
+    """Whether a text from stdin is a module and no program."""
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("//")), "")
+    return first.startswith(("module", "func.func", "builtin.module", '"builtin', "gpu.module", "llvm.func"))
+
+
+def is_ir(arguments: Arguments, source: Source) -> bool:
+    """Whether the input is a module."""
+    return arguments.is_mlir or (arguments.file == "-" and looks_like_ir(source.text))
+
+
+def options_of(arguments: Arguments) -> Options:
+    """The compiler options of a command line."""
+    from tadc.backend.target import parse_target
+
+    mode = "value"
+    # A delta is only in a derivative: its stages without --wrt show that by all arguments.
+    if arguments.mode == "jvp":
+        mode = "jvp"
+    elif arguments.wrt or arguments.emit in ("diff", "cancel"):
+        mode = "value-and-vjp" if arguments.values else "vjp"
+    target = parse_target(arguments.target)
+    level, sizes = arguments.opt_level, arguments.sizes
+    return Options(
+        mode,
+        None,
+        target,
+        level,
+        sizes,
+        materialize=arguments.materialize,
+        fast_math=arguments.fast_math,
+        memory_limit=arguments.memory_limit_bytes,
+    )
+
+
+def checked(source: Source, arguments: Arguments) -> Compilation:
+    """The program, parsed and checked, with the arguments to differentiate by resolved."""
+    state = Compilation(Options(sizes=arguments.sizes), source)
+    if is_ir(arguments, source):
+        from tadc.commands.ir import program_of
+        from tadc.frontend.specialise import specialised
+
+        state.program = specialised(program_of(source), dict(arguments.sizes))
+    else:
+        compile_until(state, "typed", after=Observer(arguments))
+        if state.per_value is not None:
+            state.program = program_for_values(arguments, state.per_value)
+    state.options = options_of(arguments)
+    if state.options.differentiates:
+        assert state.program is not None
+        state.options = replace(state.options, wrt=resolve_wrt(state.program, arguments.wrt_names))
+    return state
+
+
+def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
+    """The program for the values that arrays tell, none where it is only shown. Raises CompileError."""
+    if arguments.certificate or arguments.plot is not None:
+        return found.example
+    if arguments.run is not None:
+        from tadc.commands.run import read_arrays
+
+        arrays = read_arrays(arguments.run)
+        shapes = {name: getattr(value, "shape", ()) for name, value in arrays.items()}
+        return found.at({**found.values(shapes, arrays), **dict(arguments.sizes)})
+    if (
+        arguments.wrt
+        or arguments.stats
+        or arguments.check_gradient
+        or arguments.bundle is not None
+        or arguments.emit not in (None, "ast", "typed")
+    ):
+        raise found.needs_values()
+    return None
+
+
+class Observer:
+    """Sees each stage: `--time`, `--dump-dir`."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self.arguments = arguments
+
+    def __call__(self, stage: Stage, state: Compilation, seconds: float) -> None:
+        """Note a stage that is done."""
+        if self.arguments.time:
+            print(f"{stage.name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
+        if self.arguments.dump_dir:
+            self.dump(stage, state)
+
+    def dump(self, stage: Stage, state: Compilation) -> None:
+        """Write a stage to a numbered file."""
+        if stage.name == "cubin":
+            return
+        folder = Path(self.arguments.dump_dir or ".")
+        order = [s.name for s in STAGES].index(stage.name)
+        Sink(str(folder / f"{order:02}-{stage.name}{stage.suffix}"), make_folder=True).write(
+            stage.show(state)
+        )
+
+
+def show(arguments: Arguments, source: Source) -> int:
+    """Print a stage, or the program or derivative as a program."""
+    state = checked(source, arguments)
+    observer = Observer(arguments)
+    sink = Sink(arguments.output or "-")
+    watched = arguments.print_ir_after_all or arguments.dump_dir
+    if arguments.emit in ("ast", "typed") or (not arguments.emit and arguments.wrt is None and not watched):
+        stage = next(s for s in STAGES if s.name == (arguments.emit or "typed"))
+        sink.write(stage.show(state))
+        return 0
+    shown: list[str | bytes] = []
+
+    def after(stage: Stage, state: Compilation, seconds: float) -> None:
+        observer(stage, state, seconds)
+        if stage.name == "opt" and (arguments.wrt or not arguments.emit):
+            derived = read_back(state)
+            if not arguments.emit:
+                shown.append(print_program(derived))
+            if state.options.differentiates:
+                assert state.program is not None
+                warn_of_zero_gradients(arguments, state.program, derived)
+
+    from tadc.pipeline import printing_after_all
+
+    last = arguments.emit or (last_text(state.options) if arguments.dump_dir else "opt")
+    with printing_after_all(arguments.print_ir_after_all):
+        stage = compile_until(state, last, first="tad", after=after)
+    sink.write(stage.show(state) if arguments.emit else shown[0])
+    if arguments.wrt and arguments.emit in ("tad", "diff", "cancel"):
+        assert state.program is not None
+        warn_of_zero_gradients(arguments, state.program)
+    return 0
+
+
+def show_certificate(arguments: Arguments, source: Source) -> int:
+    """Print why the gradients are exact, or draw it."""
+    from tadc.certificates.certificate import certify
+    from tadc.pipeline import printing_after_all
+
+    kind = ""
+    if arguments.plot is not None:
+        from tadc.commands.certificate_plot import picture_format
+
+        kind = picture_format(arguments.plot)
+    state = checked(source, arguments)
+    assert state.program is not None
+    with printing_after_all(arguments.print_ir_after_all):
+        symbols = state.per_value.symbols if state.per_value else ()
+        found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
+    if arguments.plot is not None:
+        from tadc.commands.certificate_plot import draw
+
+        Sink(arguments.plot).write(draw(found, kind))
+    if arguments.certificate:
+        output = arguments.output or "-"
+        Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
+    return 0
+
+
+def show_statistics(arguments: Arguments, source: Source) -> int:
+    """Print what the program and its gradients compute, move and keep."""
+    from tadc.counts import statistics
+    from tadc.pipeline import printing_after_all
+
+    state = checked(source, arguments)
+    assert state.program is not None
+    with printing_after_all(arguments.print_ir_after_all):
+        found = statistics(state.program, arguments.wrt_names, state.options)
+    output = arguments.output or "-"
+    Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
+    return 0
+
+
+def last_text(options: Options) -> str:
+    """The last stage that has a text."""
+    return "ptx" if options.is_cuda else "asm"
+
+
+def run_passes_on(arguments: Arguments, source: Source) -> int:
+    """Run a pipeline on the `tad` dialect of a program."""
+    from tadc.pipeline import printing_after_all, run_passes
+
+    state = checked(source, arguments)
+    compile_until(state, "tad", first="tad")
+    with printing_after_all(arguments.print_ir_after_all):
+        run_passes(state.module, arguments.passes or "", source)
+    return write_module(arguments, state)
+
+
+def write_module(arguments: Arguments, state: Compilation) -> int:
+    """Print the module."""
+    from tadc.stages import show_module
+
+    Sink(arguments.output or "-").write(show_module(state))
+    return 0

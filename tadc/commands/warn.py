@@ -1,0 +1,36 @@
+"""Warnings of the command, left out where `--allow` names their code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tadc.commands.messages import report
+from tadc.commands.options import Arguments
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.program import Program
+from tadc.zero_gradients import zero_gradients
+
+
+def report_warnings(arguments: Arguments, found: Sequence[Diagnostic]) -> None:
+    """Print warnings, those that are allowed left out."""
+    kept = [d for d in found if d.code not in arguments.allow]
+    if kept:
+        report(kept, arguments.error_format)
+
+
+def warn_of_zero_gradients(arguments: Arguments, program: Program, derived: Program | None = None) -> None:
+    """TAD0402 for the gradients that `--wrt` asks for.
+
+    Only the simplified derivative tells; where the command does not go so far, it is taken here, and
+    what is wrong with it is left to a command that does.
+    """
+    if "TAD0402" in arguments.allow:
+        return
+    if derived is None:
+        from tadc.derive import derive
+
+        with suppress(CompileError):
+            derived = derive(program, "vjp", arguments.wrt_names)
+    if derived is not None:
+        report_warnings(arguments, zero_gradients(program, derived))
