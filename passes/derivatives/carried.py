@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from tadc.frontend.terms import Apply, Guard, Select, Term
-from tadc.passes.derivatives.derivative_table import cotangents, goes_to, is_extremum, over_divisor
+from tadc.passes.derivatives.derivative_table import WINS, cotangents, goes_to, over_divisor
 from tadc.passes.terms.algebra import Algebra, is_const
 
 
@@ -57,7 +57,7 @@ class Carried:
             return self.inward(*inner, found[term.operands.index(inner[0])])
         if isinstance(term, Apply) and term.function == "div":
             return over_divisor(algebra, cotangent, term.operands[1])
-        if is_extremum(term):
+        if isinstance(term, Apply) and term.function in WINS:
             u, v = term.operands
             part = algebra.select("=", u, v, algebra.const(0.5), algebra.one)
             return algebra.mul(part, cotangent)
@@ -70,8 +70,9 @@ class Carried:
             value = term if own is None else own
             taken = self.algebra.masked(carried, lambda c: self.algebra.mul(c, value))
             return ((u, carried), (v, self.algebra.neg(taken)))
-        if is_extremum(term):
-            return tuple(zip(term.operands, goes_to(self.algebra, carried, term), strict=True))
+        if isinstance(term, Apply) and term.function in WINS:
+            u, v = term.operands
+            return tuple(zip((u, v), goes_to(self.algebra, carried, WINS[term.function], u, v), strict=True))
         return ((term, carried),)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import Any
 
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
 from tadc.passes.terms.algebra import Algebra, is_positive
@@ -39,19 +39,19 @@ def _square(a: Algebra, x: Term) -> Term:
     return a.power(x, 2)
 
 
-def _extremum(a: Algebra, g: Term, y: Apply, u: Term, v: Term) -> tuple[Term, ...]:
-    return goes_to(a, a.select("=", u, v, a.mul(a.const(0.5), g), g), y)
+#: What holds of an operand of a max or min, and the other one, where it is the result.
+WINS = {"max": ">=", "min": "<="}
 
 
-def is_extremum(term: Term) -> TypeGuard[Apply]:
-    """Whether a term is the greater or the smaller of two."""
-    return isinstance(term, Apply) and term.function in ("max", "min")
+def _extremum(wins: str) -> Binary:
+    def rule(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
+        return goes_to(a, a.select("=", u, v, a.mul(a.const(0.5), g), g), wins, u, v)
+
+    return rule
 
 
-def goes_to(a: Algebra, each: Term, y: Apply) -> tuple[Term, ...]:
+def goes_to(a: Algebra, each: Term, wins: str, u: Term, v: Term) -> tuple[Term, ...]:
     """What each operand of a max or min gets, of which one that is the result gets `each`."""
-    u, v = y.operands
-    wins = ">=" if y.function == "max" else "<="
     return (a.select(wins, u, v, each, a.zero), a.select(wins, v, u, each, a.zero))
 
 
@@ -101,8 +101,8 @@ RULES: dict[str, Rule] = {
     ),
     "neg": lambda a, g, y, u: (a.neg(g),),
     "pow": _pow,
-    "max": _extremum,
-    "min": _extremum,
+    "max": _extremum(WINS["max"]),
+    "min": _extremum(WINS["min"]),
     "exp": lambda a, g, y, u: (a.mul(g, y),),
     "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
     "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
