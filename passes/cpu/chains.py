@@ -21,6 +21,7 @@ from tadc.dialect.ops import indices_of
 from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.caches import element_bytes
+from tadc.passes.cpu.divide import RANGES
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.marks import CHAIN, PARTS
 from tadc.passes.maps.operand_forms import subscripts
@@ -31,9 +32,6 @@ LEAST_BYTES = 768 << 10
 
 NEAR = 256 << 10
 """So many bytes stay near: a part of the second-level cache."""
-
-RANGES = 8
-"""Into so many ranges at least are rows divided, for threads, as in `backend/pool.ll`."""
 
 ROWS = 12
 """Rows run in multiples of so many, where there are: most tiles fit."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.packing_plan import Packed
 from tadc.passes.cpu.tile_loops import Ends
@@ -30,7 +29,7 @@ AGAIN = 0.2
 """What part of its time a map takes longer for each loop outside of that over the index that is divided: what
 the inner loops read is further away when they run again."""
 
-PARTS = 8
+RANGES = 8
 """So many ranges, about, are made of an index: four for each thread, as in `backend/pool.ll`."""
 
 
@@ -65,7 +64,7 @@ def _wasted(axis: int, shape: Sequence[Affine], schedule: Schedule) -> float:
     grain = _grain(axis, shape, schedule)
     # The last tile is moved back, but where results are packed for.
     tiles = max(1, -(-extent // grain) if schedule.packed is None else extent // grain)
-    each = -(-tiles // PARTS)
+    each = -(-tiles // RANGES)
     ranges = -(-tiles // each)
     waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1
     # Where there are few ranges, more threads than two would wait.
@@ -127,15 +126,15 @@ def range_arguments(
     """What the arguments are for the whole map: `second`, then how many values the range may have at most,
     and what its ends are multiples of."""
     extents = [lowering.affine([_divided(axis, shape, schedule)], point) for axis in axes]
-    multiples = [index(_grain(axis, shape, schedule), lowering, point) for axis in axes]
+    multiples = [lowering.index(_grain(axis, shape, schedule), point) for axis in axes]
     if len(axes) == 1:
         return [*extents, *multiples]
-    few = compare("slt", extents[0], index(FEW, lowering, point), lowering, point)
-    fewer = compare("slt", extents[0], extents[1], lowering, point)
+    few = lowering.compare("slt", extents[0], lowering.index(FEW, point), point)
+    fewer = lowering.compare("slt", extents[0], extents[1], point)
     truth = few.type
     second = lowering.create("arith.andi", [truth], [few, fewer], point).results[0]
     number = lowering.create("arith.index_castui", [lowering.index_type], [second], point).results[0]
-    return [number, *(select(second, pair[1], pair[0], lowering, point) for pair in (extents, multiples))]
+    return [number, *(lowering.select(second, pair[1], pair[0], point) for pair in (extents, multiples))]
 
 
 def ends_of(
@@ -153,37 +152,17 @@ def ends_of(
     if len(axes) == 1:
         extent, divided = shape[axes[0]], _divided(axes[0], shape, schedule)
         if divided != extent:
-            last = compare("eq", end, lowering.affine([divided], point), lowering, point)
-            end = select(last, lowering.affine([extent], point), end, lowering, point)
+            last = lowering.compare("eq", end, lowering.affine([divided], point), point)
+            end = lowering.select(last, lowering.affine([extent], point), end, point)
         return {axes[0]: (lowering.variable(begin), lowering.variable(end))}
-    zero = index(0, lowering, point)
-    second = compare("ne", given[0], zero, lowering, point)
+    zero = lowering.index(0, point)
+    second = lowering.compare("ne", given[0], zero, point)
     ends: dict[int, tuple[Affine, Affine]] = {}
     for number, axis in enumerate(axes):
         extent = lowering.affine([shape[axis]], point)
         pairs = [(begin, zero), (end, extent)]
         # Of the first index the other way round.
         ordered = pairs if number else [(b, a) for a, b in pairs]
-        first, last = (select(second, a, b, lowering, point) for a, b in ordered)
+        first, last = (lowering.select(second, a, b, point) for a, b in ordered)
         ends[axis] = (lowering.variable(first), lowering.variable(last))
     return ends
-
-
-def index(value: int, lowering: BodyLowering, point: Any) -> Any:
-    """A constant index."""
-    return lowering.constant(lowering.index_type, value, point)
-
-
-_PREDICATES = {"eq": 0, "ne": 1, "slt": 2}
-
-
-def compare(predicate: str, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
-    """Whether an index is `eq`, `ne` or `slt` to another."""
-    truth = ir.IntegerType.get_signless(1, lowering.context)
-    number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, lowering.context), _PREDICATES[predicate])
-    return lowering.create("arith.cmpi", [truth], [a, b], point, {"predicate": number}).results[0]
-
-
-def select(condition: Any, a: Any, b: Any, lowering: BodyLowering, point: Any) -> Any:
-    """The first of two values where a condition holds."""
-    return lowering.create("arith.select", [a.type], [condition, a, b], point).results[0]

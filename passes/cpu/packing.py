@@ -166,12 +166,10 @@ class Packer:
 
     def also(self, first: Any, index: Any, start: Any, point: Any) -> Any:
         """Whether a condition holds, if there is one, and an index is where its loop starts."""
-        truth = ir.IntegerType.get_signless(1, self.low.context)
-        predicate = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), 0)}
-        here = self.low.create("arith.cmpi", [truth], [index, start], point, predicate).results[0]
+        here = self.low.compare("eq", index, start, point)
         if first is None:
             return here
-        return self.low.create("arith.andi", [truth], [first, here], point).results[0]
+        return self.low.create("arith.andi", [here.type], [first, here], point).results[0]
 
     def index_operations(self, block: Any) -> None:
         """Forms for the indices that a block computes."""

@@ -89,14 +89,14 @@ class PanelLoops:
         middle = low.variable(low.affine([start + (stop - start).floordiv(tile) * tile], point))
         low.location = unnamed(tiles.op.location)
         zero, one, two = (low.constant(low.index_type, n, point) for n in (0, 1, 2))
-        left = self.compare("sgt", low.affine([stop], point), low.affine([middle], point), point)
-        times = self.select(left, two, one, point)
+        left = low.compare("sgt", low.affine([stop], point), low.affine([middle], point), point)
+        times = low.select(left, two, one, point)
 
         def once(number: Any, inside: Any) -> None:
-            is_last = self.compare("eq", number, one, inside)
+            is_last = low.compare("eq", number, one, inside)
             first = low.affine([start], inside), low.affine([stop - tile], inside)
             last = low.affine([middle], inside), low.affine([stop], inside)
-            ends = [low.variable(self.select(is_last, b, a, inside)) for a, b in (first, last)]
+            ends = [low.variable(low.select(is_last, b, a, inside)) for a, b in (first, last)]
             self.within(lanes, (ends[0], ends[1]), lambda: self.chunks(packed, rows, around, inner, inside))
 
         self.loop(zero, times, 1, once, point)
@@ -148,15 +148,3 @@ class PanelLoops:
     def least(self, x: Affine, y: Affine, point: Any) -> Affine:
         """The lesser of two indices."""
         return self.tiles.extreme("affine.min", [x, y], point)
-
-    def compare(self, predicate: str, x: Any, y: Any, point: Any) -> Any:
-        """A comparison of two indices."""
-        low = self.tiles.low
-        number = {"eq": 0, "sgt": 4}[predicate]
-        attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), number)
-        truth = ir.IntegerType.get_signless(1, low.context)
-        return low.create("arith.cmpi", [truth], [x, y], point, {"predicate": attribute}).results[0]
-
-    def select(self, condition: Any, x: Any, y: Any, point: Any) -> Any:
-        """One of two indices."""
-        return self.tiles.low.create("arith.select", [x.type], [condition, x, y], point).results[0]

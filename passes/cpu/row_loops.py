@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.passes.cpu.divide import compare, index, select
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.marks import CHAIN
 
@@ -37,18 +36,18 @@ def row_loop(block: Any, parts: Sequence[tuple[str, Sequence[int]]], count: int,
     point = ir.InsertionPoint(block)
     low = BodyLowering(block.owner.context)
     *buffers, begin, end = block.arguments
-    stop = index(divided(count, rows)[0], low, point)
-    end = select(compare("eq", end, stop, low, point), index(count, low, point), end, low, point)
+    stop = low.index(divided(count, rows)[0], point)
+    end = low.select(low.compare("eq", end, stop, point), low.index(count, point), end, point)
     last = low.variable(end)
     past = low.affine([last - (rows - 1)], point)
-    made = low.create("scf.for", [], [begin, past, index(rows, low, point)], point, regions=1)
+    made = low.create("scf.for", [], [begin, past, low.index(rows, point)], point, regions=1)
     inner = ir.Block.create_at_start(made.regions[0], [low.index_type], [low.location])
     inside, start = ir.InsertionPoint(inner), inner.arguments[0]
     following = low.variable(start) + rows
     until = low.affine([following], inside)
     left = low.affine([last - following], inside)
-    is_last = compare("slt", left, index(rows, low, inside), low, inside)
-    until = select(is_last, end, until, low, inside)
+    is_last = low.compare("slt", left, low.index(rows, inside), inside)
+    until = low.select(is_last, end, until, inside)
     for name, used in parts:
         operands = [*(buffers[n] for n in used), start, until]
         low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(name)})

@@ -194,8 +194,7 @@ class TileLoops:
         zero = self.low.constant(self.low.index_type, 0, point)
 
         def chosen(form: Affine) -> Affine:
-            operands = [fits, self.low.affine([form], point), zero]
-            return self.low.variable(self.low.create("arith.select", [zero.type], operands, point).results[0])
+            return self.low.variable(self.low.select(fits, self.low.affine([form], point), zero, point))
 
         return chosen(start), chosen(stop)
 

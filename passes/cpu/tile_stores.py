@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.cpu.caches import LINE, element_bytes, is_large
 from tadc.passes.cpu.lanes import Lanes
@@ -19,8 +18,6 @@ from tadc.passes.maps.tile_values import LANE, Copy, at
 
 #: The values that a body yields in copies of a tile.
 Elements = Sequence[tuple[Copy, list[Any]]]
-
-_EQUAL = 0
 
 
 def may_stream(op: Any, width: int) -> bool:
@@ -87,10 +84,7 @@ class TileStores:
         rest = low.create(
             "arith.andi", [index], [address, low.constant(index, LINE - 1, point)], point
         ).results[0]
-        truth, whole = (ir.IntegerType.get_signless(bits, low.context) for bits in (1, 64))
-        equal = {"predicate": ir.IntegerAttr.get(whole, _EQUAL)}
-        operands = [rest, low.constant(index, 0, point)]
-        return low.create("arith.cmpi", [truth], operands, point, equal).results[0]
+        return low.compare("eq", rest, low.constant(index, 0, point), point)
 
     def weave(self, groups: Sequence[Elements], forms: Sequence[Affine], point: Any) -> None:
         """Store the values of all residues of the lanes, which stand side by side."""

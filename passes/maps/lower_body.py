@@ -17,6 +17,9 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.operand_forms import subscripts
 
+#: Of comparisons of indices, which are signed.
+PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
+
 
 @dataclass
 class BodyLowering:
@@ -91,6 +94,20 @@ class BodyLowering:
         operands = [self.variables[n] for n in names]
         return self.create(operation, [self.index_type], operands, point, attributes).results[0]
 
+    def index(self, value: int, point: Any) -> Any:
+        """A constant index."""
+        return self.constant(self.index_type, value, point)
+
+    def compare(self, predicate: str, x: Any, y: Any, point: Any) -> Any:
+        """A comparison of two indices, by a predicate of `arith.cmpi`."""
+        truth, whole = (ir.IntegerType.get_signless(bits, self.context) for bits in (1, 64))
+        number = {"predicate": ir.IntegerAttr.get(whole, PREDICATES[predicate])}
+        return self.create("arith.cmpi", [truth], [x, y], point, number).results[0]
+
+    def select(self, condition: Any, x: Any, y: Any, point: Any) -> Any:
+        """The first of two values where a condition holds."""
+        return self.create("arith.select", [x.type], [condition, x, y], point).results[0]
+
     # -- scalars -------------------------------------------------------------------------------
 
     def value(self, value: Any) -> Any:
@@ -135,11 +152,8 @@ class BodyLowering:
         zero = self.constant(self.index_type, 0, point)
         result: Any = None
         for row in rows:
-            predicate = ir.IntegerAttr.get(
-                ir.IntegerType.get_signless(64, self.context), 0 if row.equality else 5
-            )
-            operands = [self.affine([row.form], point), zero]
-            test = self.create("arith.cmpi", [truth], operands, point, {"predicate": predicate}).results[0]
+            form = self.affine([row.form], point)
+            test = self.compare("eq" if row.equality else "sge", form, zero, point)
             if result is None:
                 result = test
             else:
