@@ -44,6 +44,20 @@ def _implied(form: Affine, facts: tuple[Constraint, ...]) -> bool:
     return _with_floors([form], facts).implies(form)
 
 
+def negation(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> tuple[Constraint, ...]:
+    """What holds where rows do not all hold, as one row; nothing if that takes more.
+
+    An equality at an end of a range is one: `t = 0` fails where `t >= 1`, if t >= 0 by the facts.
+    """
+    if len(rows) != 1:
+        return ()
+    form = rows[0].form
+    if not rows[0].equality:
+        return (Constraint(-form - 1),)
+    ends = (side for side in (form, -form) if implied(side, facts))
+    return tuple(Constraint(side - 1) for side in ends)[:1]
+
+
 def is_empty(rows: Sequence[Constraint]) -> bool:
     """Whether it is proven that no integer point satisfies all rows."""
     return _system(tuple(rows)).empty

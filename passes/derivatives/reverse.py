@@ -30,8 +30,8 @@ from tadc.frontend.terms import (
     bottom_up,
     tensors_read,
 )
-from tadc.lattice.affine import Affine, Constraint, box, equals_zero
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.affine import Affine, box, equals_zero
+from tadc.lattice.polyhedron import negation
 from tadc.passes.derivatives.carried import Carried
 from tadc.passes.derivatives.derivative_table import cotangents
 from tadc.passes.derivatives.reduction_rules import RULES
@@ -342,23 +342,12 @@ class Reverse:
         """Conditions join the domain; so does the negation of a single inequality."""
         scope, rows = self.scopes[place], term.conditions
         then = self.inner((place, "then", rows), scope.under(rows))
-        negated = self.negated(rows, scope.domain)
+        negated = negation(rows, scope.domain + self.sizes)
         if negated:
             inside = self.inner((place, "else", rows), scope.under(negated))
         else:
             inside = self.inner((place, "else", rows), replace(scope, outside=(*scope.outside, rows)))
         return ((then, term.then), (inside, term.otherwise))
-
-    def negated(self, rows: Domain, domain: Domain) -> Domain:
-        """Where the conditions do not hold, as one row; nothing if that takes more."""
-        if len(rows) != 1:
-            return ()
-        form = rows[0].form
-        if not rows[0].equality:
-            return (Constraint(-form - 1),)
-        # An equality at an end of a range: `t = 0` fails where `t >= 1`.
-        ends = (side for side in (form, -form) if implied(side, domain + self.sizes))
-        return tuple(Constraint(side - 1) for side in ends)[:1]
 
     def contribute(self, read: Read, scope: Scope, cotangent: Term) -> None:
         """Gather the cotangent of a read: the sum over all indices that read the element."""

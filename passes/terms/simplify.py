@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.program import Definition, Program
@@ -20,7 +19,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor
-from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, quotient, tightened
+from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, negation, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.guarded_addends import is_idle
@@ -153,7 +152,7 @@ class Simplifier:
         then = self.visit(then, facts + tuple(rows))
         if is_idle(tuple(rows), then, term.otherwise, facts):
             return then
-        return self.algebra.guard(rows, then, self.visit(term.otherwise, facts + _negated(rows, facts)))
+        return self.algebra.guard(rows, then, self.visit(term.otherwise, facts + negation(rows, facts)))
 
     def reduce(self, term: Reduce, facts: Domain) -> Term:
         """The reduction over the rows that matter, which are the same points; a literal over none."""
@@ -166,14 +165,3 @@ class Simplifier:
         if is_const(body, 0) and term.kind == "sum":
             return self.algebra.zero
         return self.terms.reduce(binders, rows, body, kind=term.kind, hints=term.hints, span=term.span)
-
-
-def _negated(rows: Sequence[Constraint], facts: Domain) -> Domain:
-    """What holds where rows do not, if one row says it: `t = 0` fails where `t >= 1`, if t >= 0."""
-    if len(rows) != 1:
-        return ()
-    form = rows[0].form
-    if not rows[0].equality:
-        return (Constraint(-form - 1),)
-    ends = (side for side in (form, -form) if implied(side, facts))
-    return tuple(Constraint(side - 1) for side in ends)[:1]
