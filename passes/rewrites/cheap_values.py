@@ -21,7 +21,6 @@ from tadc.frontend.terms import (
     Apply,
     Const,
     Read,
-    Reduce,
     Select,
     Term,
     bottom_up,
@@ -198,12 +197,8 @@ class _Walk:
 
     def rebuilt(self, at: int, term: Term) -> Term:
         """The term over operands that have been visited."""
-        places, terms = self.sharing.places[self.number], self.sharing.terms
-        below = [self.visit(inside, t) for inside, t in places.below(at, term)]
-        if not isinstance(term, Reduce):
-            return terms.rebuild(term, below)
-        _, binders, domain, _ = places.open(at, term)
-        return terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
+        places = self.sharing.places[self.number]
+        return places.rebuilt(at, term, [self.visit(inside, t) for inside, t in places.below(at, term)])
 
     def moved(self, at: int, term: Term) -> Term | None:
         """A read in the place of a term that is worth a tensor."""

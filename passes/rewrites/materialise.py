@@ -49,6 +49,8 @@ from tadc.passes.terms.names import Names
 MODES = ("auto", "always", "never")
 #: So often what was made for values is looked at again: it may hold more that is shared.
 ROUNDS = 4
+#: Cheap values are looked for again in what was found.
+CHEAP_ROUNDS = 2
 #: In more definitions, nothing is looked for that several share.
 MANY_DEFINITIONS = 200
 
@@ -73,7 +75,10 @@ def materialise_program(
         if active is None:
             program = without_copies(program, copies)
     if active is None and mode == "auto" and limit != 0:
-        program = share_cheap_values(share_cheap_values(program, limit), limit)
+        for _ in range(CHEAP_ROUNDS):
+            before, program = program, share_cheap_values(program, limit)
+            if program is before:
+                break
     return program
 
 
@@ -249,10 +254,7 @@ class _Body:
         below = [self.visit(p, t) for p, t in self.below(at, term)]
         if isinstance(term, Apply) and (inverse := self.inverse(at, term)):
             return self.mover.algebra.mul(below[0], inverse)
-        if not isinstance(term, Reduce):
-            return self.terms.rebuild(term, below)
-        _, binders, domain, _ = self.scopes.open(at, term)
-        return self.terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
+        return self.scopes.rebuilt(at, term, below)
 
     def inverse(self, at: int, term: Apply) -> Term | None:
         """The reciprocal of a divisor of fewer indices, if it is worth a tensor; in derivatives alone.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
@@ -45,6 +45,13 @@ class Places:
             self.places.append(made)
             self.bodies[at, term.number] = (len(self.places) - 1, binders, domain, body)
         return self.bodies[at, term.number]
+
+    def rebuilt(self, at: int, term: Term, below: Sequence[Term]) -> Term:
+        """The term over other operands, which stand where those of `below` do."""
+        if not isinstance(term, Reduce):
+            return self.terms.rebuild(term, below)
+        _, binders, domain, _ = self.open(at, term)
+        return self.terms.reduce(binders, domain, below[0], kind=term.kind, hints=term.hints, span=term.span)
 
     def below(self, at: int, term: Term) -> Iterator[tuple[int, Term]]:
         """The operands of a term, with their places."""
