@@ -85,7 +85,9 @@ def limit_of(text: str) -> int:
         # No error: this runs on import, and a kernel that keeps too much is right all the same.
         used = f"{DEFAULT_LIMIT >> 20}M"
         warnings.warn(
-            f"{VARIABLE}=`{text}` is no size and counts as {used}; write it as in 64M", RuntimeWarning, stacklevel=2
+            f"{VARIABLE}=`{text}` is no size and counts as {used}; write it as in 64M",
+            RuntimeWarning,
+            stacklevel=2,
         )
     return DEFAULT_LIMIT if limit is None else limit
 
