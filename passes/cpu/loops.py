@@ -199,10 +199,11 @@ class _Loops:
         places = sorted(found.union(*(self.places[result] for result in op.results)))
         tensors = [self.buffers.tensors[n] for n in places]
         body = self.outline(op, name, tensors, used, plan)
-        if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
-            body.erase()
-            plan = plan.plain
-            self.outline(op, name, tensors, used, plan)
+        if self.machine.least_work:
+            while not plan.is_plain and not is_worth(code := operations_in(body), plan.work):
+                body.erase()
+                plan = plan.smaller(code)
+                body = self.outline(op, name, tensors, used, plan)
         return places, plan
 
     def steps(self, op: Any) -> Steps | None:

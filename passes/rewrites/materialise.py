@@ -35,7 +35,7 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.passes.rewrites.activity import Activity
+from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.cheap_values import share_cheap_values
 from tadc.passes.rewrites.copies import is_copy, without_copies
 from tadc.passes.rewrites.known_values import KnownValues
