@@ -34,7 +34,7 @@ def test_code_for_size_is_marked_in_llvm_ir() -> None:
 
 
 @pytest.mark.parametrize(("size", "is_small"), [(32, True), (64, False)])
-def test_products_of_matrices_that_take_a_microsecond_are_compiled_for_speed(size: int, is_small: bool) -> None:
+def test_what_takes_a_microsecond_is_compiled_for_speed(size: int, is_small: bool) -> None:
     text = llvm(f"a: f64[{size}, {size}]; x: f64[{size}]\nf[i] = sum{{k}} (a[i, k] * x[k])")
     assert bool(re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", text, re.M)) == is_small
 
