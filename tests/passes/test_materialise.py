@@ -41,7 +41,7 @@ PROGRAMS = {
     "windows of differences": (
         "x: f64[3, 14]; w: f64[5]\nf[c, i: 8] = sum{j: 5} (w[j] * sin(x[c, i + j + 2] - x[c, i + j + 1]))"
     ),
-    "a window of one row": "x: f64[2, 9]\nlet v[a: 2, b: 4] = x[0, 2*b + a] - 1.5\nf[a] = sum{b} (v[a, b]**2)",
+    "windows of a row": "x: f64[2, 9]\nlet v[a: 2, b: 4] = x[0, 2*b + a] - 1.5\nf[a] = sum{b} (v[a, b]**2)",
     "windows of indices": "x: f64[12]\nf[i: 8, k: 2] = sum{j: 5} (exp(x[i + j] * (i + j) / 9) * (i + k))",
     "windows at some points": (
         "x: f64[12]\nf[i: 8] = sum{j: 5} (if {(i + j) % 2 = 0} then (exp(x[i + j])) else (x[j] / (i + 1)))"
