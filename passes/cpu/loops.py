@@ -19,8 +19,9 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.passes.cpu.divide import ends_of, range_arguments, range_names
 from tadc.passes.cpu.element_loops import element_loops
+from tadc.passes.cpu.in_place import in_place_loops
 from tadc.passes.cpu.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
-from tadc.passes.cpu.row_loops import ROW_RANGE, divided, row_loop, rows_of
+from tadc.passes.cpu.row_loops import ROW_RANGE, Part, at_once, divided, row_loop, rows_of
 from tadc.passes.cpu.wavefronts import wavefronts
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -33,6 +34,7 @@ from tadc.passes.maps.buffers import (
 )
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.marks import IN_PLACE
 from tadc.passes.maps.steps import Steps, as_map, steps_of
 from tadc.passes.maps.work import operations_of
 
@@ -88,6 +90,7 @@ class _Loops:
         self.places: dict[Any, list[int]] = {}
         for n, tensor in enumerate(self.buffers.tensors):
             self.places.setdefault(tensor, []).append(n)
+        self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
@@ -112,7 +115,7 @@ class _Loops:
         for number, op in maps.items():
             shape, plan = calls.shapes.of(op.results[0]), None
             if len(maps) > 1:
-                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, rows_of(op))
+                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, at_once(op))
             if plan is None:
                 plan = plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
                 chained += [[(number, op, plan)], []]
@@ -151,7 +154,10 @@ class _Loops:
         made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan)) for n, op, plan in chain]
         places = sorted({place for _, used, _ in made for place in used})
         block = self.define(name, [self.buffers.tensors[n] for n in places], ROW_RANGE)
-        parts = [(part, [places.index(n) for n in used]) for part, used, _ in made]
+        parts = [
+            Part(part, [places.index(n) for n in used], rows_of(op) // at_once(op))
+            for (part, used, _), (_, op, _) in zip(made, chain, strict=True)
+        ]
         op = chain[0][1]
         count = op.results[0].type.shape[0]
         row_loop(block, parts, count, rows_of(op))
@@ -206,7 +212,9 @@ class _Loops:
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
         ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
-        if plan.steps is not None and plan.steps.order is not None:
+        if IN_PLACE in op.attributes:
+            in_place_loops(op, shape, lowering, point)
+        elif plan.steps is not None and plan.steps.order is not None:
             wavefronts(op, shape, lowering, point, plan.steps.order)
         else:
             element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule, plan.steps)

@@ -7,11 +7,12 @@ step, which a tile of each map fits in.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.marks import CHAIN
+from tadc.passes.maps.marks import CHAIN, STEPS
 
 ROW_RANGE = ("begin", "end")
 """The arguments of the function over a range of rows."""
@@ -28,11 +29,23 @@ def divided(count: int, rows: int) -> tuple[int, int]:
     return count // rows * rows, rows
 
 
-def row_loop(block: Any, parts: Sequence[tuple[str, Sequence[int]]], count: int, rows: int) -> None:
-    """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time.
+def at_once(op: Any) -> int:
+    """How many values of the first index of a map in a chain run at a time."""
+    return 1 if STEPS in op.attributes else rows_of(op)
 
-    Each part has the name of a function, and which of the buffers it takes.
-    """
+
+@dataclass(frozen=True)
+class Part:
+    """The function of a map in a chain: its name, which of the buffers it takes, and for how many rows one
+    value of its first index stands."""
+
+    name: str
+    used: Sequence[int]
+    scale: int = 1
+
+
+def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int) -> None:
+    """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time."""
     point = ir.InsertionPoint(block)
     low = BodyLowering(block.owner.context)
     *buffers, begin, end = block.arguments
@@ -48,8 +61,10 @@ def row_loop(block: Any, parts: Sequence[tuple[str, Sequence[int]]], count: int,
     left = low.affine([last - following], inside)
     is_last = low.compare("slt", left, low.index(rows, inside), inside)
     until = low.select(is_last, end, until, inside)
-    for name, used in parts:
-        operands = [*(buffers[n] for n in used), start, until]
-        low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(name)})
+    ends = low.variable(start), low.variable(until)
+    for part in parts:
+        first, stop = (low.affine([-(-end).floordiv(part.scale)], inside) for end in ends)
+        operands = [*(buffers[n] for n in part.used), first, stop]
+        low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(part.name)})
     low.create("scf.yield", [], [], inside)
     low.create("func.return", [], [], point)
