@@ -26,6 +26,7 @@ from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.caches import element_bytes
 from tadc.passes.cpu.divide import RANGES
+from tadc.passes.cpu.gathers import gather_apart
 from tadc.passes.cpu.in_place import split_thin, thin_addends
 from tadc.passes.cpu.row_parts import cut_into_parts, row_sum
 from tadc.passes.maps.buffers import maps_of
@@ -148,11 +149,12 @@ class _Chain:
         for member in self.members:
             again |= member.in_row & used
             used |= member.in_row | set(member.op.results)
-        rows = _rows_of(used, self.members[0].op.results[0].type.shape[:1])
-        sums = [member for member in self.sums if rows and _is_worth(member, used, rows)]
-        for member in sums:
-            again |= member.in_row & used
-        self.sums = sums
+        if not again and not self.sums:
+            return 0
+        summed = again.union(*(member.in_row & used for member in self.sums))
+        rows = _rows_of(summed, self.members[0].op.results[0].type.shape[0])
+        self.sums = [member for member in self.sums if _is_worth(member, used, rows)]
+        again = again.union(*(member.in_row & used for member in self.sums))
         return rows if sum(_bytes(tensor.type) for tensor in again) >= LEAST_BYTES else 0
 
     def together(self, rows: int) -> list[Any]:
@@ -163,6 +165,7 @@ class _Chain:
             if member.thin:
                 op, last = split_thin(op, member.thin)
                 self.left.append(last)
+            gather_apart(op, found[0] if found else op)
             found.append(op)
         count = found[0].results[0].type.shape[0]
         for member in self.sums:
@@ -220,11 +223,8 @@ def _is_worth(member: _Member, used: set[Any], rows: int) -> bool:
     return LEAST_SHARE * -(-summed[0].shape[0] // rows) * _bytes(result) <= most
 
 
-def _rows_of(used: set[Any], shape: Sequence[int]) -> int:
-    """So many rows of these tensors are near."""
-    if not shape:
-        return 0
-    (count,) = shape
+def _rows_of(used: set[Any], count: int) -> int:
+    """So many rows of these tensors are near, of all that are read again."""
     each = sum(_bytes(tensor.type) for tensor in used) // max(count, 1)
     rows = min(NEAR // max(each, 1), -(-count // RANGES))
     if rows >= ROWS:

@@ -21,7 +21,7 @@ from tadc.passes.cpu.divide import ends_of, range_arguments, range_names
 from tadc.passes.cpu.element_loops import element_loops
 from tadc.passes.cpu.in_place import in_place_loops
 from tadc.passes.cpu.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
-from tadc.passes.cpu.row_loops import ROW_RANGE, Part, at_once, divided, row_loop, rows_of
+from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop, rows_of
 from tadc.passes.cpu.wavefronts import wavefronts
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -151,7 +151,8 @@ class _Loops:
         """The same for maps that run one after the other over rows."""
         entry, point, name = calls.entry, calls.point, f"{self.name}.{chain[0][0]}.rows"
         entry.location = unnamed(chain[0][1].location)
-        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan)) for n, op, plan in chain]
+        near = near_tensors([op for _, op, _ in chain], self.buffers.temporaries)
+        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan, near)) for n, op, plan in chain]
         places = sorted({place for _, used, _ in made for place in used})
         block = self.define(name, [self.buffers.tensors[n] for n in places], ROW_RANGE)
         parts = [
@@ -160,24 +161,29 @@ class _Loops:
         ]
         op = chain[0][1]
         count = op.results[0].type.shape[0]
-        row_loop(block, parts, count, rows_of(op))
+        row_loop(block, parts, count, rows_of(op), shifts=bool(near))
         operands = calls.operands(places, len(self.buffers.tensors))
         operands += [entry.constant(entry.index_type, n, point) for n in divided(count, rows_of(op))]
         work = sum(plan.work for _, _, plan in made if plan.work is not None)
         name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
-    def map(self, op: Any, name: str, plan: Plan) -> tuple[list[int], Plan]:
-        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end."""
+    def map(
+        self, op: Any, name: str, plan: Plan, near: Sequence[Any] = ()
+    ) -> tuple[list[int], Plan]:
+        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
+
+        Of tensors that are near the rows of a step alone are kept.
+        """
         used = _values_used(op)
         found = {self.places[v][0] for v in used if v in self.places}
         places = sorted(found.union(*(self.places[result] for result in op.results)))
         tensors = [self.buffers.tensors[n] for n in places]
-        body = self.outline(op, name, tensors, used, plan)
+        body = self.outline(op, name, tensors, used, plan, near)
         if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
             body.erase()
             plan = plan.plain
-            self.outline(op, name, tensors, used, plan)
+            self.outline(op, name, tensors, used, plan, near)
         return places, plan
 
     def steps(self, op: Any) -> Steps | None:
@@ -195,9 +201,11 @@ class _Loops:
         tensors: Sequence[Any],
         used: Sequence[Any],
         plan: Plan,
+        near: Sequence[Any],
     ) -> Any:
         """Define a function over these tensors that computes a map, or a range of an index of it."""
-        block = self.define(name, tensors, range_names(plan.axes), is_small=plan.is_small)
+        more = (*range_names(plan.axes), *(SHIFT if near else ()))
+        block = self.define(name, tensors, more, is_small=plan.is_small)
         given, sizes = list(block.arguments), self.buffers.sizes
         lowering, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         last = len(tensors) + len(sizes)
@@ -211,6 +219,8 @@ class _Loops:
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
+        if near:
+            lowering.shifts = dict.fromkeys(near, lowering.variable(given.pop()))
         ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
         if IN_PLACE in op.attributes:
             in_place_loops(op, shape, lowering, point)

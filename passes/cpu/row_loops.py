@@ -1,7 +1,8 @@
 """The loop of a chain: all of its maps over a few rows, then over the next.
 
 Rows are run through in steps; the last step of a range takes what is left too, so none has fewer rows than a
-step, which a tile of each map fits in.
+step, which a tile of each map fits in. Tensors that only maps of the chain use have the rows of each step in
+the same place of their memory, which stays in a cache: each range has a place of its own.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import MAPS
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.marks import CHAIN, STEPS
 
 ROW_RANGE = ("begin", "end")
 """The arguments of the function over a range of rows."""
+
+
+SHIFT = ("shift",)
+"""The further argument of maps in it: row i of what no other map reads is in the place i - shift."""
 
 
 def rows_of(op: Any) -> int:
@@ -44,11 +50,28 @@ class Part:
     scale: int = 1
 
 
-def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int) -> None:
-    """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time."""
+def near_tensors(ops: Sequence[Any], temporaries: Sequence[Any]) -> list[Any]:
+    """The tensors in between that none but these maps computes and reads."""
+    made = {value for op in ops for value in op.results}
+    return [t for t in temporaries if t in made and all(_map_of(use.owner) in ops for use in t.uses)]
+
+
+def _map_of(op: Any) -> Any:
+    """The map that an operation is in."""
+    while op.name not in MAPS:
+        op = op.parent
+    return getattr(op, "operation", op)
+
+
+def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:
+    """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time.
+
+    With `shifts`, rows of all steps are where those of the first are.
+    """
     point = ir.InsertionPoint(block)
     low = BodyLowering(block.owner.context)
     *buffers, begin, end = block.arguments
+    begins = low.variable(begin)
     stop = low.index(divided(count, rows)[0], point)
     end = low.select(low.compare("eq", end, stop, point), low.index(count, point), end, point)
     last = low.variable(end)
@@ -65,6 +88,8 @@ def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int) -> None:
     for part in parts:
         first, stop = (low.affine([-(-end).floordiv(part.scale)], inside) for end in ends)
         operands = [*(buffers[n] for n in part.used), first, stop]
+        if shifts:
+            operands.append(low.affine([ends[0] - begins], inside))
         low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(part.name)})
     low.create("scf.yield", [], [], inside)
     low.create("func.return", [], [], point)
