@@ -11,7 +11,7 @@ range of an index, and called through `tad_f.0.split`, which `backend/splitting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ from tadc.passes.maps.buffers import (
 )
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
-from tadc.passes.maps.marks import IN_PLACE
+from tadc.passes.maps.marks import IN_PLACE, STEPS
 from tadc.passes.maps.steps import Steps, as_map, steps_of
 from tadc.passes.maps.work import operations_of
 
@@ -109,24 +109,30 @@ class _Loops:
                     self.call_map(chain[0], calls)
         entry.create("func.return", [], [], point)
 
-    def chains(self, maps: Mapping[int, Any], calls: Calls) -> list[list[Planned]]:
-        """Maps with their numbers and plans, those together that run as a chain."""
-        chained: list[list[Planned]] = [[]]
-        for number, op in maps.items():
-            shape, plan = calls.shapes.of(op.results[0]), None
-            if len(maps) > 1:
-                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, at_once(op))
-            if plan is None:
-                plan = plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
-                chained += [[(number, op, plan)], []]
-            else:
-                chained[-1].append((number, op, plan))
-        for alone in chained:
-            if len(alone) == 1 and len(maps) > 1:
-                number, op, _ = alone[0]
+    def chains(self, maps: Mapping[int, Any], calls: Calls) -> Iterator[list[Planned]]:
+        """Maps with their numbers and plans, those together that run as a chain; a map that cannot comes after
+        those that do not wait for it."""
+        entry, waiting = calls.entry, list(maps)
+        plans: dict[int, Plan | None] = dict.fromkeys(maps)
+        if len(maps) > 1:
+            for n, op in maps.items():
                 shape = calls.shapes.of(op.results[0])
-                alone[0] = number, op, plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
-        return [chain for chain in chained if chain]
+                plans[n] = plan_in_chain(op, shape, entry.forms, self.machine, at_once(op))
+        while waiting:
+            chain: list[Planned] = []
+            left: dict[Any, None] = {}
+            for n in waiting:
+                op, plan = maps[n], plans[n]
+                if plan is None or not left.keys().isdisjoint(_values_used(op)):
+                    left |= dict.fromkeys(op.results)
+                else:
+                    chain.append((n, op, plan))
+            if all(STEPS in op.attributes for _, op, _ in chain) or len(chain) == 1:
+                op = maps[waiting[0]]
+                shape = calls.shapes.of(op.results[0])
+                chain = [(waiting[0], op, plan_of(op, shape, entry.forms, self.machine, self.steps(op)))]
+            yield chain
+            waiting = [n for n in waiting if all(n != number for number, _, _ in chain)]
 
     def call_map(self, planned: Planned, calls: Calls) -> None:
         """Define the loops of a map, and call them in the entry."""
