@@ -36,7 +36,7 @@ from tadc.passes.maps.operand_forms import subscripts
 LEAST_BYTES = 768 << 10
 """Tensors of fewer bytes stay in the caches anyway."""
 
-NEAR = 256 << 10
+NEAR = 384 << 10
 """So many bytes stay near: a part of the second-level cache."""
 
 ROWS = 12
@@ -59,7 +59,7 @@ def _mark(function: Any) -> None:
     number = 0
     while waiting:
         chain = _chain(waiting)
-        rows = chain.rows
+        rows = _rows(chain)
         if not rows:
             waiting = waiting[1:]
             continue
@@ -142,24 +142,38 @@ class _Chain:
     left: list[Any] = field(default_factory=list[Any])
 
     @property
-    def rows(self) -> int:
-        """How many rows run at a time; 0 where a chain gains nothing."""
+    def count(self) -> int:
+        """The number of rows."""
+        return self.members[0].op.results[0].type.shape[0]
+
+    @property
+    def used(self) -> set[Any]:
+        """The tensors that the maps read in their rows, or compute."""
+        return set[Any]().union(*(m.in_row | set(m.op.results) for m in self.members))
+
+    @property
+    def again(self) -> set[Any]:
+        """Those of which one map reads what another has just read or computed."""
         used: set[Any] = set()
         again: set[Any] = set()
         for member in self.members:
             again |= member.in_row & used
             used |= member.in_row | set(member.op.results)
-        if not again and not self.sums:
-            return 0
-        summed = again.union(*(member.in_row & used for member in self.sums))
-        rows = _rows_of(summed, self.members[0].op.results[0].type.shape[0])
-        self.sums = [member for member in self.sums if _is_worth(member, used, rows)]
-        again = again.union(*(member.in_row & used for member in self.sums))
-        return rows if sum(_bytes(tensor.type) for tensor in again) >= LEAST_BYTES else 0
+        return again
+
+    def summed(self, rows: int) -> list[_Member]:
+        """The sums that are worth parts of so many rows: these are few beside what they are sums of."""
+        found: list[_Member] = []
+        for member in self.sums:
+            parts = -(-self.count // rows) * _bytes(member.op.results[0].type)
+            if LEAST_SHARE * parts <= max(_bytes(tensor.type) for tensor in member.in_row & self.used):
+                found.append(member)
+        return found
 
     def together(self, rows: int) -> list[Any]:
         """The operations that run together, one after the other in the function."""
         found: list[Any] = []
+        sums, count = self.summed(rows), self.count
         for member in self.members:
             op = member.op
             if member.thin:
@@ -167,8 +181,7 @@ class _Chain:
                 self.left.append(last)
             gather_apart(op, found[0] if found else op)
             found.append(op)
-        count = found[0].results[0].type.shape[0]
-        for member in self.sums:
+        for member in sums:
             found.append(cut_into_parts(member.op, count, rows))
         for before, op in pairwise(found):
             op.move_after(before)
@@ -216,20 +229,16 @@ def _operations(block: Any, without: Sequence[Any]) -> Iterator[Any]:
                 yield from _operations(region.blocks[0], without)
 
 
-def _is_worth(member: _Member, used: set[Any], rows: int) -> bool:
-    """Whether parts of a sum, one for so many rows, are few beside what they are sums of."""
-    summed = [tensor.type for tensor in member.in_row & used]
-    result, most = member.op.results[0].type, max(map(_bytes, summed))
-    return LEAST_SHARE * -(-summed[0].shape[0] // rows) * _bytes(result) <= most
-
-
-def _rows_of(used: set[Any], count: int) -> int:
-    """So many rows of these tensors are near, of all that are read again."""
-    each = sum(_bytes(tensor.type) for tensor in used) // max(count, 1)
-    rows = min(NEAR // max(each, 1), -(-count // RANGES))
-    if rows >= ROWS:
-        return rows // ROWS * ROWS
-    return max(rows, 1) if count > 1 else 0
+def _rows(chain: _Chain) -> int:
+    """How many rows run at a time; 0 where a chain gains nothing."""
+    again = chain.again.union(*(member.in_row & chain.used for member in chain.sums))
+    if not again:
+        return 0
+    each = sum(_bytes(tensor.type) for tensor in again) // max(chain.count, 1)
+    rows = max(1, min(NEAR // max(each, 1), -(-chain.count // RANGES)))
+    rows -= rows % ROWS if rows > ROWS else 0
+    again = chain.again.union(*(member.in_row & chain.used for member in chain.summed(rows)))
+    return rows if chain.count > 1 and sum(_bytes(tensor.type) for tensor in again) >= LEAST_BYTES else 0
 
 
 def _bytes(tensor: Any) -> int:
