@@ -26,9 +26,9 @@ from tadc.passes.maps.tile_values import region_operations
 
 
 def row_sum(op: Any, rows: int) -> Any:
-    """The sum over so many rows, and nothing else, that a map computes once for each element; None where
-    there is none, or where it needs other values of the map."""
-    if op.name != "tad.map":
+    """The sum over so many rows, and nothing else, that a map computes once for each of its points; None
+    where there is none, or where it needs other values of the map."""
+    if op.name == "tad.scan":
         return None
     block = op.regions[0].blocks[0]
     sums = [o.operation for o in block.operations if o.operation.name == "tad.sum"]
