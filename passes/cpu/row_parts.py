@@ -75,7 +75,7 @@ def _parts(op: Any, rows: int, each: int, steps: int) -> Any:
         attributes={"domain": domain, STEPS: ir.UnitAttr.get(op.context)},
         loc=op.location, ip=ir.InsertionPoint(op),
     )  # fmt: skip
-    places = [arguments[0].location, *(v.location for v in arguments)]
+    places = [op.location, *(v.location for v in arguments)]
     block = ir.Block.create_at_start(parts.regions[0], [ir.IndexType.get(op.context)] * len(shape), places)
     copy = op.clone(ip=ir.InsertionPoint(op)).operation
     inner = copy.regions[0].blocks[0]
