@@ -8,8 +8,8 @@ the first index, their loops over it are one: for every few rows the first map r
 between stays in the caches however many rows there are, and threads divide all of them at once. A map that
 reads much besides its rows would read it from memory again for every few of them, and runs alone.
 
-A sum over rows takes part with sums of a few rows (`row_parts.py`), and a map that waits for another on a thin
-set alone with all the rest (`in_place.py`).
+A sum over rows takes part with sums of a few rows (`row_parts.py`); a map that waits for another on a thin
+set alone takes part with all the rest (`in_place.py`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Member:
     """A map: the tensors that it reads, and whether only in the row that it computes; about how many bytes it
     reads for each step of a chain anew.
 
-    What it reads under guards on a `thin` set comes later. Of a sum over rows, a row is what `row` stands for.
+    What it reads under guards on a `thin` set comes later. Of a sum over rows, `row` is the index of a row.
     """
 
     op: Any

@@ -23,10 +23,10 @@ from tadc.passes.cpu.set_loops import set_loops
 from tadc.passes.cpu.splits import PLAIN
 from tadc.passes.cpu.tile_loops import TileLoops
 from tadc.passes.cpu.tile_schedule import Schedule
-from tadc.passes.maps.unused import erase_unused
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.marks import IN_PLACE
 from tadc.passes.maps.tile_values import owner, yielded
+from tadc.passes.maps.unused import erase_unused
 
 
 def thin_addends(op: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.ops import MAPS
+from tadc.passes.maps.buffers import map_around
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.marks import CHAIN, STEPS
 
@@ -53,14 +53,7 @@ class Part:
 def near_tensors(ops: Sequence[Any], temporaries: Sequence[Any]) -> list[Any]:
     """The tensors in between that none but these maps computes and reads."""
     made = {value for op in ops for value in op.results}
-    return [t for t in temporaries if t in made and all(_map_of(use.owner) in ops for use in t.uses)]
-
-
-def _map_of(op: Any) -> Any:
-    """The map that an operation is in."""
-    while op.name not in MAPS:
-        op = op.parent
-    return getattr(op, "operation", op)
+    return [t for t in temporaries if t in made and all(map_around(use.owner) in ops for use in t.uses)]
 
 
 def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:

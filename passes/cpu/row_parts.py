@@ -20,9 +20,9 @@ from typing import Any
 from tadc.dialect.index_maps import map_attribute, parse_set, set_attribute
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint, box
-from tadc.passes.maps.unused import erase_unused
 from tadc.passes.maps.marks import STEPS
 from tadc.passes.maps.tile_values import region_operations
+from tadc.passes.maps.unused import erase_unused
 
 
 def row_sum(op: Any, rows: int) -> Any:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tadc.dialect.ops import MAPS
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.cpu.caches import LINE, element_bytes, is_large
 from tadc.passes.cpu.lanes import Lanes
+from tadc.passes.maps.buffers import is_for_caller
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.marks import IN_PLACE
 from tadc.passes.maps.tile_values import LANE, Copy, at
 
 #: The values that a body yields in copies of a tile.
@@ -32,16 +31,9 @@ def may_stream(op: Any, width: int) -> bool:
         element = element_bytes(type)
         if width * element != LINE or (type.rank > 1 and type.shape[-1] * element % LINE):
             return False
-        if not all(_is_late(use.owner) for use in result.uses):
+        if not is_for_caller(result):
             return False
     return True
-
-
-def _is_late(op: Any) -> bool:
-    """Whether an operation hands a tensor to the caller, or reads few of its elements in the end."""
-    while op.name not in MAPS and op.name != "func.return":
-        op = op.parent
-    return op.name == "func.return" or IN_PLACE in op.attributes
 
 
 @dataclass(frozen=True)

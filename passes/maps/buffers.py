@@ -44,6 +44,19 @@ def maps_of(function: Any) -> list[Any]:
     return maps
 
 
+def is_for_caller(result: Any) -> bool:
+    """Whether no map reads a result of another, but for one that completes it in place."""
+    owners = [use.owner for use in result.uses]
+    return all(op.name == "func.return" or IN_PLACE in map_around(op).attributes for op in owners)
+
+
+def map_around(op: Any) -> Any:
+    """The map that an operation is in."""
+    while op.name not in MAPS:
+        op = op.parent
+    return getattr(op, "operation", op)
+
+
 def location_of(tensor: Any) -> Any:
     """Where a tensor was defined, with its name."""
     place = tensor.location
