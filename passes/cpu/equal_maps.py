@@ -60,7 +60,7 @@ def renamed(op: Any, buffers: Buffers) -> Renamed:
         tuple(tuple(form.substitute(names) for form in shape) for shape in shapes),
         tuple(isinstance(tensor.owner, ir.Block) for tensor in tensors),
         tuple(is_for_caller(result) for result in op.results),
-        tuple(buffers.tensors.count(result) for result in op.results),
+        tuple(buffers.tensors.count(buffers.replaced.get(result, result)) for result in op.results),
         frozenset(row.substitute(names) for row in _about(names, buffers.known)),
     )
     return Renamed(key, tensors, tuple(sizes))
