@@ -339,7 +339,7 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
     """The price of a loop for one tile."""
     once = sum(_read(read, way, packed) for read in loop.reads)
     once += sum(_misses(accesses, loop, read, way, packed) for read in loop.reads)
-    once += sum(PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o in loop.operations)
+    once += sum(n * PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o, n in loop.counts.items())
     once += sum(_loop(accesses, inner, way, packed) for inner in loop.inner)
     if not loop.binders:
         return once
