@@ -70,14 +70,14 @@ class TileBody:
         depends: Dependence,
         panels: Panels,
         stored: Callable[[Copy, Any], Any],
-        runs: Mapping[Any, Run],
+        runs: Mapping[Any, Run] | None = None,
     ) -> None:
         """`stored` loads the map's value of a copy, as the last block of a reduction left it.
 
         `runs` are those of the schedule.
         """
         self.low, self.tile, self.depends = low, tile, depends
-        self.panels, self.stored, self.runs = panels, stored, runs
+        self.panels, self.stored, self.runs = panels, stored, runs or {}
         self.lanes = Lanes(low, tile.width)
         self.values = Values(tile)
 
