@@ -49,6 +49,12 @@ PROGRAMS = {
     "windows at some points": (
         "x: f64[12]\nf[i: 8] = sum{j: 5} (if {(i + j) % 2 = 0} then (exp(x[i + j])) else (x[j] / (i + 1)))"
     ),
+    "factors in another order": (
+        "a: f64[4]; b: f64[4]; x: f64[5]; y: f64[4, 5]\n"
+        "f[i] = sum{j} (-a[i] * x[j] * b[i] * y[i, j])\n"
+        "g[j] = sum{i} (2 * x[j] * y[i, j] * a[i] * b[i] / (1 + y[i, j]**2) / 3)\n"
+        "h = sum{i, j} (if {i < j} then (b[i] * sin(x[j]) * a[i]) else (b[i] * y[i, 4 - j] * a[i] * x[0]))"
+    ),
     "a sum that reads another": (
         "x: f64[4, 4]\nf[i] = sin(sum{k} (x[i, k] * sum{m} (x[k, m]**2))) * cos(sum{m} (x[i, m]**2))"
     ),
