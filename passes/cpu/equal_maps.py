@@ -74,7 +74,7 @@ def renamed(op: Any, buffers: Buffers) -> Renamed:
         _alike(op, used, positions),
         tuple(tuple(form.substitute(names) for form in shape) for shape in shapes),
         tuple(is_for_caller(result) for result in op.results),
-        tuple(buffers.tensors.count(result) for result in op.results),
+        tuple(buffers.tensors.count(buffers.replaced.get(result, result)) for result in op.results),
         frozenset(row.substitute(names) for row in _about(names, buffers.known)),
     )
     return Renamed(key, tensors, tuple(sizes))
