@@ -8,11 +8,12 @@ down. What is proven here is true; what is not proven may still be true.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.simplex import Linear
 from tadc.lattice.system import System, floor_facts
 
@@ -31,6 +32,9 @@ __all__ = [
 NEVER = Constraint(Affine.const(-1))
 """The row that no point satisfies."""
 
+MANY_FACTS = 16
+"""Of more facts, those that say nothing of what is asked are left out."""
+
 
 def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
     """Whether it is proven that `form >= 0` at every integer point where the facts hold."""
@@ -41,7 +45,26 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _implied(form: Affine, facts: tuple[Constraint, ...]) -> bool:
-    return _with_floors([form], facts).implies(form)
+    return _with_floors([form], _about(form, facts)).implies(form)
+
+
+def _about(form: Affine, facts: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
+    """The facts without bounds, if there are many, of variables that neither the form nor another fact has.
+
+    They say nothing of it: where the others hold, such a variable has a value. Few facts stay as they
+    are, for they are one system for all forms.
+    """
+    if len(facts) <= MANY_FACTS:
+        return facts
+    times = Counter(name for row in facts for name in row.form.variables)
+    times.update(form.variables)
+    return tuple(row for row in facts if not _is_bound(row) or any(times[v] > 1 for v in row.form.variables))
+
+
+def _is_bound(row: Constraint) -> bool:
+    """Whether a row is a bound of one variable, which some integer meets."""
+    terms = row.form.terms
+    return not row.equality and len(terms) == 1 and isinstance(terms[0][0], str)
 
 
 def negation(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> tuple[Constraint, ...]:
@@ -60,7 +83,7 @@ def negation(rows: Sequence[Constraint], facts: Sequence[Constraint]) -> tuple[C
 
 def is_empty(rows: Sequence[Constraint]) -> bool:
     """Whether it is proven that no integer point satisfies all rows."""
-    return _system(tuple(rows)).empty
+    return _system(_about(ZERO, tuple(rows))).empty
 
 
 def quotient(form: Affine, divisor: int, facts: Sequence[Constraint]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -149,9 +150,15 @@ class System:
     def tableau(self, rows: Sequence[Linear] = ()) -> tuple[Tableau, dict[int, int]]:
         """The linear program of normal rows, numbered from 0, and all that the system holds.
 
-        With it comes the place of each variable in the program.
+        With it comes the place of each variable in the program. Where there are rows, what the system holds
+        of a variable alone that is in no other row is left out, for it says nothing of them.
         """
-        least = [*rows, *((dict(key), constant) for key, constant in self._least.items())]
+        own = [(dict(key), constant) for key, constant in self._least.items()]
+        if rows:
+            every = (*rows, *self._equalities, *own)
+            times = Counter(v for coefficients, _ in every for v in coefficients)
+            own = [row for row in own if len(row[0]) != 1 or times[next(iter(row[0]))] > 1]
+        least = [*rows, *own]
         place: dict[int, int] = {}
         for coefficients, _ in (*self._equalities, *least):
             for v in coefficients:

@@ -16,6 +16,7 @@ from tadc.lattice.polyhedron import (
     tightened,
     without_floor,
 )
+from tadc.lattice.system import System
 from tests.lattice.support import constraints, forms, isl_form, isl_set, linear_forms
 
 NAMES = ["i", "j", "k"]
@@ -187,3 +188,20 @@ def test_answers_do_not_depend_on_earlier_questions() -> None:
     questions = [i + 8 - j, j - k, 16 - i - j, 7 - k, 8 - k, i + j - 1, i + j - 2, i - k + 4]
     fresh = [isl_implied(question, facts) for question in questions]
     assert [implied(question, facts) for question in reversed(questions)] == fresh[::-1]
+
+
+def test_bounds_of_other_variables_are_no_part_of_a_question() -> None:
+    """Sizes that a question does not mention neither change the answer nor enlarge its program."""
+    i, n = Affine.var("i"), Affine.var("n")
+    facts = [Constraint(i), Constraint(n - 1 - i), Constraint(n)]
+    sizes = [Constraint(Affine.var(f"s{k}") - k) for k in range(40)]
+    third = Affine.var("s3")
+    for form in (i, n - 1, n - i, i - 1, n - i - 2, third, third - 4, n + third):
+        known = [*facts, sizes[3]]
+        assert implied(form, [*facts, *sizes]) == implied(form, known), str(form)
+        rows = [Constraint(form), Constraint(n - 2)]
+        assert irredundant(rows, [*facts, *sizes]) == irredundant(rows, known)
+        assert is_empty([*rows, Constraint(-n), *sizes]) == is_empty([*rows, Constraint(-n), sizes[3]])
+    system = System([*facts, *sizes])
+    _, place = system.tableau([({system.atoms["i"]: 1}, -1)])
+    assert len(place) == 2
