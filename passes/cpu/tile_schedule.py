@@ -8,7 +8,7 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.packing_plan import Packed
-from tadc.passes.maps.tile_values import LANE, PARTS, Tile
+from tadc.passes.maps.tile_values import LANE, PARTS, Leap, Tile
 
 FEW_STEPS = 5
 """So many steps of a loop may be written one after the other."""
@@ -33,7 +33,7 @@ class Schedule:
     lanes_of: Any = None
     parts: int = 1
     packed: Packed | None = None
-    skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    leaps: Mapping[Any, Leap] = field(default_factory=dict[Any, Leap])
     streams: bool = False
     stays: bool = False
     weaves: bool = True
@@ -45,7 +45,7 @@ class Schedule:
         copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
         if self.parts > 1:
             copies[PARTS] = self.parts
-        return Tile(self.width, copies, self.skews, FEW_STEPS if self.weaves else 0)
+        return Tile(self.width, copies, self.leaps, FEW_STEPS if self.weaves else 0)
 
     def extent(self, index: int) -> int:
         """The elements of a tile along an index."""
