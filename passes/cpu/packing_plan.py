@@ -71,6 +71,10 @@ class Way:
         """What a lane adds to the address of a read."""
         return read.strides.get(self.lane, 0)
 
+    def squares(self, read: Read, name: str) -> bool:
+        """Whether the lanes of a read are far apart, and its elements side by side along an index."""
+        return self.over is None and self.stride(read) not in (0, 1, -1) and read.strides.get(name) == 1
+
     @property
     def elements(self) -> int:
         """The elements of the map in a tile."""

@@ -56,9 +56,12 @@ class Plan:
         """Whether the body stands once, for single elements."""
         return self.schedule is None and all(part is PLAIN for part in self.parts)
 
-    @property
-    def plain(self) -> Plan:
-        """The plan with the least code."""
+    def smaller(self, code: int) -> Plan:
+        """A plan with less code than so many operations, which are more than is worth compiling."""
+        assert self.work is not None
+        schedule = self.schedule and self.schedule.smaller(_worthwhile(self.work) / code)
+        if schedule is not None:
+            return replace(self, schedule=schedule)
         return Plan(self.work, (PLAIN,) * len(self.parts), None, self.axes, True, self.steps)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.cpu.caches import LINE, element_bytes, is_large
 from tadc.passes.cpu.lanes import Lanes
+from tadc.passes.maps.buffers import is_for_caller
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE, Copy, at
 
@@ -30,7 +31,7 @@ def may_stream(op: Any, width: int) -> bool:
         element = element_bytes(type)
         if width * element != LINE or (type.rank > 1 and type.shape[-1] * element % LINE):
             return False
-        if any(use.owner.name != "func.return" for use in result.uses):
+        if not is_for_caller(result):
             return False
     return True
 

@@ -44,6 +44,11 @@ def maps_of(function: Any) -> list[Any]:
     return maps
 
 
+def is_for_caller(result: Any) -> bool:
+    """Whether no map reads a result of another."""
+    return all(use.owner.name == "func.return" for use in result.uses)
+
+
 def location_of(tensor: Any) -> Any:
     """Where a tensor was defined, with its name."""
     place = tensor.location

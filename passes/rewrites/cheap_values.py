@@ -28,6 +28,8 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
+from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.coordinates import coordinates_of
 from tadc.passes.rewrites.moves import Mover, Place, about, in_order
 from tadc.passes.rewrites.places import Places
 from tadc.passes.terms.costs import ACCESS, ELEMENT, Costs, points, weight
@@ -50,6 +52,10 @@ def share_cheap_values(program: Program, limit: int | None) -> Program:
     return sharing.moved()
 
 
+_Place = tuple[Shape, tuple[Affine, ...]]
+"""A shape, and an element over its indices `?0`, `?1`, …"""
+
+
 @dataclass
 class _Value:
     """How often a value is evaluated, what that takes, and at which indices of tensors of which shapes."""
@@ -58,7 +64,7 @@ class _Value:
     operations: int
     elements: int
     times: int = 0
-    together: set[tuple[Shape, tuple[int, ...]]] = field(default_factory=set[tuple[Shape, tuple[int, ...]]])
+    together: set[_Place] = field(default_factory=set["_Place"])
 
     def pays(self) -> bool:
         """Whether a tensor for it does."""
@@ -108,7 +114,9 @@ class _Sharing:
             return False
         if all(t.type is None for t in operands(term)):
             return False
-        return self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices)
+        if self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices):
+            return True
+        return coordinates_of(term, self.mover.shapes, self.sizes) is not None
 
     def key(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
         """What is equal for terms that one tensor holds; None where it has no room."""
@@ -150,7 +158,8 @@ class _Sharing:
         if len(place.indices) == len(own):
             box = self.mover.box(term, place)
             assert box is not None
-            at = (definition.shape, tuple(own.index(i) for i in box.indices))
+            numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(own)}
+            at = (definition.shape, tuple(form.substitute(numbered) for form in box.at))
             if at in value.together:
                 return
             value.together.add(at)

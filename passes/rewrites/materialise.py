@@ -35,11 +35,11 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.passes.rewrites.activity import Activity
+from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.cheap_values import share_cheap_values
 from tadc.passes.rewrites.copies import is_copy, without_copies
 from tadc.passes.rewrites.known_values import KnownValues
-from tadc.passes.rewrites.moves import MANY, Mover, Place, Test, in_order, is_candidate
+from tadc.passes.rewrites.moves import MANY, Mover, Place, Test, elements, in_order, is_candidate
 from tadc.passes.rewrites.places import Places
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import ACCESS, Costs, extent, points
@@ -307,8 +307,7 @@ class _Body:
             uses *= self.uses(term, place)
         if self.shared:
             key = self.mover.key(term, place)
-            own = math.prod(extent(place.ranges[i]) for i in place.indices if i in term.free)
-            uses = max(uses, self.shared.get(key, 0) // max(own, 1)) if key else uses
+            uses = max(uses, self.shared.get(key, 0) // max(elements(key[1]), 1)) if key else uses
         cost = self.costs.term(term, place.ranges)
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
 

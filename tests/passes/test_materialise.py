@@ -37,6 +37,15 @@ PROGRAMS = {
     "floors": "x: f64[9]\nf[i: 9] = sum{j: 4} (exp(sum{k}_0^(i // 2) (x[k + j // 2]**2)))",
     "no element": "x: f64[0, 5]\nf[i] = exp(sum{k} (x[i, k]**2))",
     "equal sums": "x: f64[4, 5]\nf[i, j: 4] = exp(sum{k} (x[i, k])) * sin(sum{m} (x[j, m]))",
+    "windows": "x: f64[12]; w: f64[5]\nf[i: 8] = sum{j: 5} (w[j] * exp(x[i + j]))",
+    "windows of differences": (
+        "x: f64[3, 14]; w: f64[5]\nf[c, i: 8] = sum{j: 5} (w[j] * sin(x[c, i + j + 2] - x[c, i + j + 1]))"
+    ),
+    "windows of a row": "x: f64[2, 9]\nlet v[a: 2, b: 4] = x[0, 2*b + a] - 1.5\nf[a] = sum{b} (v[a, b]**2)",
+    "windows of indices": "x: f64[12]\nf[i: 8, k: 2] = sum{j: 5} (exp(x[i + j] * (i + j) / 9) * (i + k))",
+    "windows at some points": (
+        "x: f64[12]\nf[i: 8] = sum{j: 5} (if {(i + j) % 2 = 0} then (exp(x[i + j])) else (x[j] / (i + 1)))"
+    ),
     "a sum that reads another": (
         "x: f64[4, 4]\nf[i] = sin(sum{k} (x[i, k] * sum{m} (x[k, m]**2))) * cos(sum{m} (x[i, m]**2))"
     ),
@@ -90,6 +99,14 @@ def test_the_count_is_that_of_a_matrix_product() -> None:
     points = math.prod(SIZES["matmul"].values())
     assert cost(program, "value", "never") == 2 * points
     assert cost(program, "value-and-vjp", "never") == 6 * points
+
+
+def test_values_of_windows() -> None:
+    """Once an element, not once a window that reads it; on a diagonal alone, once for each of those."""
+    f = tadc.function("x: f64[40, 30]\nf[i: 38, j: 28] = sum{u: 3, v: 3} (exp(x[i + u, j + v]))")
+    assert tadc.statistics(f).value.work.transcendental == 40 * 30
+    f = tadc.function("x: f64[9]\nf[i: 5, j: 5] = if {i = j} then (exp(x[i + j])) else (x[i])")
+    assert tadc.statistics(f).value.work.transcendental == 5
 
 
 def test_second_derivative_of_the_paper() -> None:
