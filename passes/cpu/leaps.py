@@ -45,7 +45,7 @@ def may_leap(loop: Loop, lane: str) -> bool:
     if (
         not loop.binders
         or loop.inner
-        or not loop.counts
+        or not loop.is_counted
         or any(o.name == "tad.guard" for o in loop.operations)
     ):
         return False

@@ -12,7 +12,7 @@ map that may be worth several threads is lowered over a range of an index, and c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,18 @@ from tadc.dialect.mlir import ir
 from tadc.passes.cpu.divide import ends_of, range_arguments, range_names
 from tadc.passes.cpu.element_loops import element_loops
 from tadc.passes.cpu.equal_maps import Renamed, constant_above, renamed, values_used
+from tadc.passes.cpu.in_place import in_place_loops
 from tadc.passes.cpu.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
-from tadc.passes.cpu.row_loops import ROW_RANGE, divided, row_loop, rows_of
+from tadc.passes.cpu.row_loops import (
+    ROW_RANGE,
+    SHIFT,
+    Part,
+    at_once,
+    divided,
+    near_tensors,
+    row_loop,
+    rows_of,
+)
 from tadc.passes.cpu.wavefronts import wavefronts
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -35,6 +45,7 @@ from tadc.passes.maps.buffers import (
 )
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.marks import IN_PLACE, STEPS
 from tadc.passes.maps.share_values import Key
 from tadc.passes.maps.steps import Steps, as_map, steps_of
 from tadc.passes.maps.work import operations_of
@@ -102,6 +113,7 @@ class _Loops:
         self.places: dict[Any, list[int]] = {}
         for n, tensor in enumerate(self.buffers.tensors):
             self.places.setdefault(tensor, []).append(n)
+        self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
         self.made: dict[Key, Made] = {}
         self.splits: set[str] = set()
 
@@ -122,20 +134,31 @@ class _Loops:
                     self.call_chain(chain, calls)
         entry.create("func.return", [], [], point)
 
-    def chains(self, maps: Mapping[int, Any], calls: Calls) -> list[list[Planned] | int]:
-        """Those maps together that run as a chain, with their plans; the numbers of the others."""
-        chained: list[list[Planned] | int] = [[]]
-        for number, op in maps.items():
-            shape, plan = calls.shapes.of(op.results[0]), None
-            if len(maps) > 1:
-                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, rows_of(op))
-            last = chained[-1]
-            if plan is not None and isinstance(last, list):
-                last.append((number, op, plan))
+    def chains(self, maps: Mapping[int, Any], calls: Calls) -> Iterator[list[Planned] | int]:
+        """Those maps together that run as a chain, with their plans; the numbers of the others.
+
+        A map that cannot run in a chain comes after those that do not wait for it.
+        """
+        waiting, plans = list(maps), dict[int, Plan | None].fromkeys(maps)
+        if len(maps) > 1:
+            for n, op in maps.items():
+                shape = calls.shapes.of(op.results[0])
+                plans[n] = plan_in_chain(op, shape, calls.entry.forms, self.machine, at_once(op))
+        while waiting:
+            chain: list[Planned] = []
+            left: dict[Any, None] = {}
+            for n in waiting:
+                op, plan = maps[n], plans[n]
+                if plan is None or not left.keys().isdisjoint(values_used(op)):
+                    left |= dict.fromkeys(op.results)
+                else:
+                    chain.append((n, op, plan))
+            if len(chain) == 1 or all(STEPS in op.attributes for _, op, _ in chain):
+                yield waiting.pop(0)
             else:
-                chained += [number, []]
-        alone = [chain[0][0] if isinstance(chain, list) and len(chain) == 1 else chain for chain in chained]
-        return [chain for chain in alone if chain != []]
+                yield chain
+                together = {n for n, _, _ in chain}
+                waiting = [n for n in waiting if n not in together]
 
     def call_map(self, number: int, op: Any, calls: Calls) -> None:
         """Call the loops of a map in the entry, defined here if there are none of an equal one."""
@@ -158,12 +181,11 @@ class _Loops:
     def operands(self, made: Made, op: Renamed, calls: Calls) -> list[Any]:
         """The buffers and sizes of a map as those of the equal one that loops were made of."""
         tensors, sizes = made.map.tensors_of(op), made.map.sizes_of(op)
-        places: list[int] = []
-        for place in made.places:
-            tensor = self.buffers.tensors[place]
-            # A tensor that is returned twice has several.
-            number = self.places[tensor].index(place)
-            places.append(self.places[tensors[tensor]][number])
+        # A tensor that is returned twice has several; one that another is computed in has those of that.
+        moved: dict[int, int] = {}
+        for tensor, other in tensors.items():
+            moved |= dict(zip(self.places[tensor], self.places[other], strict=False))
+        places = [moved[place] for place in made.places]
         given = [calls.sizes[sizes.get(n, n)] for n in range(len(calls.sizes))]
         return calls.operands(places, given)
 
@@ -179,31 +201,38 @@ class _Loops:
         """The same for maps that run one after the other over rows."""
         entry, point, name = calls.entry, calls.point, f"{self.name}.{chain[0][0]}.rows"
         entry.location = unnamed(chain[0][1].location)
-        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan)) for n, op, plan in chain]
+        near = near_tensors([op for _, op, _ in chain], self.buffers.temporaries)
+        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan, near)) for n, op, plan in chain]
         places = sorted({place for _, used, _ in made for place in used})
         block = self.define(name, [self.buffers.tensors[n] for n in places], ROW_RANGE)
-        parts = [(part, [places.index(n) for n in used]) for part, used, _ in made]
+        parts = [
+            Part(part, [places.index(n) for n in used], rows_of(op) // at_once(op))
+            for (part, used, _), (_, op, _) in zip(made, chain, strict=True)
+        ]
         op = chain[0][1]
         count = op.results[0].type.shape[0]
-        row_loop(block, parts, count, rows_of(op))
+        row_loop(block, parts, count, rows_of(op), shifts=bool(near))
         operands = calls.operands(places, calls.sizes)
         operands += [entry.constant(entry.index_type, n, point) for n in divided(count, rows_of(op))]
         work = sum(plan.work for _, _, plan in made if plan.work is not None)
         name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
-    def map(self, op: Any, name: str, plan: Plan) -> tuple[list[int], Plan]:
-        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end."""
+    def map(self, op: Any, name: str, plan: Plan, near: Sequence[Any] = ()) -> tuple[list[int], Plan]:
+        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
+
+        Of tensors that are near the rows of a step alone are kept.
+        """
         used = values_used(op)
         found = {self.places[v][0] for v in used if v in self.places}
         places = sorted(found.union(*(self.places[result] for result in op.results)))
         tensors = [self.buffers.tensors[n] for n in places]
-        body = self.outline(op, name, tensors, used, plan)
+        body = self.outline(op, name, tensors, used, plan, near)
         if self.machine.least_work:
             while not plan.is_plain and not is_worth(code := operations_in(body), plan.work):
                 body.erase()
                 plan = plan.smaller(code)
-                body = self.outline(op, name, tensors, used, plan)
+                body = self.outline(op, name, tensors, used, plan, near)
         return places, plan
 
     def steps(self, op: Any) -> Steps | None:
@@ -221,9 +250,11 @@ class _Loops:
         tensors: Sequence[Any],
         used: Sequence[Any],
         plan: Plan,
+        near: Sequence[Any],
     ) -> Any:
         """Define a function over these tensors that computes a map, or a range of an index of it."""
-        block = self.define(name, tensors, range_names(plan.axes), is_small=plan.is_small)
+        more = (*range_names(plan.axes), *(SHIFT if near else ()))
+        block = self.define(name, tensors, more, is_small=plan.is_small)
         given, sizes = list(block.arguments), self.buffers.sizes
         lowering, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         last = len(tensors) + len(sizes)
@@ -237,8 +268,12 @@ class _Loops:
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
+        if near:
+            lowering.shifts = dict.fromkeys(near, lowering.variable(given.pop()))
         ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
-        if plan.steps is not None and plan.steps.order is not None:
+        if IN_PLACE in op.attributes:
+            in_place_loops(op, shape, lowering, point)
+        elif plan.steps is not None and plan.steps.order is not None:
             wavefronts(op, shape, lowering, point, plan.steps.order)
         else:
             element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule, plan.steps)

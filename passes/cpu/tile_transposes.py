@@ -66,11 +66,13 @@ class TransposedStores:
             for buffer in (stores.low.memrefs[tensor], *stores.low.copies.get(tensor, ())):
                 for same in zip(*copies, strict=True):
                     woven = lanes.woven([values[number] for _, values in same], self.point)
-                    self.store(lanes, woven, buffer, same[0][0])
+                    self.store(lanes, woven, buffer, stores.low.place(tensor, self.forms), same[0][0])
 
-    def store(self, lanes: Lanes, woven: Any, buffer: Any, first: Mapping[str, int]) -> None:
-        """Store what each lane has."""
-        forms = [at(form, first) for form in self.forms]
+    def store(
+        self, lanes: Lanes, woven: Any, buffer: Any, forms: Sequence[Affine], first: Mapping[str, int]
+    ) -> None:
+        """Store what each lane has, in places whose forms are given."""
+        forms = [at(form, first) for form in forms]
         piece = ir.VectorType.get([TOGETHER], woven.type.element_type)
         for lane in range(lanes.width):
             attributes = {

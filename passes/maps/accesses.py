@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tadc.dialect.index_maps import parse_set
@@ -32,7 +33,7 @@ class Read:
     direct: bool
     step: int = 0
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The indices that it depends on."""
         return frozenset(self.strides)
@@ -67,13 +68,18 @@ class Loop:
     """How many of those add up, or compare, what is no product, which would be added in one step."""
     moved: Affine = ZERO
     """How far the indices of the map move the innermost binder: its values are counted from there."""
-    counts: bool = True
+    is_counted: bool = True
     """Whether its values can be counted from the lower one of its closest bounds, by `counted_from`."""
     direct: bool = True
     """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
     operations: list[Operation] = field(default_factory=list[Operation])
     inner: list[Loop] = field(default_factory=list["Loop"])
+
+    @cached_property
+    def counts(self) -> Mapping[Operation, int]:
+        """How often each operation stands in the body, all of it being known."""
+        return Counter(self.operations)
 
     @property
     def size(self) -> int:
@@ -205,7 +211,7 @@ class Accesses:
         inner.additions = sum(op.name == "tad.reduce" or not factors(owner(v)) for v in all_yielded(block))
         inner.direct = not self.guards
         inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
-        inner.counts = bool(binders) and counted_from(binders[-1], rows) is not None
+        inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)
