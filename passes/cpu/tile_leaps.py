@@ -8,7 +8,8 @@ stay in registers for all of them.
 
 Each element adds up in the order of c, the start of a block of W*A steps, then b from 0 to W - 1, then a from
 0 to A - 1, where blocks begin with the element's own first step: so its value does not depend on its tile.
-What is no whole block for all points of a tile runs in the same order in single steps.
+What is no whole block for all points of a tile runs in the same order in single steps. Where a tile has few
+vectors, even and odd b have sums of their own: an addition waits for less.
 """
 
 from __future__ import annotations
