@@ -9,7 +9,7 @@ caller reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,25 +40,39 @@ class Renamed:
         return dict(zip(self.sizes, other.sizes, strict=True))
 
 
+def alike(op: Any, sizes: Collection[Any]) -> Key:
+    """What maps have in common that are equal but for the tensors, of equal types, and sizes that they use.
+
+    `sizes` are those of the function.
+    """
+    return _alike(op, values_used(op), sizes)
+
+
+def _alike(op: Any, used: Sequence[Any], sizes: Collection[Any]) -> Key:
+    """The same by the values that the map uses: tensors, sizes and constants that are not made in it."""
+    constants = {value: above for value in used if (above := constant_above(value)) is not None}
+    outside = [v for v in used if v in sizes or v in constants or is_tensor(v)]
+    return (
+        key_of(op, {value: -1 - n for n, value in enumerate(outside)}),
+        tuple(value.type for value in outside),
+        tuple(above.attributes["value"] for above in constants.values()),
+        tuple(isinstance(value.owner, ir.Block) for value in outside),
+    )
+
+
 def renamed(op: Any, buffers: Buffers) -> Renamed:
     """A map of a function with these buffers, renamed."""
     used = values_used(op)
+    positions = {value: n for n, value in enumerate(buffers.sizes)}
     tensors = (*(value for value in used if value in buffers.shapes), *op.results)
     shapes = [buffers.shapes[tensor] for tensor in tensors]
-    positions = {value: n for n, value in enumerate(buffers.sizes)}
     sizes = dict.fromkeys(positions[value] for value in used if value in positions)
     for form in (form for shape in shapes for form in shape):
         sizes |= dict.fromkeys(sorted(int(name[1:]) for name in form.variables))
-    constants = [above for above in map(constant_above, used) if above is not None]
-    outside = [value for value in used if value in buffers.shapes or value in positions]
-    outside += [above.results[0] for above in constants]
     names = {f"s{size}": Affine.var(f"u{n}") for n, size in enumerate(sizes)}
     key = (
-        key_of(op, {value: -1 - n for n, value in enumerate(outside)}),
-        tuple(above.attributes["value"] for above in constants),
-        tuple(value in buffers.shapes for value in outside),
+        _alike(op, used, positions),
         tuple(tuple(form.substitute(names) for form in shape) for shape in shapes),
-        tuple(isinstance(tensor.owner, ir.Block) for tensor in tensors),
         tuple(is_for_caller(result) for result in op.results),
         tuple(buffers.tensors.count(buffers.replaced.get(result, result)) for result in op.results),
         frozenset(row.substitute(names) for row in _about(names, buffers.known)),
@@ -96,3 +110,8 @@ def constant_above(value: Any) -> Any:
     if isinstance(owner, ir.Block) or owner.name != "arith.constant" or owner.parent.name != "func.func":
         return None
     return owner
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor."""
+    return isinstance(value.type, ir.RankedTensorType)

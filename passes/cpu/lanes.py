@@ -261,11 +261,14 @@ class Lanes:
         """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
         return self.low.create("vector.load", [vector], operands, point).results[0]
 
-    def prefetch(self, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
-        """Ask for the line of an element, that of the first lane; it may be outside of the buffer."""
+    def prefetch(self, buffer: Any, forms: Sequence[Affine], point: Any, nearest: bool = True) -> None:
+        """Ask for the line of an element, that of the first lane; it may be outside of the buffer.
+
+        It comes to the nearest cache, or to the second one.
+        """
         indices = [self.low.affine([form.substitute({LANE: Affine.const(0)})], point) for form in forms]
         true = ir.BoolAttr.get(True)
-        hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32, self.low.context), 3)
+        hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32, self.low.context), 3 if nearest else 2)
         attributes = {"isWrite": ir.BoolAttr.get(False), "localityHint": hint, "isDataCache": true}
         self.low.create("memref.prefetch", [], [buffer, *indices], point, attributes)
 

@@ -4,7 +4,8 @@ The processor sees ahead along a row, but not from the rows of one tile to those
 few kilobytes ends before it has caught up. Where a tensor is so large that it comes from memory, a long
 innermost loop of a sum runs in steps of a line, and before each the line that the next tile reads there is
 asked for, in each of its rows. What vectors read from rows far apart is asked for at each step. It may be
-outside of the tensor: then it is not used.
+outside of the tensor: then it is not used. Where what the loops inside a step read is one run of memory, its
+lines are asked for in their order instead (`runs`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.bounds import Level
 from tadc.passes.cpu.caches import LINE, element_bytes, is_large
+from tadc.passes.cpu.runs import Run
 from tadc.passes.maps.tile_values import LANE, at
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ class Prefetch:
         """Reads of one element for all lanes, along rows of their own for the copies of a tile."""
         self.vectors: list[Any] = []
         """Reads of vectors from a row further each step."""
+        self.runs: list[Any] = []
+        """Reads of a run."""
         if self.is_long():
             self.look()
 
@@ -68,6 +72,9 @@ class Prefetch:
                 or op in self.of.body.panels.by_read
                 or not _is_large(op.operands[0].type)
             ):
+                continue
+            if op in self.of.body.runs:
+                self.runs.append(op)
                 continue
             *others, last = self.subscripts(op)
             names = frozenset[str]().union(*(form.variables for form in others))
@@ -103,6 +110,8 @@ class Prefetch:
 
         def each(index: Affine, values: list[Any], here: Any) -> list[Any]:
             self.ask(self.vectors, index, here)
+            for read in self.runs:
+                self.ask_run(read, self.of.body.runs[read], index, here)
             return inside(index, values, here)
 
         if not self.rows:
@@ -136,13 +145,44 @@ class Prefetch:
                     self.low.memrefs[read.operands[0]], [at(form, there) for form in forms], point
                 )
 
+    def ask_run(self, read: Any, run: Run, index: Affine, point: Any) -> None:
+        """Ask for the next lines of a run."""
+        forms, block = self.low.forms, self.of.op.block
+        before = {argument: forms[argument] for argument in block.arguments}
+        at_first = dict.fromkeys(self.of.body.tile.ranges, ZERO)
+        bases = [form.substitute(at_first) for form in before.values()]
+        self.place(index)
+        steps = ZERO
+        for n, (tile, inside) in run.indices.items():
+            steps += bases[n].floordiv(tile) * inside
+            bases[n] = ZERO
+        bases[run.index] += run.tile
+        forms.update(zip(block.arguments, bases, strict=True))
+        for n, inside in run.binders.items():
+            argument, lowest = self.of.block.arguments[n], self.of.nest.levels[n].lower[0].ceil()
+            steps += (forms[argument] - lowest) * inside
+            forms[argument] = lowest
+        self.place_indices(block, self.of.block)
+        line = LINE // element_bytes(read.operands[0].type)
+        *others, last = self.subscripts(read)
+        for n in range(run.lines):
+            at_line = [*others, last + (steps * run.lines + n) * line]
+            self.lanes.prefetch(self.low.memrefs[read.operands[0]], at_line, point, nearest=False)
+        forms.update(before)
+        self.place_indices(block)
+
     def place(self, index: Affine) -> None:
         """Give the reduction's indices their values."""
         values = {**self.bound, self.level.name: index}
         for argument, name in zip(self.of.block.arguments, self.of.names, strict=True):
             self.low.forms[argument] = values[name]
-        for op in self.operations():
-            if op.name == "tad.index":
+        self.place_indices(self.of.block)
+
+    def place_indices(self, *blocks: Any) -> None:
+        """Give the indices that blocks compute their values, where those that they depend on are known."""
+        for operation in (operation for block in blocks for operation in block.operations):
+            op = operation.operation
+            if op.name == "tad.index" and all(v in self.low.forms for v in op.operands):
                 self.low.forms[op.results[0]] = self.low.subscripts(op, op.operands)[0]
 
     def operations(self) -> list[Any]:

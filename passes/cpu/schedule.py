@@ -17,6 +17,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.cpu.caches import LINE
 from tadc.passes.cpu.loop_order import loop_order
 from tadc.passes.cpu.packing_plan import GATHER, Packed, Way, far, packing
+from tadc.passes.cpu.runs import Run, runs
 from tadc.passes.cpu.skews import lane_step, skew_steps, skewed
 from tadc.passes.cpu.splits import PLAIN, Split, copies
 from tadc.passes.cpu.tile_schedule import Schedule
@@ -116,9 +117,10 @@ def schedule_of(
     packed = packing(accesses, best, found) if best.over is None and steps is None else None
     if steps is None:
         split = frozenset(n for n, part in zip(accesses.names, found, strict=True) if part is not PLAIN)
-        order = tuple(index[name] for name in loop_order(accesses, best, packed, split))
+        names = loop_order(accesses, best, packed, split)
+        order, ahead = tuple(index[name] for name in names), runs(accesses, best, names, packed)
     else:
-        order = steps.loops(len(sizes))
+        order, ahead = steps.loops(len(sizes)), dict[Any, Run]()
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
     if packed is None:
@@ -127,11 +129,14 @@ def schedule_of(
         is_whole = lanes == order[-1] and found[lanes].factor == 1
         is_whole &= steps is None
         streams = is_whole and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
-        return Schedule(best.width, order, lanes, blocks, skews=skews, streams=streams)
+        return Schedule(best.width, order, lanes, blocks, skews=skews, streams=streams, runs=ahead)
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
-    return Schedule(best.width, order, index[best.lane], blocks, packed=packed)
+    lanes = index[best.lane]
+    streams = lanes == len(sizes) - 1 and found[lanes].factor == 1 and packed.block is None
+    streams = streams and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
+    return Schedule(best.width, order, lanes, blocks, packed=packed, streams=streams, runs=ahead)
 
 
 def least_price(
@@ -339,7 +344,7 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
     """The price of a loop for one tile."""
     once = sum(_read(read, way, packed) for read in loop.reads)
     once += sum(_misses(accesses, loop, read, way, packed) for read in loop.reads)
-    once += sum(PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o in loop.operations)
+    once += sum(n * PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o, n in loop.counts.items())
     once += sum(_loop(accesses, inner, way, packed) for inner in loop.inner)
     if not loop.binders:
         return once

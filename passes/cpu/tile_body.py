@@ -17,6 +17,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Constraint
 from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Panels
+from tadc.passes.cpu.runs import Run
 from tadc.passes.cpu.tile_kinds import lower_tiled_reduction
 from tadc.passes.cpu.tile_reductions import TileReduction
 from tadc.passes.cpu.tile_squares import Squares, copies_of_square
@@ -70,10 +71,14 @@ class TileBody:
         depends: Dependence,
         panels: Panels,
         stored: Callable[[Copy, Any], Any],
+        runs: Mapping[Any, Run] | None = None,
     ) -> None:
-        """`stored` loads the map's value of a copy, as the last block of a reduction left it."""
+        """`stored` loads the map's value of a copy, as the last block of a reduction left it.
+
+        `runs` are those of the schedule.
+        """
         self.low, self.tile, self.depends = low, tile, depends
-        self.panels, self.stored = panels, stored
+        self.panels, self.stored, self.runs = panels, stored, runs or {}
         self.lanes = Lanes(low, tile.width)
         self.values = Values(tile)
 

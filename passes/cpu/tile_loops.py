@@ -353,7 +353,7 @@ class TileLoops:
         low, tile = self.low, self.schedule.tile
         arguments = dict(zip(self.block.arguments, forms, strict=True))
         depends = Dependence(self.block, arguments, tile, self.schedule.lanes_of)
-        body = TileBody(low, tile, depends, self.panels, self.stored(forms))
+        body = TileBody(low, tile, depends, self.panels, self.stored(forms), self.schedule.runs)
         low.forms.update(arguments)
         facts = (*known, *box_rows(forms, self.sizes), *low.known)
         along = None if self.schedule.lanes is None else variable(self.schedule.lanes)

@@ -8,6 +8,7 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.packing_plan import Packed
+from tadc.passes.cpu.runs import Run
 from tadc.passes.maps.tile_values import LANE, PARTS, Tile
 
 FEW_STEPS = 5
@@ -23,7 +24,7 @@ class Schedule:
     that of the lanes, else of elements. `order` is that of the loops, outermost first; where reads are
     `packed`, it starts with the indices that panels depend on, those for rows before those for lanes.
     Tiles that `stay` end where a range of an index does; those that `weave` have much code for elements that
-    are not consecutive in memory, and for loops of few steps.
+    are not consecutive in memory, and for loops of few steps. `runs` has, by read, what is asked for ahead.
     """
 
     width: int
@@ -37,6 +38,7 @@ class Schedule:
     streams: bool = False
     stays: bool = False
     weaves: bool = True
+    runs: Mapping[Any, Run] = field(default_factory=dict[Any, "Run"])
 
     @property
     def tile(self) -> Tile:

@@ -12,7 +12,7 @@ one shape compute at their own indices is computed once anyway, where they are f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape
@@ -47,7 +47,7 @@ def share_cheap_values(program: Program, limit: int | None) -> Program:
     """The program with tensors for cheap values; it itself where none is worth one."""
     if sum(1 for _ in reachable([d.body for d in program.definitions])) > MOST_TERMS:
         return program
-    sharing = _Sharing(program, limit)
+    sharing = Sharing(program, limit)
     sharing.survey()
     return sharing.moved()
 
@@ -57,7 +57,7 @@ _Place = tuple[Shape, tuple[Affine, ...]]
 
 
 @dataclass
-class _Value:
+class Value:
     """How often a value is evaluated, what that takes, and at which indices of tensors of which shapes."""
 
     cost: int
@@ -73,12 +73,12 @@ class _Value:
 
 
 @dataclass
-class _Sharing:
+class Sharing:
     """One look at a program."""
 
     program: Program
     limit: int | None
-    values: dict[tuple[int, Shape], _Value] = field(default_factory=dict[tuple[int, Shape], _Value])
+    values: dict[tuple[int, Shape], Value] = field(default_factory=dict[tuple[int, Shape], Value])
     all: int = 0
 
     def __post_init__(self) -> None:
@@ -120,8 +120,12 @@ class _Sharing:
 
     def key(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
         """What is equal for terms that one tensor holds; None where it has no room."""
+        return self.held(number, at, term) if self.may_move(term, self.places[number].places[at]) else None
+
+    def held(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
+        """The same of a term that may move."""
         place, definition = self.places[number].places[at], self.program.definitions[number]
-        if not self.may_move(term, place) or definition.name in tensors_read([term]):
+        if definition.order is not None and definition.name in tensors_read([term]):
             return None
         self.enter(definition)
         key = self.mover.key(term, place)
@@ -133,28 +137,47 @@ class _Sharing:
 
     def survey(self) -> None:
         """Find out how often each value is evaluated."""
+        for number, at, term in self.evaluated():
+            place = self.places[number].places[at]
+            self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
+            key = self.key(number, at, term)
+            if key is not None:
+                self.note(key, term, self.program.definitions[number], place)
+
+    def operations(self) -> int:
+        """About how many operations there are."""
+        return sum(
+            weight(term) * points(self.places[number].places[at].ranges)
+            for number, at, term in self.evaluated()
+            if not isinstance(term, Read)
+        )
+
+    def evaluated(self) -> Iterator[tuple[int, int, Term]]:
+        """The terms of each definition, by number, once a place."""
         for number, definition in enumerate(self.program.definitions):
             places, seen = self.places[number], set[tuple[int, int]]()
             stack = [(0, definition.body)]
             while stack:
                 at, term = stack.pop()
-                if (at, term.number) in seen or isinstance(term, Const):
-                    continue
-                seen.add((at, term.number))
-                stack += places.below(at, term)
-                place = places.places[at]
-                self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
-                key = self.key(number, at, term)
-                if key is not None:
-                    self.note(key, term, definition, place)
+                if (at, term.number) not in seen and not isinstance(term, Const):
+                    seen.add((at, term.number))
+                    stack += places.below(at, term)
+                    yield number, at, term
 
     def note(self, key: tuple[int, Shape], term: Term, definition: Definition, place: Place) -> None:
         """Count the evaluations of a term at a place."""
         if key not in self.values:
-            below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
-            cost, operations = self.costs.term(term, place.ranges), sum(map(weight, below))
-            self.values[key] = _Value(cost, operations, about(key[1]))
-        value, own = self.values[key], definition.indices
+            self.values[key] = self.value(key, term, place)
+        self.count(self.values[key], term, definition, place)
+
+    def value(self, key: tuple[int, Shape], term: Term, place: Place) -> Value:
+        """What is known of a value before its evaluations are counted."""
+        below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
+        return Value(self.costs.term(term, place.ranges), sum(map(weight, below)), about(key[1]))
+
+    def count(self, value: Value, term: Term, definition: Definition, place: Place) -> None:
+        """Add the evaluations of a term at a place."""
+        own = definition.indices
         if len(place.indices) == len(own):
             box = self.mover.box(term, place)
             assert box is not None
@@ -191,7 +214,7 @@ class _Sharing:
 class _Walk:
     """One walk over a definition, from the root down."""
 
-    sharing: _Sharing
+    sharing: Sharing
     number: int
     definition: Definition
     worth: set[tuple[int, Shape]]

@@ -49,10 +49,6 @@ FACTORS = (
     "three reads of a product of 3 operations gather along lines of their own, in five sums that add up "
     "products of four or five factors, each in its own order (16.3 times)"
 )
-GROUPS = (
-    "a product of four factors, three of one index each; each sum has them in its own order, so that what "
-    "two of them make is computed for all elements (13.7 times)"
-)
 PRODUCT = "a product over other points is computed for each point: exempt"
 STEPS = (
     "sums of 3 to 5 steps, each for one read, over different points, or one element in guards of its own "
@@ -82,7 +78,6 @@ ABOVE_TWICE = {
         "in a guard, a guard in it", "over two sets of bounds", "of all", "between definitions", "of rows",
         "over a window with stride", "over a triangle")},
     "test_index_maps: several reads of one argument": FACTORS,
-    "test_programs: names of gradients and indices taken": GROUPS,
     "test_quasi_affine: not a multiple": STEPS,
     "test_index_maps: nested else": STEPS,
     **{f"test_reductions: {kind} between definitions": SIGNS for kind in ("max", "min")},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.passes.cpu import fuse
+from tadc.passes.cpu.schedule import least_price
 
 LAYERS = 4
 
@@ -33,6 +36,23 @@ def test_deep_networks_have_the_loops_of_shallow_ones() -> None:
     """A layer more adds no loops, to the value and to the gradients."""
     for made in (tadc.function, lambda text: tadc.value_and_grad(tadc.function(text))):
         assert len(loops(made(network(LAYERS)))) == len(loops(made(network(LAYERS + 3))))
+
+
+def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer more costs fusion no new schedule."""
+    priced: list[Any] = []
+
+    def counted(op: Any, *others: Any) -> tuple[float, int]:
+        priced.append(op)
+        return least_price(op, *others)
+
+    monkeypatch.setattr(fuse, "least_price", counted)
+    counts: list[int] = []
+    for layers in (LAYERS, LAYERS + 3):
+        loops(tadc.value_and_grad(tadc.function(network(layers))))
+        counts.append(len(priced))
+        priced.clear()
+    assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.parametrize("widths", [[3, 4, 5, 6, 7], [40, 9, 70, 33, 1], [2, 0, 3, 1, 5]])

@@ -18,6 +18,14 @@ from tadc.stages import Compilation, Options
 PROGRAMS = {
     "large": ("x: f32[2048, 1024]\nf[i, j] = 2*x[i, j]", True),
     "one index": ("x: f64[1048576]\nf[i] = 2*x[i]", True),
+    "from panels": (
+        "x: f32[64, 32, 256]; y: f32[128, 32]\nf[i: 64, j: 128, k: 256] = sum{r} (x[i, r, k] * y[j, r])",
+        True,
+    ),
+    "in blocks of a sum": (
+        "x: f32[2048, 2048]; y: f32[2048, 2048]\nf[i: 2048, j: 2048] = sum{k} (x[i, k] * y[k, j])",
+        False,
+    ),
     "small": ("x: f32[2047, 1024]\nf[i, j] = 2*x[i, j]", False),
     "rows that are no whole lines": ("x: f32[2048, 1030]\nf[i, j] = 2*x[i, j]", False),
     "read again": (
