@@ -30,7 +30,7 @@ func.func @f(%x: tensor<64x8192xf64> {tad.name = "x"}) -> (tensor<64x8192xf64> {
   return %f, %c : tensor<64x8192xf64>, tensor<8192xf64>
 }
 
-// CHECK:      %e = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 6>} -> tensor<64x8192xf64> {
-// CHECK:      %s = tad.map (%i) attributes {tad.chain = array<i64: 0, 6>} -> tensor<64xf64> {
-// CHECK:      %f = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 6>} -> tensor<64x8192xf64> {
+// CHECK:      %e = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 5>} -> tensor<64x8192xf64> {
+// CHECK:      %s = tad.map (%i) attributes {tad.chain = array<i64: 0, 5>} -> tensor<64xf64> {
+// CHECK:      %f = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 5>} -> tensor<64x8192xf64> {
 // CHECK:      %c = tad.map (%j) -> tensor<8192xf64> {
