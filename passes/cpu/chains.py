@@ -204,7 +204,12 @@ def _chain(waiting: Sequence[_Member]) -> _Chain:
 
     for member in waiting[1:]:
         is_long = member.rows == rows
-        if is_long and not fits(member) and (guards := thin_addends(member.op)):
+        if (
+            is_long
+            and not member.in_row.isdisjoint(near)
+            and not fits(member)
+            and (guards := thin_addends(member.op))
+        ):
             member = _Member(member.op, guards)
         if is_long and fits(member):
             chain.members.append(member)
@@ -213,7 +218,7 @@ def _chain(waiting: Sequence[_Member]) -> _Chain:
             continue
         later |= set(member.op.results)
         chain.left.append(member.op)
-        whole = row_sum(member.op, rows)
+        whole = None if made.isdisjoint(member.reads) else row_sum(member.op, rows)
         if whole is not None:
             parts = _Member(member.op, row=whole.regions[0].blocks[0].arguments[0])
             if parts.in_row & made and fits(parts):
