@@ -83,7 +83,7 @@ UNALIGNED = 0.75
 SKEWED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 24)
 """Vectors of a tile of which all lanes read the same of some tensor."""
 
-BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
 
