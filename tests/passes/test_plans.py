@@ -135,7 +135,11 @@ def test_same_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "shape", "blocks"),
     [
         # 24 results, 4 vectors and what one of the rows reads.
-        ("a: f32[960, 960]; b: f32[960, 960]\nf[i, j] = sum{k} (a[i, k] * b[k, j])", (960, 960), {1: 4, 0: 6}),
+        (
+            "a: f32[960, 960]; b: f32[960, 960]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
+            (960, 960),
+            {1: 4, 0: 6},
+        ),
         # Nothing is computed twice in rows of 27.
         (
             """x: f32[8, 32, 56, 56]; w: f32[64, 32, 3, 3]
