@@ -1,6 +1,7 @@
 """`python -m bench`: run time against other libraries; `python -m bench -h` has its options.
 
 `python -m bench compile`: how long compiling takes.
+`python -m bench everyday [PROGRAM …]`: programs that no schedule was chosen for by hand, against JAX.
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.
 `python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
@@ -21,6 +22,10 @@ def main(words: list[str]) -> None:
         from bench.forward import main as forward
 
         return forward(words[1:])
+    if words[:1] == ["everyday"]:
+        from bench.breadth import main as programs
+
+        return programs(words[1:])
     if words == ["uncertainty"]:
         from bench.uncertainty import main as run
     elif words == ["compile"]:

@@ -262,7 +262,8 @@ class Terms:
         terms = tuple(below)
         key = ("apply", function, *(t.number for t in terms))
         node = self._make(key, lambda: Apply(function, terms), span)
-        node.type = join_types(t.type for t in terms)
+        if node.type is None:
+            node.type = join_types(t.type for t in terms)
         return node
 
     def reduce(
@@ -344,11 +345,18 @@ class Terms:
                 memo[node.number] = node
                 continue
             below = node.below
-            waiting = [t for t in below if t.number not in memo]
+            waiting: list[Term] = []
+            for operand in below:
+                if operand.number not in memo:
+                    if operand.free.isdisjoint(names):
+                        memo[operand.number] = operand
+                    else:
+                        waiting.append(operand)
             if waiting:
                 stack += waiting
                 continue
             memo[node.number] = self.rebuild(node, [memo[t.number] for t in below], rule)
+            stack.pop()
         return memo[term.number]
 
     def rebuild(

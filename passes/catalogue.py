@@ -16,11 +16,12 @@ from tadc.frontend.specialise import specialised
 from tadc.passes.cpu.chains import chain_function
 from tadc.passes.cpu.fuse import fuse_function
 from tadc.passes.cpu.loops import lower_to_loops
+from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
-from tadc.passes.derivatives.reverse import active_tensors, reverse_program
+from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.parts import BLOCKS, THREADS, cut_reductions, mark_maps, may_be_cut

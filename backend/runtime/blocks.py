@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from typing import TYPE_CHECKING
 
 from numpy import empty, uint8
@@ -72,15 +73,26 @@ class Blocks:
         return [count(block) for block in blocks]
 
 
-def _limit() -> int:
-    """What the environment says; nothing where references are not counted exactly."""
+def limit_of(text: str) -> int:
+    """What the environment says; nothing where references are not counted exactly.
+
+    Warns (RuntimeWarning) of what is no size.
+    """
     if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return 0
-    limit = parse_size(os.environ.get(VARIABLE, ""))
+    limit = parse_size(text)
+    if limit is None and text.strip():
+        # No error: this runs on import, and a kernel that keeps too much is right all the same.
+        used = f"{DEFAULT_LIMIT >> 20}M"
+        warnings.warn(
+            f"{VARIABLE}=`{text}` is no size and counts as {used}; write it as in 64M",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return DEFAULT_LIMIT if limit is None else limit
 
 
-KEPT = Blocks(_limit())
+KEPT = Blocks(limit_of(os.environ.get(VARIABLE, "")))
 """Those of this process."""
 
 if hasattr(os, "register_at_fork"):

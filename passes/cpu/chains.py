@@ -7,13 +7,17 @@ Where maps read what others of them compute in their own row alone, a row being 
 the first index, their loops over it are one: for every few rows the first map runs, then the next. What is in
 between stays in the caches however many rows there are, and threads divide all of them at once. A map that
 reads much besides its rows would read it from memory again for every few of them, and runs alone.
+
+A sum over rows takes part with sums of a few rows (`row_parts.py`); a map that waits for another on a thin
+set alone takes part with all the rest (`in_place.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tadc.dialect.mlir import ir
@@ -22,56 +26,70 @@ from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.caches import element_bytes
 from tadc.passes.cpu.divide import RANGES
+from tadc.passes.cpu.gathers import gather_apart
+from tadc.passes.cpu.in_place import split_thin, thin_addends
+from tadc.passes.cpu.row_parts import cut_into_parts, row_sum
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.marks import CHAIN, PARTS
 from tadc.passes.maps.operand_forms import subscripts
-from tadc.passes.maps.tile_values import region_operations
 
 LEAST_BYTES = 768 << 10
 """Tensors of fewer bytes stay in the caches anyway."""
 
-NEAR = 256 << 10
+NEAR = 384 << 10
 """So many bytes stay near: a part of the second-level cache."""
 
 ROWS = 12
 """Rows run in multiples of so many, where there are: most tiles fit."""
+
+LEAST_SHARE = 4
+"""Parts of sums are so many times smaller than what they are sums of, or more."""
 
 
 def chain_function(function: Any) -> None:
     """Mark the maps of a function that run in chains, each chain one after the other."""
     if sizes_of(function):
         return
+    with function.context, ir.Location.unknown(function.context):
+        _mark(function)
+
+
+def _mark(function: Any) -> None:
     waiting: list[_Member] = [_Member(op) for op in maps_of(function)]
     number = 0
     while waiting:
         chain = _chain(waiting)
-        rows = _rows(chain) if len(chain) > 1 else 0
+        rows = _rows(chain)
         if not rows:
             waiting = waiting[1:]
             continue
         numbers = ir.DenseI64ArrayAttr.get([number, rows], function.context)
-        last = chain[0].op
-        for member in chain:
-            if member is not chain[0]:
-                member.op.move_after(last)
-            last = member.op
-            member.op.attributes[CHAIN] = numbers
+        for op in chain.together(rows):
+            op.attributes[CHAIN] = numbers
         number += 1
-        waiting = [member for member in waiting if member not in chain]
+        waiting = [_Member(op) for op in maps_of(function) if op in chain.left]
 
 
 @dataclass(eq=False)
 class _Member:
     """A map: the tensors that it reads, and whether only in the row that it computes; about how many bytes it
-    reads for each step of a chain anew."""
+    reads for each step of a chain anew.
+
+    What it reads under guards on a `thin` set comes later. Of a sum over rows, `row` is the index of a row.
+    """
 
     op: Any
+    thin: Sequence[Any] = ()
+    row: Any = None
 
     def __post_init__(self) -> None:
         forms = {value: Affine.var(f"d{n}") for n, value in enumerate(indices_of(self.op))}
+        if self.row is not None:
+            forms = {value: Affine.var(f"o{n}") for n, value in enumerate(forms)}
+            forms[self.row] = Affine.var("d0")
         self.reads: dict[Any, bool] = {}
         whole: dict[Any, int] = {}
-        for inner in region_operations(self.op.regions[0].blocks[0]):
+        for inner in _operations(self.op.regions[0].blocks[0], self.thin):
             if inner.name == "tad.index":
                 known = all(v in forms for v in inner.operands)
                 if known:
@@ -84,6 +102,11 @@ class _Member:
                 if not is_row:
                     whole[tensor] = max(whole.get(tensor, 0), _distinct(tensor.type, at))
         self.again: int = sum(whole.values())
+
+    @property
+    def in_row(self) -> set[Any]:
+        """The tensors that are read in the row alone."""
+        return {tensor for tensor, is_row in self.reads.items() if is_row}
 
     @property
     def rows(self) -> int | None:
@@ -110,41 +133,112 @@ def _distinct(tensor: Any, at: Sequence[Affine]) -> int:
     return count * element_bytes(tensor)
 
 
-def _chain(waiting: Sequence[_Member]) -> list[_Member]:
+@dataclass
+class _Chain:
+    """Maps that run together, sums over their rows that may, and the operations that are left."""
+
+    members: list[_Member]
+    sums: list[_Member] = field(default_factory=list["_Member"])
+    left: list[Any] = field(default_factory=list[Any])
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return self.members[0].op.results[0].type.shape[0]
+
+    @property
+    def used(self) -> set[Any]:
+        """The tensors that the maps read in their rows, or compute."""
+        return set[Any]().union(*(m.in_row | set(m.op.results) for m in self.members))
+
+    @property
+    def again(self) -> set[Any]:
+        """Those of which one map reads what another has just read or computed."""
+        used: set[Any] = set()
+        again: set[Any] = set()
+        for member in self.members:
+            again |= member.in_row & used
+            used |= member.in_row | set(member.op.results)
+        return again
+
+    def summed(self, rows: int) -> list[_Member]:
+        """The sums that are worth parts of so many rows: these are few beside what they are sums of."""
+        found: list[_Member] = []
+        for member in self.sums:
+            parts = -(-self.count // rows) * _bytes(member.op.results[0].type)
+            if LEAST_SHARE * parts <= max(_bytes(tensor.type) for tensor in member.in_row & self.used):
+                found.append(member)
+        return found
+
+    def together(self, rows: int) -> list[Any]:
+        """The operations that run together, one after the other in the function."""
+        found: list[Any] = []
+        sums, count = self.summed(rows), self.count
+        for member in self.members:
+            op = member.op
+            if member.thin:
+                op, last = split_thin(op, member.thin)
+                self.left.append(last)
+            gather_apart(op, found[0] if found else op)
+            found.append(op)
+        for member in sums:
+            found.append(cut_into_parts(member.op, count, rows))
+        for before, op in pairwise(found):
+            op.move_after(before)
+        return found
+
+
+def _chain(waiting: Sequence[_Member]) -> _Chain:
     """The first map with those after it that can run with it row by row, and read what is computed so."""
-    chain = [waiting[0]]
-    rows = waiting[0].rows if waiting[0].again < LEAST_BYTES else None
-    made, later = set(waiting[0].op.results), set[Any]()
-    near = {tensor for tensor, is_row in waiting[0].reads.items() if is_row} | made
-    for member in waiting[1:]:
-        fits = rows is not None and member.rows == rows and later.isdisjoint(member.reads)
-        fits &= member.again < LEAST_BYTES
-        in_row = {tensor for tensor, is_row in member.reads.items() if is_row}
-        if fits and in_row & near and made & member.reads.keys() <= in_row:
-            chain.append(member)
+    first = waiting[0]
+    chain = _Chain([first])
+    rows = first.rows if first.again < LEAST_BYTES else None
+    made, later = set(first.op.results), set[Any]()
+    near = first.in_row | made
+
+    def fits(member: _Member) -> bool:
+        found = later.isdisjoint(member.reads) and member.again < LEAST_BYTES
+        return found and bool(member.in_row & near) and made & member.reads.keys() <= member.in_row
+
+    for member in waiting[1:] if rows is not None else ():
+        is_long = member.rows == rows
+        if is_long and not fits(member) and (guards := thin_addends(member.op)):
+            member = _Member(member.op, guards)
+        if is_long and fits(member):
+            chain.members.append(member)
             made |= set(member.op.results)
-            near |= in_row | made
-        else:
-            later |= set(member.op.results)
+            near |= member.in_row | made
+            continue
+        later |= set(member.op.results)
+        chain.left.append(member.op)
+        whole = row_sum(member.op, rows)
+        if whole is not None:
+            parts = _Member(member.op, row=whole.regions[0].blocks[0].arguments[0])
+            if parts.in_row & made and fits(parts):
+                chain.sums.append(parts)
     return chain
 
 
-def _rows(chain: Sequence[_Member]) -> int:
+def _operations(block: Any, without: Sequence[Any]) -> Iterator[Any]:
+    """The operations in a block, but for some and those in their regions."""
+    for operation in block.operations:
+        op = operation.operation
+        if op not in without:
+            yield op
+            for region in op.regions:
+                yield from _operations(region.blocks[0], without)
+
+
+def _rows(chain: _Chain) -> int:
     """How many rows run at a time; 0 where a chain gains nothing."""
-    used: set[Any] = set()
-    again: set[Any] = set()
-    for member in chain:
-        in_row = {tensor for tensor, is_row in member.reads.items() if is_row}
-        again |= in_row & used
-        used |= in_row | set(member.op.results)
-    if sum(_bytes(tensor.type) for tensor in again) < LEAST_BYTES:
+    again = chain.again.union(*(member.in_row & chain.used for member in chain.sums))
+    if not again:
         return 0
-    count = chain[0].op.results[0].type.shape[0]
-    each = sum(_bytes(tensor.type) for tensor in used) // count
-    rows = min(NEAR // max(each, 1), -(-count // RANGES))
-    if rows >= ROWS:
-        return rows // ROWS * ROWS
-    return max(rows, 1) if count > 1 else 0
+    each = sum(_bytes(tensor.type) for tensor in again) // max(chain.count, 1)
+    rows = max(1, min(NEAR // max(each, 1), -(-chain.count // RANGES)))
+    rows -= rows % ROWS if rows > ROWS else 0
+    again = chain.again.union(*(member.in_row & chain.used for member in chain.summed(rows)))
+    return rows if chain.count > 1 and sum(_bytes(tensor.type) for tensor in again) >= LEAST_BYTES else 0
 
 
 def _bytes(tensor: Any) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.dialect.shapes import map_shape, sizes_of
 from tadc.lattice.affine import Affine
+from tadc.passes.cpu.equal_maps import alike
 from tadc.passes.cpu.schedule import least_price
 from tadc.passes.cpu.splits import splits
 from tadc.passes.maps.buffers import maps_of
@@ -26,7 +27,7 @@ from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.map_reads import MapReads
 from tadc.passes.maps.marks import JOINED, PARTS
 from tadc.passes.maps.merge_sums import merge_sums, sums_of
-from tadc.passes.maps.share_values import share_values
+from tadc.passes.maps.share_values import Key, share_values
 from tadc.passes.maps.tile_values import all_yielded, region_operations
 from tadc.passes.maps.work import operations_of
 
@@ -94,6 +95,7 @@ class _Fusion:
         self.by_tensor: dict[Any, _Group] = {}
         self.by_element: dict[Any, list[_Group]] = {}
         self.by_sum: dict[Any, list[_Group]] = {}
+        self.prices: dict[Key, tuple[float, int]] = {}
 
     def run(self) -> None:
         """Form the groups, and put what they compute in order."""
@@ -176,8 +178,13 @@ class _Fusion:
 
     def price(self, op: Any) -> tuple[float, int]:
         """The price of an element, and how many reads are packed."""
-        sizes = map_shape(op, self.forms)
-        return least_price(op, sizes, splits(op, sizes, self.forms), self.forms, self.machine)
+        key = alike(op, set(self.forms))
+        found = self.prices.get(key)
+        if found is None:
+            sizes = map_shape(op, self.forms)
+            found = least_price(op, sizes, splits(op, sizes, self.forms), self.forms, self.machine)
+            self.prices[key] = found
+        return found
 
     def is_needed(self, tensor: Any, members: Sequence[MapReads]) -> bool:
         """Whether a tensor is read by another map than these, or returned."""

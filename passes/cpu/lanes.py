@@ -13,6 +13,7 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Floor
+from tadc.passes.cpu.shuffles import shuffled
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.scalar_lowering import Scalars
@@ -63,7 +64,7 @@ class Lanes:
             width //= 2
             type = ir.VectorType.get([width], element)
             halves = [
-                self._shuffle(vector, vector, range(first, first + width), point) for first in (0, width)
+                shuffled(self.low, vector, vector, range(first, first + width), point) for first in (0, width)
             ]
             vector = join(Scalars(self.low, point, type), *halves)
         static = {"static_position": ir.DenseI64ArrayAttr.get([0])}
@@ -250,7 +251,11 @@ class Lanes:
 
     def _along(self, vector: Any, stride: int, point: Any) -> Any:
         """A vector of what lanes have, in the order of memory, or the other way round."""
-        return vector if stride == 1 else self._shuffle(vector, vector, range(self.width - 1, -1, -1), point)
+        return (
+            vector
+            if stride == 1
+            else shuffled(self.low, vector, vector, range(self.width - 1, -1, -1), point)
+        )
 
     def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
         """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
@@ -307,34 +312,15 @@ class Lanes:
         type = ir.VectorType.get([2 * even.type.shape[0]], even.type.element_type)
         return self.low.create("vector.interleave", [type], [even, odd], point).results[0]
 
-    def transposed(self, vectors: Sequence[Any], point: Any) -> list[Any]:
-        """Of as many vectors as they have elements, the first elements, the second elements, …
-
-        Each round interleaves the first half of all elements and the second one, which turns the bits of an
-        element's number by one (a perfect shuffle; Stone, IEEE Trans. Computers 1971).
-        """
-        width, half = len(vectors), len(vectors) // 2
-        low, high = ([n // 2 + first + n % 2 * width for n in range(width)] for first in (0, half))
-        for _ in range(width.bit_length() - 1):
-            pairs = zip(vectors[:half], vectors[half:], strict=True)
-            vectors = [self._shuffle(x, y, order, point) for x, y in pairs for order in (low, high)]
-        return list(vectors)
-
     def _turned(self, vectors: Sequence[Any], point: Any) -> Any:
         """The same for any number, by one shuffle of all vectors."""
         width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width
         whole = self.spread(vectors[0], point)
         for number, vector in enumerate(vectors[1:], 1):
             order = range((number + 1) * width)
-            whole = self._shuffle(whole, self.spread(vector, point), order, point)
+            whole = shuffled(self.low, whole, self.spread(vector, point), order, point)
         order = [n % len(vectors) * width + n // len(vectors) for n in range(len(vectors) * width)]
-        return self._shuffle(whole, whole, order, point)
-
-    def _shuffle(self, x: Any, y: Any, order: Sequence[int], point: Any) -> Any:
-        """Elements of two vectors, one after the other, by their numbers."""
-        type = ir.VectorType.get([len(order)], x.type.element_type)
-        mask = {"mask": ir.DenseI64ArrayAttr.get([*order])}
-        return self.low.create("vector.shuffle", [type], [x, y], point, mask).results[0]
+        return shuffled(self.low, whole, whole, order, point)
 
     def _all(self, point: Any) -> Any:
         """The mask of all lanes."""

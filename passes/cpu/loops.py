@@ -5,13 +5,14 @@ tensors in between, in the order of the text, then the sizes. No buffers overlap
 between that are in use at different times.
 
 The loops of each map are a function of their own, `tad_f.0`, `tad_f.1`, …, over the buffers that it uses;
-the entry `tad_f` calls them one after the other. A map that may be worth several threads is lowered over a
-range of an index, and called through `tad_f.0.split`, which `backend/splitting.py` defines.
+the entry `tad_f` calls them one after the other, for a map that is equal to another those of the other. A
+map that may be worth several threads is lowered over a range of an index, and called through
+`tad_f.0.split`, which `backend/splitting.py` defines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,19 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.passes.cpu.divide import ends_of, range_arguments, range_names
 from tadc.passes.cpu.element_loops import element_loops
+from tadc.passes.cpu.equal_maps import Renamed, constant_above, renamed, values_used
+from tadc.passes.cpu.in_place import in_place_loops
 from tadc.passes.cpu.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
-from tadc.passes.cpu.row_loops import ROW_RANGE, divided, row_loop, rows_of
+from tadc.passes.cpu.row_loops import (
+    ROW_RANGE,
+    SHIFT,
+    Part,
+    at_once,
+    divided,
+    near_tensors,
+    row_loop,
+    rows_of,
+)
 from tadc.passes.cpu.wavefronts import wavefronts
 from tadc.passes.maps.buffers import (
     BufferViews,
@@ -33,6 +45,8 @@ from tadc.passes.maps.buffers import (
 )
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.marks import IN_PLACE, STEPS
+from tadc.passes.maps.share_values import Key
 from tadc.passes.maps.steps import Steps, as_map, steps_of
 from tadc.passes.maps.work import operations_of
 
@@ -65,17 +79,28 @@ Planned = tuple[int, Any, Plan]
 
 
 @dataclass(frozen=True)
+class Made:
+    """The loops of a map: a function over the tensors at some places, then all sizes."""
+
+    name: str
+    places: list[int]
+    plan: Plan
+    map: Renamed
+
+
+@dataclass(frozen=True)
 class Calls:
-    """The entry, where it calls the loops of maps: its buffers, then sizes, and the shapes these make."""
+    """The entry, where it calls the loops of maps: its buffers and sizes, and the shapes these make."""
 
     entry: BodyLowering
     point: Any
     given: Sequence[Any]
+    sizes: Sequence[Any]
     shapes: BufferViews
 
-    def operands(self, places: Sequence[int], sizes: int) -> list[Any]:
-        """The buffers at some places, and the sizes, which come from a place on."""
-        return [*(self.given[n] for n in places), *self.given[sizes:]]
+    def operands(self, places: Sequence[int], sizes: Sequence[Any]) -> list[Any]:
+        """The buffers at some places, and sizes."""
+        return [*(self.given[n] for n in places), *sizes]
 
 
 class _Loops:
@@ -88,6 +113,9 @@ class _Loops:
         self.places: dict[Any, list[int]] = {}
         for n, tensor in enumerate(self.buffers.tensors):
             self.places.setdefault(tensor, []).append(n)
+        self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
+        self.made: dict[Key, Made] = {}
+        self.splits: set[str] = set()
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
@@ -97,81 +125,114 @@ class _Loops:
         given = list(block.arguments)
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
         maps = maps_of(self.function)
-        calls = Calls(entry, point, given, shapes)
+        calls = Calls(entry, point, given[: len(tensors)], given[len(tensors) :], shapes)
         for together in chains_in(maps):
             for chain in self.chains({n: maps[n] for n in together}, calls):
-                if len(chain) > 1:
-                    self.call_chain(chain, calls)
+                if isinstance(chain, int):
+                    self.call_map(chain, maps[chain], calls)
                 else:
-                    self.call_map(chain[0], calls)
+                    self.call_chain(chain, calls)
         entry.create("func.return", [], [], point)
 
-    def chains(self, maps: Mapping[int, Any], calls: Calls) -> list[list[Planned]]:
-        """Maps with their numbers and plans, those together that run as a chain."""
-        chained: list[list[Planned]] = [[]]
-        for number, op in maps.items():
-            shape, plan = calls.shapes.of(op.results[0]), None
-            if len(maps) > 1:
-                plan = plan_in_chain(op, shape, calls.entry.forms, self.machine, rows_of(op))
-            if plan is None:
-                plan = plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
-                chained += [[(number, op, plan)], []]
-            else:
-                chained[-1].append((number, op, plan))
-        for alone in chained:
-            if len(alone) == 1 and len(maps) > 1:
-                number, op, _ = alone[0]
-                shape = calls.shapes.of(op.results[0])
-                alone[0] = number, op, plan_of(op, shape, calls.entry.forms, self.machine, self.steps(op))
-        return [chain for chain in chained if chain]
+    def chains(self, maps: Mapping[int, Any], calls: Calls) -> Iterator[list[Planned] | int]:
+        """Those maps together that run as a chain, with their plans; the numbers of the others.
 
-    def call_map(self, planned: Planned, calls: Calls) -> None:
-        """Define the loops of a map, and call them in the entry."""
-        number, op, plan = planned
-        entry, point, name = calls.entry, calls.point, f"{self.name}.{number}"
+        A map that cannot run in a chain comes after those that do not wait for it.
+        """
+        waiting, plans = list(maps), dict[int, Plan | None].fromkeys(maps)
+        if len(maps) > 1:
+            for n, op in maps.items():
+                shape = calls.shapes.of(op.results[0])
+                plans[n] = plan_in_chain(op, shape, calls.entry.forms, self.machine, at_once(op))
+        while waiting:
+            chain: list[Planned] = []
+            left: dict[Any, None] = {}
+            for n in waiting:
+                op, plan = maps[n], plans[n]
+                if plan is None or not left.keys().isdisjoint(values_used(op)):
+                    left |= dict.fromkeys(op.results)
+                else:
+                    chain.append((n, op, plan))
+            if len(chain) == 1 or all(STEPS in op.attributes for _, op, _ in chain):
+                yield waiting.pop(0)
+            else:
+                yield chain
+                together = {n for n, _, _ in chain}
+                waiting = [n for n in waiting if n not in together]
+
+    def call_map(self, number: int, op: Any, calls: Calls) -> None:
+        """Call the loops of a map in the entry, defined here if there are none of an equal one."""
+        entry, point = calls.entry, calls.point
         entry.location = unnamed(op.location)
         shape = calls.shapes.of(op.results[0])
-        places, plan = self.map(op, name, plan)
-        operands = calls.operands(places, len(self.buffers.tensors))
+        this = renamed(op, self.buffers)
+        steps = self.steps(op)
+        made = self.made.get(this.key)
+        if made is None:
+            name, plan = f"{self.name}.{number}", plan_of(op, shape, entry.forms, self.machine, steps)
+            made = self.made[this.key] = Made(name, *self.map(op, name, plan), this)
+        name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
         if plan.axes:
             work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
             operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
             name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
+    def operands(self, made: Made, op: Renamed, calls: Calls) -> list[Any]:
+        """The buffers and sizes of a map as those of the equal one that loops were made of."""
+        tensors, sizes = made.map.tensors_of(op), made.map.sizes_of(op)
+        # A tensor that is returned twice has several; one that another is computed in has those of that.
+        moved: dict[int, int] = {}
+        for tensor, other in tensors.items():
+            moved |= dict(zip(self.places[tensor], self.places[other], strict=False))
+        places = [moved[place] for place in made.places]
+        given = [calls.sizes[sizes.get(n, n)] for n in range(len(calls.sizes))]
+        return calls.operands(places, given)
+
     def split(self, name: str, operands: list[Any], work: Any, entry: BodyLowering, point: Any) -> str:
         """The function that calls another on ranges; its last operand, about how many operations it takes."""
         operands.append(entry.constant(entry.index_type, work, point) if isinstance(work, int) else work)
-        return self.declare(f"{name}.split", [v.type for v in operands])
+        name = f"{name}.split"
+        if name not in self.splits:
+            self.splits.add(self.declare(name, [v.type for v in operands]))
+        return name
 
     def call_chain(self, chain: Sequence[Planned], calls: Calls) -> None:
         """The same for maps that run one after the other over rows."""
         entry, point, name = calls.entry, calls.point, f"{self.name}.{chain[0][0]}.rows"
         entry.location = unnamed(chain[0][1].location)
-        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan)) for n, op, plan in chain]
+        near = near_tensors([op for _, op, _ in chain], self.buffers.temporaries)
+        made = [(f"{self.name}.{n}", *self.map(op, f"{self.name}.{n}", plan, near)) for n, op, plan in chain]
         places = sorted({place for _, used, _ in made for place in used})
         block = self.define(name, [self.buffers.tensors[n] for n in places], ROW_RANGE)
-        parts = [(part, [places.index(n) for n in used]) for part, used, _ in made]
+        parts = [
+            Part(part, [places.index(n) for n in used], rows_of(op) // at_once(op))
+            for (part, used, _), (_, op, _) in zip(made, chain, strict=True)
+        ]
         op = chain[0][1]
         count = op.results[0].type.shape[0]
-        row_loop(block, parts, count, rows_of(op))
-        operands = calls.operands(places, len(self.buffers.tensors))
+        row_loop(block, parts, count, rows_of(op), shifts=bool(near))
+        operands = calls.operands(places, calls.sizes)
         operands += [entry.constant(entry.index_type, n, point) for n in divided(count, rows_of(op))]
         work = sum(plan.work for _, _, plan in made if plan.work is not None)
         name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
-    def map(self, op: Any, name: str, plan: Plan) -> tuple[list[int], Plan]:
-        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end."""
-        used = _values_used(op)
+    def map(self, op: Any, name: str, plan: Plan, near: Sequence[Any] = ()) -> tuple[list[int], Plan]:
+        """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
+
+        Of tensors that are near the rows of a step alone are kept.
+        """
+        used = values_used(op)
         found = {self.places[v][0] for v in used if v in self.places}
         places = sorted(found.union(*(self.places[result] for result in op.results)))
         tensors = [self.buffers.tensors[n] for n in places]
-        body = self.outline(op, name, tensors, used, plan)
-        if self.machine.least_work and not plan.is_plain and not is_worth(operations_in(body), plan.work):
-            body.erase()
-            plan = plan.plain
-            self.outline(op, name, tensors, used, plan)
+        body = self.outline(op, name, tensors, used, plan, near)
+        if self.machine.least_work:
+            while not plan.is_plain and not is_worth(code := operations_in(body), plan.work):
+                body.erase()
+                plan = plan.smaller(code)
+                body = self.outline(op, name, tensors, used, plan, near)
         return places, plan
 
     def steps(self, op: Any) -> Steps | None:
@@ -189,9 +250,11 @@ class _Loops:
         tensors: Sequence[Any],
         used: Sequence[Any],
         plan: Plan,
+        near: Sequence[Any],
     ) -> Any:
         """Define a function over these tensors that computes a map, or a range of an index of it."""
-        block = self.define(name, tensors, range_names(plan.axes), is_small=plan.is_small)
+        more = (*range_names(plan.axes), *(SHIFT if near else ()))
+        block = self.define(name, tensors, more, is_small=plan.is_small)
         given, sizes = list(block.arguments), self.buffers.sizes
         lowering, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         last = len(tensors) + len(sizes)
@@ -199,14 +262,18 @@ class _Loops:
         views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
         lowering.memrefs, lowering.copies = self.buffers.by_tensor(tensors, views)
         for value in used:
-            scalar = _constant_above(value)
+            scalar = constant_above(value)
             if scalar is not None:
                 lowering.location = unnamed(scalar.location)
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         shape = shapes.of(op.results[0])
+        if near:
+            lowering.shifts = dict.fromkeys(near, lowering.variable(given.pop()))
         ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
-        if plan.steps is not None and plan.steps.order is not None:
+        if IN_PLACE in op.attributes:
+            in_place_loops(op, shape, lowering, point)
+        elif plan.steps is not None and plan.steps.order is not None:
             wavefronts(op, shape, lowering, point, plan.steps.order)
         else:
             element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule, plan.steps)
@@ -273,23 +340,3 @@ class _Loops:
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
         return name
-
-
-def _values_used(op: Any) -> list[Any]:
-    """The operands of all operations in a map, each once."""
-    found: dict[Any, None] = {}
-
-    def visit(inner: Any) -> Any:
-        found.update(dict.fromkeys(inner.operands))
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return list(found)
-
-
-def _constant_above(value: Any) -> Any:
-    """The constant of the function that a value is; None where it is another value."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or owner.parent.name != "func.func":
-        return None
-    return owner

@@ -75,6 +75,10 @@ class Way:
             total = None if total is None or step is None else total + by * step
         return total
 
+    def squares(self, read: Read, name: str) -> bool:
+        """Whether the lanes of a read are far apart, and its elements side by side along an index."""
+        return self.over is None and self.stride(read) not in (0, 1, -1) and read.strides.get(name) == 1
+
     @property
     def elements(self) -> int:
         """The elements of the map in a tile."""

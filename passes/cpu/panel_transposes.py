@@ -14,6 +14,7 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Packer, Spans
 from tadc.passes.cpu.packing_plan import along
+from tadc.passes.cpu.shuffles import transposed
 from tadc.passes.maps.tile_values import LANE
 
 
@@ -83,7 +84,7 @@ class PanelTransposes:
             forms = packer.subscripts(self.read, there, self.bounds)
             vectors.append(lanes.load(low.memrefs[self.read.op.operands[0]], forms, None, point))
         low.forms[argument] = base
-        for step, vector in enumerate(lanes.transposed(vectors, point)):
+        for step, vector in enumerate(transposed(low, vectors, point)):
             place = {**indices, binder: indices[binder] + step}
             forms = [*(place[n] - self.bounds[n][0] for n in self.own), first + Affine.var(LANE)]
             lanes.store_run(vector, self.buffer, forms, point)

@@ -12,6 +12,7 @@ from tadc.passes.cpu.schedule import EACH, least_price, schedule_of
 from tadc.passes.cpu.splits import PLAIN, Split, copies, splits
 from tadc.passes.cpu.tile_schedule import Schedule
 from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.marks import IN_PLACE, STEPS
 from tadc.passes.maps.probes import probed_operations
 from tadc.passes.maps.steps import Steps
 from tadc.passes.maps.tile_values import region_operations
@@ -56,9 +57,12 @@ class Plan:
         """Whether the body stands once, for single elements."""
         return self.schedule is None and all(part is PLAIN for part in self.parts)
 
-    @property
-    def plain(self) -> Plan:
-        """The plan with the least code."""
+    def smaller(self, code: int) -> Plan:
+        """A plan with less code than so many operations, which are more than is worth compiling."""
+        assert self.work is not None
+        schedule = self.schedule and self.schedule.smaller(_worthwhile(self.work) / code)
+        if schedule is not None:
+            return replace(self, schedule=schedule)
         return Plan(self.work, (PLAIN,) * len(self.parts), None, self.axes, True, self.steps)
 
 
@@ -85,6 +89,8 @@ def plan_of(
     `forms` has the forms of values from above it. With `rows`, so many values of the first index or more are
     computed at a time.
     """
+    if IN_PLACE in op.attributes:
+        return Plan(None, (PLAIN,) * len(shape), None, ())
     work = None
     # The forms from above are sizes.
     if all(extent.is_constant for extent in shape) and not _uses(op, forms):
@@ -94,6 +100,8 @@ def plan_of(
     if steps is not None and steps.order is not None:
         return Plan(work, (PLAIN,) * len(shape), None, (), steps=steps)
     parts, schedule = tuple(splits(op, shape, forms)), None
+    if STEPS in op.attributes:
+        parts = (PLAIN, *parts[1:])
     body = operations_in(op)
     in_batches = steps is not None and bool(steps.batch)
     # Of a batch each step computes the same elements in the same thread, those of tiles past an end too.
@@ -139,7 +147,7 @@ def _suffers(
     """Whether elements have a higher price where only so many rows are computed at a time."""
     block = op.regions[0].blocks[0]
     reads = [inner for inner in region_operations(block) if inner.name == "tad.read"]
-    if all(block.arguments[0] in read.operands for read in reads):
+    if STEPS in op.attributes or all(block.arguments[0] in read.operands for read in reads):
         # No two rows read the same.
         return False
     few = least_price(op, (Affine.const(rows), *shape[1:]), parts, forms, machine)

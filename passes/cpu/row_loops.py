@@ -1,20 +1,27 @@
 """The loop of a chain: all of its maps over a few rows, then over the next.
 
 Rows are run through in steps; the last step of a range takes what is left too, so none has fewer rows than a
-step, which a tile of each map fits in.
+step, which a tile of each map fits in. Tensors that only maps of the chain use have the rows of each step in
+the same place of their memory, which stays in a cache: each range has a place of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.passes.maps.buffers import map_around
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.marks import CHAIN
+from tadc.passes.maps.marks import CHAIN, STEPS
 
 ROW_RANGE = ("begin", "end")
 """The arguments of the function over a range of rows."""
+
+
+SHIFT = ("shift",)
+"""The further argument of maps in it: row i of what no other map reads is in the place i - shift."""
 
 
 def rows_of(op: Any) -> int:
@@ -28,14 +35,36 @@ def divided(count: int, rows: int) -> tuple[int, int]:
     return count // rows * rows, rows
 
 
-def row_loop(block: Any, parts: Sequence[tuple[str, Sequence[int]]], count: int, rows: int) -> None:
+def at_once(op: Any) -> int:
+    """How many values of the first index of a map in a chain run at a time."""
+    return 1 if STEPS in op.attributes else rows_of(op)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The function of a map in a chain: its name, which of the buffers it takes, and for how many rows one
+    value of its first index stands."""
+
+    name: str
+    used: Sequence[int]
+    scale: int = 1
+
+
+def near_tensors(ops: Sequence[Any], temporaries: Sequence[Any]) -> list[Any]:
+    """The tensors in between that none but these maps computes and reads."""
+    made = {value for op in ops for value in op.results}
+    return [t for t in temporaries if t in made and all(map_around(use.owner) in ops for use in t.uses)]
+
+
+def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:
     """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time.
 
-    Each part has the name of a function, and which of the buffers it takes.
+    With `shifts`, rows of all steps are where those of the first are.
     """
     point = ir.InsertionPoint(block)
     low = BodyLowering(block.owner.context)
     *buffers, begin, end = block.arguments
+    begins = low.variable(begin)
     stop = low.index(divided(count, rows)[0], point)
     end = low.select(low.compare("eq", end, stop, point), low.index(count, point), end, point)
     last = low.variable(end)
@@ -48,8 +77,12 @@ def row_loop(block: Any, parts: Sequence[tuple[str, Sequence[int]]], count: int,
     left = low.affine([last - following], inside)
     is_last = low.compare("slt", left, low.index(rows, inside), inside)
     until = low.select(is_last, end, until, inside)
-    for name, used in parts:
-        operands = [*(buffers[n] for n in used), start, until]
-        low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(name)})
+    ends = low.variable(start), low.variable(until)
+    for part in parts:
+        first, stop = (low.affine([-(-end).floordiv(part.scale)], inside) for end in ends)
+        operands = [*(buffers[n] for n in part.used), first, stop]
+        if shifts:
+            operands.append(low.affine([ends[0] - begins], inside))
+        low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(part.name)})
     low.create("scf.yield", [], [], inside)
     low.create("func.return", [], [], point)

@@ -53,6 +53,9 @@ MOST_WORK = 600
 MASKED = 4
 """So many times the operations count where bounds move with a tile."""
 
+TURNED = 2
+"""The price of a round in which vectors that are transposed are shuffled."""
+
 EACH = 3
 """So many operations of code does an operation of a tile make, for its indices and bounds."""
 
@@ -263,9 +266,12 @@ def _blocked(
     if own <= max(most, 1) and _fits(accesses.body, way, machine):
         yield way
     for name, extent in extents.items():
-        if name == way.lane or not (accesses.body.inner or _shares(accesses.body, way, name)):
+        if name == way.lane:
             continue
-        for block in BLOCKS[1:]:
+        blocks = BLOCKS[1:] if accesses.body.inner or _shares(accesses.body, way, name) else ()
+        if own == 1 and any(way.squares(read, name) for read in accesses.body.reads):
+            blocks = (*blocks, way.width)
+        for block in blocks:
             made = Way(way.width, way.lane, way.over, {**way.blocks, name: block}, way.parts)
             if (
                 own * block <= most
@@ -338,7 +344,7 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
     """The price of a loop for one tile."""
     once = sum(_read(read, way, packed) for read in loop.reads)
     once += sum(_misses(accesses, loop, read, way, packed) for read in loop.reads)
-    once += sum(PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o in loop.operations)
+    once += sum(n * PRICES.get(o.name, FUNCTION) * way.copies(o.names) for o, n in loop.counts.items())
     once += sum(_loop(accesses, inner, way, packed) for inner in loop.inner)
     if not loop.binders:
         return once
@@ -368,6 +374,8 @@ def _read(read: Read, way: Way, packed: Packed | None) -> float:
         return copies * 1.0
     if stride == 1:
         return copies * (1.0 + (UNALIGNED if _is_unaligned(read, way) else 0))
+    if any(count == way.width and way.squares(read, name) for name, count in way.blocks.items()):
+        return copies * (1.0 + TURNED * math.log2(way.width))
     return copies * (1.5 if stride == -1 else GATHER * way.width)
 
 

@@ -20,6 +20,7 @@ from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.runs import Run
 from tadc.passes.cpu.tile_kinds import lower_tiled_reduction
 from tadc.passes.cpu.tile_reductions import TileReduction
+from tadc.passes.cpu.tile_squares import Squares, copies_of_square
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.maps.tile_values import (
@@ -172,6 +173,9 @@ class TileBody:
             else:
                 forms, buffer = panel.subscripts(self.low.forms), panel.buffer
 
+            square = copies_of_square(forms, self.tile) if context.masks is None else None
+            if square is not None:
+                return Squares(self.lanes, buffer, forms, square, point).vector
             still = context.some and not any(LANE in form.variables for form in forms)
 
             def load(copy: Copy) -> Any:

@@ -375,6 +375,7 @@ class TileLoops:
 
         def load(copy: Copy, point: Any) -> Any:
             whole = {name: copy.get(name, 0) for name in names}
-            return lanes.load(buffer, [at(form, whole) for form in forms], None, point)
+            place = self.low.place(self.op.results[0], forms)
+            return lanes.load(buffer, [at(form, whole) for form in place], None, point)
 
         return load

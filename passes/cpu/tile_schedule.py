@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tadc.lattice.affine import Affine
@@ -48,6 +48,17 @@ class Schedule:
         if self.parts > 1:
             copies[PARTS] = self.parts
         return Tile(self.width, copies, self.skews, FEW_STEPS if self.weaves else 0)
+
+    def smaller(self, share: float) -> Schedule | None:
+        """The same with less code, about this share: of fewer copies along the index that has the most.
+
+        None where there is one, or panels and shifts are for this number.
+        """
+        index = max(self.blocks, key=lambda n: self.blocks[n], default=None)
+        if index is None or self.blocks[index] < 2 or self.packed is not None or self.skews:
+            return None
+        count = min(int(self.blocks[index] * share), self.blocks[index] - 1)
+        return replace(self, blocks={**self.blocks, index: max(count, 1)})
 
     def extent(self, index: int) -> int:
         """The elements of a tile along an index."""

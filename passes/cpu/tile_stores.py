@@ -13,6 +13,7 @@ from typing import Any
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.cpu.caches import LINE, element_bytes, is_large
 from tadc.passes.cpu.lanes import Lanes
+from tadc.passes.maps.buffers import is_for_caller
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE, Copy, at
 
@@ -30,7 +31,7 @@ def may_stream(op: Any, width: int) -> bool:
         element = element_bytes(type)
         if width * element != LINE or (type.rank > 1 and type.shape[-1] * element % LINE):
             return False
-        if any(use.owner.name != "func.return" for use in result.uses):
+        if not is_for_caller(result):
             return False
     return True
 
@@ -65,13 +66,15 @@ class TileStores:
 
             return emit
 
+        whole = list(forms)
         for number, tensor in enumerate(self.op.results):
+            forms = self.low.place(tensor, whole)
             for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
                 if not self.streams:
                     plainly(number, buffer)(point)
                     continue
-                whole = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in forms], point)
-                self.low.choose(whole, [], past_caches(number, buffer), plainly(number, buffer), point)
+                starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in forms], point)
+                self.low.choose(starts, [], past_caches(number, buffer), plainly(number, buffer), point)
 
     def starts_a_line(self, buffer: Any, forms: Sequence[Affine], point: Any) -> Any:
         """Whether the element of the first lane does, as the others of the tile then do."""
@@ -92,6 +95,6 @@ class TileStores:
         for number, tensor in enumerate(self.op.results):
             for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
                 for same in zip(*groups, strict=True):
-                    at_first = [at(form, same[0][0]) for form in forms]
+                    at_first = [at(form, same[0][0]) for form in self.low.place(tensor, forms)]
                     woven = lanes.woven([values[number] for _, values in same], point)
                     lanes.store_run(woven, buffer, at_first, point)

@@ -20,15 +20,20 @@ TOGETHER = 4
 
 
 def woven_copies(forms: Sequence[Affine], tile: Tile) -> str | None:
-    """The variable of copies that are side by side in memory where lanes are not, if there are enough."""
-    if not forms or tile.width < TOGETHER:
+    """The variable of copies that are stored side by side where lanes are not, if there are enough."""
+    return along_copies(forms, tile, TOGETHER) if tile.width >= TOGETHER else None
+
+
+def along_copies(forms: Sequence[Affine], tile: Tile, least: int) -> str | None:
+    """The variable of at least so many copies that are side by side in memory where lanes are not."""
+    if not forms:
         return None
     *others, last = forms
     names = frozenset[str]().union(*(form.variables for form in others))
     if LANE not in names or LANE in last.variables:
         return None
     for name, count in tile.copies.items():
-        if count >= TOGETHER and name not in names and last.coefficient(name) == 1:
+        if count >= least and name not in names and last.coefficient(name) == 1:
             return name if name not in (last - Affine.var(name)).variables else None
     return None
 
@@ -61,11 +66,13 @@ class TransposedStores:
             for buffer in (stores.low.memrefs[tensor], *stores.low.copies.get(tensor, ())):
                 for same in zip(*copies, strict=True):
                     woven = lanes.woven([values[number] for _, values in same], self.point)
-                    self.store(lanes, woven, buffer, same[0][0])
+                    self.store(lanes, woven, buffer, stores.low.place(tensor, self.forms), same[0][0])
 
-    def store(self, lanes: Lanes, woven: Any, buffer: Any, first: Mapping[str, int]) -> None:
-        """Store what each lane has."""
-        forms = [at(form, first) for form in self.forms]
+    def store(
+        self, lanes: Lanes, woven: Any, buffer: Any, forms: Sequence[Affine], first: Mapping[str, int]
+    ) -> None:
+        """Store what each lane has, in places whose forms are given."""
+        forms = [at(form, first) for form in forms]
         piece = ir.VectorType.get([TOGETHER], woven.type.element_type)
         for lane in range(lanes.width):
             attributes = {

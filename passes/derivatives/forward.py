@@ -16,9 +16,9 @@ from tadc.frontend.extents import Extent
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Guard, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine
+from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.derivative_table import cotangents
 from tadc.passes.derivatives.reduction_rules import RULES
-from tadc.passes.derivatives.reverse import active_tensors
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names

@@ -13,7 +13,7 @@ cotangent is a tensor of its own.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -28,10 +28,10 @@ from tadc.frontend.terms import (
     Select,
     Term,
     bottom_up,
-    tensors_read,
 )
 from tadc.lattice.affine import Affine, box, equals_zero
 from tadc.lattice.polyhedron import negation
+from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.carried import Carried
 from tadc.passes.derivatives.derivative_table import cotangents
 from tadc.passes.derivatives.reduction_rules import RULES
@@ -110,14 +110,14 @@ class Reverse:
         self.names = names
         self.algebra = Algebra(program.terms)
         self.types, self.shapes = program.types(), program.shapes()
-        self.active = active_tensors(program, self.wrt)
+        self.activity = Activity(active_tensors(program, self.wrt))
         self.sizes = program.size_facts()
 
     def derived(self, gradient_of: Mapping[str, str]) -> list[Definition]:
         """The gradients, by these names, after the cotangents of definitions that they read."""
         self.indices = gradient_indices(self.program, self.names)
         for definition in reversed(self.program.definitions):
-            if definition.name in self.active:
+            if definition.name in self.activity.active:
                 self.definition(definition)
         gradients = [self.gradient(name, gradient_of[name]) for name in self.wrt]
         return [*self.adjoints, *gradients]
@@ -201,7 +201,7 @@ class Reverse:
         place = len(self.adjoints)
         cotangent = terms.read(adjoint, [*map(Affine.var, front), *mapping.values()], kind)
         scope = Scope(tuple(fresh), definition.indices, box(fresh, definition.shape))
-        carried = Carried(algebra, self.is_active)
+        carried = Carried(algebra, self.activity.is_active)
         body, own = self.with_own(definition, list(mapping.values()))
         self.begin(scope)
         self.hand_on(carried, 0, body, own, cotangent)
@@ -253,7 +253,6 @@ class Reverse:
         self.pending: dict[tuple[int, int], Term] = {}
         self.queue: list[tuple[int, int, int]] = []
         self.nodes: dict[int, Term] = {}
-        self.depends: dict[int, bool] = {}
         self.heights: dict[int, int] = {}
 
     def drain(self) -> None:
@@ -265,7 +264,7 @@ class Reverse:
 
     def push(self, place: int, term: Term, cotangent: Term) -> None:
         """Add to the cotangent of a term in a scope."""
-        if is_const(cotangent, 0) or not self.is_active(term):
+        if is_const(cotangent, 0) or not self.activity.is_active(term):
             return
         key = (place, term.number)
         if key in self.pending:
@@ -278,14 +277,6 @@ class Reverse:
     def height(self, term: Term) -> int:
         """The longest way down from a term: what is higher is never below it, opened or not."""
         return bottom_up(term, self.heights, lambda _, below: 1 + max(below, default=0))
-
-    def is_active(self, term: Term) -> bool:
-        """Whether a term reads an active tensor."""
-        return bottom_up(term, self.depends, self.reads_active)
-
-    def reads_active(self, term: Term, below: list[bool]) -> bool:
-        """The same, from what is known of the operands."""
-        return any(below) or (isinstance(term, Read) and term.tensor in self.active)
 
     def inner(self, key: tuple[object, ...], make: Scope) -> int:
         """The number of a scope, the same for the same key."""
@@ -364,12 +355,3 @@ class Reverse:
     def narrowed(self, domain: Domain, cotangent: Term) -> tuple[Domain, Term]:
         """The domain of a sum of a cotangent over it, and the cotangent there."""
         return domain, cotangent
-
-
-def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
-    """The tensors that depend on an argument of `wrt`."""
-    active = set(wrt)
-    for definition in program.definitions:
-        if not active.isdisjoint(tensors_read([definition.body])):
-            active.add(definition.name)
-    return active

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tadc.dialect.index_maps import parse_set
@@ -32,7 +33,7 @@ class Read:
     direct: bool
     step: int = 0
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """The indices that it depends on."""
         return frozenset(self.strides)
@@ -72,6 +73,11 @@ class Loop:
     reads: list[Read] = field(default_factory=list[Read])
     operations: list[Operation] = field(default_factory=list[Operation])
     inner: list[Loop] = field(default_factory=list["Loop"])
+
+    @cached_property
+    def counts(self) -> Mapping[Operation, int]:
+        """How often each operation stands in the body, all of it being known."""
+        return Counter(self.operations)
 
     @property
     def size(self) -> int:

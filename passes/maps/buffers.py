@@ -21,8 +21,8 @@ from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.marks import CHAIN
-from tadc.passes.maps.tile_values import region_operations
+from tadc.passes.maps.marks import CHAIN, IN_PLACE
+from tadc.passes.maps.tile_values import owner, region_operations, yielded
 
 
 def memref_of(tensor: Any) -> Any:
@@ -42,6 +42,19 @@ def maps_of(function: Any) -> list[Any]:
         if op.name not in MAPS and not op.name.startswith(("arith.constant", "math.")):
             raise UnsupportedIR(f"'{op.name}' has no lowering", op.location)
     return maps
+
+
+def is_for_caller(result: Any) -> bool:
+    """Whether no map reads a result of another, but for one that completes it in place."""
+    owners = [use.owner for use in result.uses]
+    return all(op.name == "func.return" or IN_PLACE in map_around(op).attributes for op in owners)
+
+
+def map_around(op: Any) -> Any:
+    """The map that an operation is in."""
+    while op.name not in MAPS:
+        op = op.parent
+    return getattr(op, "operation", op)
 
 
 def location_of(tensor: Any) -> Any:
@@ -70,6 +83,8 @@ class Buffers:
     spans: list[tuple[int, int]] = field(repr=False)
     """For each temporary the number of the map that computes it, and of the last that reads it: the first and
     the last of a chain, whose maps run by turns."""
+    replaced: dict[Any, Any]
+    """Tensors that are in the memory of another, which is computed from them in place."""
 
     @property
     def tensors(self) -> list[Any]:
@@ -93,6 +108,9 @@ class Buffers:
                 more.setdefault(tensor, []).append(value)
             else:
                 first[tensor] = value
+        for tensor, last in self.replaced.items():
+            if last in first:
+                first[tensor], more[tensor] = first[last], more.get(last, [])
         return first, more
 
 
@@ -109,9 +127,19 @@ def buffers_of(function: Any) -> Buffers:
     shapes = {a: argument_shape(function, a) for a in arguments}
     position = {size: Affine.var(f"s{n}") for n, size in enumerate(sizes)}
     shapes |= {value: map_shape(op, position) for value, op in made.items()}
-    temporaries = [v for v in made if v not in results]
+    replaced = {v: op.results[0] for op in made.values() if (v := completed(op)) is not None}
+    temporaries = [v for v in made if v not in results and v not in replaced]
     spans = _spans(function, temporaries)
-    return Buffers(arguments, results, temporaries, sizes, excluded_sets(function), shapes, spans)
+    excluded = excluded_sets(function)
+    return Buffers(arguments, results, temporaries, sizes, excluded, shapes, spans, replaced)
+
+
+def completed(op: Any) -> Any:
+    """The tensor in whose memory a map that is marked IN_PLACE stores its elements; None of another map."""
+    if IN_PLACE not in op.attributes:
+        return None
+    guard = owner(yielded(op.regions[0].blocks[0]))
+    return owner(yielded(guard.regions[1].blocks[0])).operands[0]
 
 
 def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:

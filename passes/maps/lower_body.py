@@ -25,7 +25,8 @@ PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
 class BodyLowering:
     """What is known of a lowered function; `memrefs` maps tensors to buffers, `values` scalars to scalars.
 
-    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
+    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes. Of tensors
+    with `shifts` the buffer has a few rows, and row i is so far above the place i in it.
     """
 
     context: Any
@@ -35,6 +36,7 @@ class BodyLowering:
     forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     variables: dict[str, Any] = field(default_factory=dict[str, Any])
     known: Domain = ()
+    shifts: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
 
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)
@@ -125,8 +127,15 @@ class BodyLowering:
         self.values.update(zip(op.results, made.results, strict=True))
 
     def subscripts(self, op: Any, indices: Any) -> list[Affine]:
-        """The forms of an op's map over its index operands."""
-        return subscripts(op, indices, self.forms)
+        """The forms of an op's map over its index operands; of a read, the place in the buffer."""
+        found = subscripts(op, indices, self.forms)
+        return self.place(op.operands[0], found) if op.name == "tad.read" else found
+
+    def place(self, tensor: Any, forms: Sequence[Affine]) -> list[Affine]:
+        """Where an element of a tensor is in its buffer."""
+        if tensor not in self.shifts:
+            return list(forms)
+        return [forms[0] - self.shifts[tensor], *forms[1:]]
 
     # -- branches ------------------------------------------------------------------------------
 

@@ -3,6 +3,12 @@
 CHAIN = "tad.chain"
 """The number of the chain that a map is in, and how many rows of it run at a time."""
 
+STEPS = "tad.chain_steps"
+"""The first index numbers the steps of the chain that the map is in."""
+
+IN_PLACE = "tad.in_place"
+"""The elements are those of another tensor but on a thin set; these alone are computed, in its memory."""
+
 PARTS = "tad.parts"
 """The elements are long parts of a reduction: a tile has one of them, a thread a few."""
 

@@ -12,7 +12,7 @@ one shape compute at their own indices is computed once anyway, where they are f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.extents import Shape
@@ -28,6 +28,8 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
+from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.coordinates import coordinates_of
 from tadc.passes.rewrites.moves import Mover, Place, about, in_order
 from tadc.passes.rewrites.places import Places
 from tadc.passes.terms.costs import ACCESS, ELEMENT, Costs, points, weight
@@ -45,20 +47,24 @@ def share_cheap_values(program: Program, limit: int | None) -> Program:
     """The program with tensors for cheap values; it itself where none is worth one."""
     if sum(1 for _ in reachable([d.body for d in program.definitions])) > MOST_TERMS:
         return program
-    sharing = _Sharing(program, limit)
+    sharing = Sharing(program, limit)
     sharing.survey()
     return sharing.moved()
 
 
+_Place = tuple[Shape, tuple[Affine, ...]]
+"""A shape, and an element over its indices `?0`, `?1`, …"""
+
+
 @dataclass
-class _Value:
+class Value:
     """How often a value is evaluated, what that takes, and at which indices of tensors of which shapes."""
 
     cost: int
     operations: int
     elements: int
     times: int = 0
-    together: set[tuple[Shape, tuple[int, ...]]] = field(default_factory=set[tuple[Shape, tuple[int, ...]]])
+    together: set[_Place] = field(default_factory=set["_Place"])
 
     def pays(self) -> bool:
         """Whether a tensor for it does."""
@@ -67,12 +73,12 @@ class _Value:
 
 
 @dataclass
-class _Sharing:
+class Sharing:
     """One look at a program."""
 
     program: Program
     limit: int | None
-    values: dict[tuple[int, Shape], _Value] = field(default_factory=dict[tuple[int, Shape], _Value])
+    values: dict[tuple[int, Shape], Value] = field(default_factory=dict[tuple[int, Shape], Value])
     all: int = 0
 
     def __post_init__(self) -> None:
@@ -108,12 +114,18 @@ class _Sharing:
             return False
         if all(t.type is None for t in operands(term)):
             return False
-        return self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices)
+        if self.alike[self.form(term)] > 1 or not term.free.issuperset(place.indices):
+            return True
+        return coordinates_of(term, self.mover.shapes, self.sizes) is not None
 
     def key(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
         """What is equal for terms that one tensor holds; None where it has no room."""
+        return self.held(number, at, term) if self.may_move(term, self.places[number].places[at]) else None
+
+    def held(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
+        """The same of a term that may move."""
         place, definition = self.places[number].places[at], self.program.definitions[number]
-        if not self.may_move(term, place) or definition.name in tensors_read([term]):
+        if definition.order is not None and definition.name in tensors_read([term]):
             return None
         self.enter(definition)
         key = self.mover.key(term, place)
@@ -125,32 +137,52 @@ class _Sharing:
 
     def survey(self) -> None:
         """Find out how often each value is evaluated."""
+        for number, at, term in self.evaluated():
+            place = self.places[number].places[at]
+            self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
+            key = self.key(number, at, term)
+            if key is not None:
+                self.note(key, term, self.program.definitions[number], place)
+
+    def operations(self) -> int:
+        """About how many operations there are."""
+        return sum(
+            weight(term) * points(self.places[number].places[at].ranges)
+            for number, at, term in self.evaluated()
+            if not isinstance(term, Read)
+        )
+
+    def evaluated(self) -> Iterator[tuple[int, int, Term]]:
+        """The terms of each definition, by number, once a place."""
         for number, definition in enumerate(self.program.definitions):
             places, seen = self.places[number], set[tuple[int, int]]()
             stack = [(0, definition.body)]
             while stack:
                 at, term = stack.pop()
-                if (at, term.number) in seen or isinstance(term, Const):
-                    continue
-                seen.add((at, term.number))
-                stack += places.below(at, term)
-                place = places.places[at]
-                self.all += 0 if isinstance(term, Read) else weight(term) * points(place.ranges)
-                key = self.key(number, at, term)
-                if key is not None:
-                    self.note(key, term, definition, place)
+                if (at, term.number) not in seen and not isinstance(term, Const):
+                    seen.add((at, term.number))
+                    stack += places.below(at, term)
+                    yield number, at, term
 
     def note(self, key: tuple[int, Shape], term: Term, definition: Definition, place: Place) -> None:
         """Count the evaluations of a term at a place."""
         if key not in self.values:
-            below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
-            cost, operations = self.costs.term(term, place.ranges), sum(map(weight, below))
-            self.values[key] = _Value(cost, operations, about(key[1]))
-        value, own = self.values[key], definition.indices
+            self.values[key] = self.value(key, term, place)
+        self.count(self.values[key], term, definition, place)
+
+    def value(self, key: tuple[int, Shape], term: Term, place: Place) -> Value:
+        """What is known of a value before its evaluations are counted."""
+        below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
+        return Value(self.costs.term(term, place.ranges), sum(map(weight, below)), about(key[1]))
+
+    def count(self, value: Value, term: Term, definition: Definition, place: Place) -> None:
+        """Add the evaluations of a term at a place."""
+        own = definition.indices
         if len(place.indices) == len(own):
             box = self.mover.box(term, place)
             assert box is not None
-            at = (definition.shape, tuple(own.index(i) for i in box.indices))
+            numbered = {i: Affine.var(f"?{n}") for n, i in enumerate(own)}
+            at = (definition.shape, tuple(form.substitute(numbered) for form in box.at))
             if at in value.together:
                 return
             value.together.add(at)
@@ -182,7 +214,7 @@ class _Sharing:
 class _Walk:
     """One walk over a definition, from the root down."""
 
-    sharing: _Sharing
+    sharing: Sharing
     number: int
     definition: Definition
     worth: set[tuple[int, Shape]]

@@ -35,12 +35,13 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.passes.rewrites.activity import Activity
+from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.cheap_values import share_cheap_values
 from tadc.passes.rewrites.copies import is_copy, without_copies
 from tadc.passes.rewrites.known_values import KnownValues
-from tadc.passes.rewrites.moves import MANY, Mover, Place, Test, in_order, is_candidate
+from tadc.passes.rewrites.moves import MANY, Mover, Place, Test, elements, in_order, is_candidate
 from tadc.passes.rewrites.places import Places
+from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import ACCESS, Costs, extent, points
 from tadc.passes.terms.liveness import needed
@@ -75,6 +76,7 @@ def materialise_program(
         if active is None:
             program = without_copies(program, copies)
     if active is None and mode == "auto" and limit != 0:
+        program = pair_factors(program, limit)
         for _ in range(CHEAP_ROUNDS):
             before, program = program, share_cheap_values(program, limit)
             if program is before:
@@ -98,9 +100,12 @@ def _round(
     costs = Costs(frozenset(program.sizes))
     known = set(active or ())
     shared: dict[tuple[int, Shape], int] = {}
+    surveyed: dict[str, _Body] = {}
     if active is None and len(program.definitions) <= MANY_DEFINITIONS:
         for definition in program.definitions:
-            _Body(mover, costs, definition, definition.name, False, known, mode, shared, None).survey()
+            body = _Body(mover, costs, definition, definition.name, False, known, mode, shared, None)
+            body.survey()
+            surveyed[definition.name] = body
             if definition.order is None and (read_later or not definition.is_output):
                 mover.holds(definition)
     held = KnownValues(program.terms, frozenset(program.sizes), mover.size_facts) if active is None else None
@@ -112,7 +117,10 @@ def _round(
         definition = waiting.pop()
         owner = owners[definition.name]
         inverts = held is not None and owner not in written
-        body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, held, inverts)
+        body = surveyed.get(definition.name)
+        if body is None:
+            body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, None)
+        body.held, body.inverts = held, inverts
         made = body.run()
         if held is not None:
             for found in (*body.new, made):
@@ -169,6 +177,7 @@ class _Body:
         self.activity = Activity(self.active)
         self.own: dict[int, bool] = {}
         self.reads: int | None = None
+        self.keys: dict[tuple[int, int], tuple[int, Shape] | None] = {}
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
         self.elements: set[tuple[int, int]] = set()
 
@@ -199,9 +208,15 @@ class _Body:
             seen.add((at, term.number))
             stack += self.below(at, term)
             may_move = is_candidate(term) and not self.reads_itself(term)
-            key = self.mover.key(term, self.places[at]) if may_move else None
+            key = self.key(at, term) if may_move else None
             if key is not None:
                 self.shared[key] = self.shared.get(key, 0) + points(self.places[at].ranges)
+
+    def key(self, at: int, term: Term) -> tuple[int, Shape] | None:
+        """Equal for terms that one tensor holds."""
+        if (at, term.number) not in self.keys:
+            self.keys[at, term.number] = self.mover.key(term, self.places[at])
+        return self.keys[at, term.number]
 
     def has_candidate(self, term: Term) -> bool:
         """Whether what may become a tensor stands at or below a term: nothing else changes."""
@@ -306,9 +321,8 @@ class _Body:
         if needed and (is_element or isinstance(term, Reduce)):
             uses *= self.uses(term, place)
         if self.shared:
-            key = self.mover.key(term, place)
-            own = math.prod(extent(place.ranges[i]) for i in place.indices if i in term.free)
-            uses = max(uses, self.shared.get(key, 0) // max(own, 1)) if key else uses
+            key = self.key(at, term)
+            uses = max(uses, self.shared.get(key, 0) // max(elements(key[1]), 1)) if key else uses
         cost = self.costs.term(term, place.ranges)
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
 

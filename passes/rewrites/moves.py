@@ -30,8 +30,9 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
+from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
 from tadc.passes.terms.algebra import Algebra, is_const
-from tadc.passes.terms.costs import DEAR, ELEMENT, LARGE, weight
+from tadc.passes.terms.costs import DEAR, ELEMENT, LARGE, points, weight
 from tadc.passes.terms.index_ranges import Ranges
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.ranges import all_proven
@@ -52,6 +53,11 @@ def is_candidate(term: Term) -> bool:
 def about(shape: Shape) -> int:
     """About how many elements a tensor has; sizes are large, and alike."""
     return math.prod(size if isinstance(size, int) else max(0, size.evaluate(_Sizes())) for size in shape)
+
+
+def elements(shape: Shape) -> int:
+    """The same as `points` counts them, to compare with those: what is no number is large."""
+    return math.prod(size if isinstance(size, int) else LARGE for size in shape)
 
 
 class _Sizes(dict[str, int]):
@@ -98,14 +104,19 @@ class Place:
 
 @dataclass(frozen=True)
 class Box:
-    """A term over a box that starts at 0: its indices outermost first, and the term over `?0`, `?1`, …"""
+    """A term over a box that starts at 0: the element that is its value, outermost dimension first, and the
+    term over `?0`, `?1`, …
 
-    indices: list[str]
+    `shift` has the indices that are told by the element; `anywhere` says that each element may be evaluated,
+    whatever holds around the term.
+    """
+
+    at: list[Affine]
     hints: list[str]
-    lows: list[Affine]
     shape: Shape
     shift: dict[str, Affine]
     term: Term
+    anywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,7 @@ class Mover:
         self.algebra = Algebra(self.program.terms)
         self.size_facts = self.program.size_facts()
         self.shapes = self.program.shapes()
+        self.sizes = frozenset(self.program.sizes)
 
     def move(
         self,
@@ -159,16 +171,16 @@ class Mover:
         box = self.box(term, place)
         if box is None or not self._fits(box.shape, type, uses):
             return None
-        body = self._guarded(box.term, place, box.shift, box.shape, anywhere or not self.strict)
+        body = self._guarded(box, place, anywhere or not self.strict)
         if body is None:
             return None
-        count = len(box.indices)
+        count = len(box.shape)
         for wanted in dict.fromkeys((box.term, body)):
             order = _appearing(wanted, count)
             found = self.made.get(self._key(wanted, order, box.shape))
             if found is not None and len(order) == count:
                 own = found.definition.name == self.inside
-                return None if own else self._read(found, box.indices, box.lows, order)
+                return None if own else self._read(found, box.at, order)
         order = _appearing(body, count)
         if len(order) < count:
             return None  # it is never evaluated, or an index has but one value
@@ -184,9 +196,32 @@ class Mover:
         self.shapes[definition.name] = box.shape
         self.made[key] = Moved(definition, order)
         new.append(definition)
-        return self._read(self.made[key], box.indices, box.lows, order)
+        return self._read(self.made[key], box.at, order)
 
     def box(self, term: Term, place: Place) -> Box | None:
+        """The box around the coordinates of a term, or its indices; None where one of them has no range."""
+        return self._coordinates(term, place) or self._indices(term, place)
+
+    def _coordinates(self, term: Term, place: Place) -> Box | None:
+        """The box around the coordinates of a term that has them, where no derivative follows.
+
+        It has no more elements than the indices have values, as far as is known.
+        """
+        if self.strict or len(term.free) < 2:
+            return None
+        found = coordinates_of(term, self.shapes, self.sizes)
+        rows = [row for choice in place.around if isinstance(choice, Rows) for row in choice.rows]
+        if found is None or any(row.equality and row.form.is_linear for row in rows):
+            return None
+        shape = tuple(extent(c.extent) for c in found)
+        if elements(shape) > points({i: place.ranges[i] for i in term.free - self.sizes}):
+            return None
+        at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
+        plain = over_coordinates(self.program.terms, term, at, self.sizes)
+        hints = [place.hints[place.indices.index(c.index)] for c in found]
+        return Box(list(at), hints, shape, {}, plain, anywhere=True)
+
+    def _indices(self, term: Term, place: Place) -> Box | None:
         """The box around the indices of a term; None where one of them has no range."""
         own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in term.free]
         ranges = [place.ranges[i] for i, _ in own]
@@ -198,16 +233,17 @@ class Mover:
         start = [Affine.var(f"?{n}") + low for n, low in enumerate(lows)]
         shift = {i: form for (i, _), form in zip(own, start, strict=True)}
         plain = self.program.terms.substitute(term, shift)
-        return Box([i for i, _ in own], [h for _, h in own], lows, shape, shift, plain)
+        at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
+        return Box(at, [h for _, h in own], shape, shift, plain)
 
     def key(self, term: Term, place: Place) -> tuple[int, Shape] | None:
         """Equal for terms whose tensors are one up to the order of their dimensions."""
         box = self.box(term, place)
-        body = box and self._guarded(box.term, place, box.shift, box.shape, not self.strict)
+        body = box and self._guarded(box, place, not self.strict)
         if box is None or body is None:
             return None
-        order = _appearing(body, len(box.indices))
-        return self._key(body, order, box.shape) if len(order) == len(box.indices) else None
+        order = _appearing(body, len(box.shape))
+        return self._key(body, order, box.shape) if len(order) == len(box.shape) else None
 
     def holds(self, definition: Definition, cheap: bool = False) -> None:
         """Note that a definition is the tensor of a reduction or of a dear value, if that is all it is.
@@ -236,14 +272,15 @@ class Mover:
             return size <= largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
         return size * ELEMENT[type] <= self.limit
 
-    def _guarded(
-        self, term: Term, place: Place, shift: dict[str, Affine], shape: Shape, anywhere: bool
-    ) -> Term | None:
+    def _guarded(self, over: Box, place: Place, anywhere: bool) -> Term | None:
         """The reduction, 0 where a choice around it, of its indices alone, is another.
 
         None where another choice by values is around it, unless it may be evaluated `anywhere`.
         """
-        known = frozenset(shift) | frozenset(self.program.sizes)
+        term, shift, shape = over.term, over.shift, over.shape
+        if over.anywhere:
+            return term
+        known = frozenset(shift) | self.sizes
         facts = box([f"?{n}" for n in range(len(shape))], shape) + self.size_facts
         terms, zero = self.program.terms, self.algebra.zero
         for choice in reversed(place.around):
@@ -280,12 +317,10 @@ class Mover:
         body = self.program.terms.substitute(body, named)
         return Definition(owner, type, shape, tuple(chosen), body, is_output=False)
 
-    def _read(
-        self, moved: Moved, indices: Sequence[str], lows: Sequence[Affine], order: tuple[int, ...]
-    ) -> Term:
+    def _read(self, moved: Moved, at: Sequence[Affine], order: tuple[int, ...]) -> Term:
         """The element of a tensor, whose dimensions may stand in another order."""
-        at = dict(zip(moved.order, order, strict=True))
-        forms = [Affine.var(indices[at[d]]) - lows[at[d]] for d in range(len(indices))]
+        place = dict(zip(moved.order, order, strict=True))
+        forms = [at[place[d]] for d in range(len(at))]
         return self.program.terms.read(moved.definition.name, forms, moved.definition.type)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import forward, uncertainty
+from bench import breadth, forward, uncertainty
 from bench.contenders import COMPILED, TADC, UnavailableError, names_of, prepare
 from bench.counting import counts
+from bench.everyday import EVERYDAY
 from bench.measure import measure, worst_error
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
@@ -122,3 +123,10 @@ def test_uncertainties_agree(name: str) -> None:
     """Values and uncertainties of tadc and of arrays of `uncertainties`; `calls` compares them."""
     pytest.importorskip("uncertainties")
     assert uncertainty.calls(name, 20).keys() == {"tadc", "uncertainties"}
+
+
+@pytest.mark.parametrize("name", [w.name for w in EVERYDAY])
+def test_everyday_programs_agree(name: str) -> None:
+    pytest.importorskip("jax")
+    workload = next(w for w in EVERYDAY if w.name == name)
+    assert set(breadth.calls(workload, "f64", small=True)) == {"tadc", "JAX"}

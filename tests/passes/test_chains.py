@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -94,3 +96,53 @@ g[n, o] = sum{j} (a[n, o, j]**2)
     large = chained(text, K=64)
     assert large.count("@tad_f.0.split(") == 2
     assert "@tad_f.0.rows" in chained(text, K=8)
+
+
+THIN = """x: f64[N, N]
+let e[i: N, j: N] = exp(x[i, j] - x[j, j])
+let s[i: N] = sum{j} (e[i, j])
+let d[j: N] = sum{i} (s[i] * e[i, j])
+f[i, j] = (if {SET} then (d[j] + x[j, i]) else (0)) + e[i, j] / s[i]
+g[j] = 2 * d[j]
+"""
+
+
+@pytest.mark.parametrize("rows", [1, 5, 12, 37, 38])
+@pytest.mark.parametrize("equation", ["i = j", "i + j = 30", "i = 2*j + 3 and i < 20"])
+def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum over all rows, parts of which are in the chain, and what it adds on a thin set at the end."""
+    n = 38
+    monkeypatch.setattr(chains, "_rows", lambda chain: rows)
+    monkeypatch.setattr(chains, "LEAST_SHARE", 0)
+    function = tadc.function(THIN.replace("SET", equation), sizes={"N": n})
+    x = np.random.default_rng(rows).uniform(-1, 1, (n, n))
+    f, g = in_threads(function, x)
+    i, j = np.indices((n, n))
+    on = {"i = j": i == j, "i + j = 30": i + j == 30}.get(equation, (i == 2 * j + 3) & (i < 20))
+    e = np.exp(x - np.diagonal(x))
+    s = e.sum(1)
+    np.testing.assert_allclose(f, np.where(on, s @ e + x.T, 0) + e / s[:, None], rtol=1e-13)
+    np.testing.assert_allclose(g, 2 * s @ e, rtol=1e-13)
+
+
+def test_thin_sets_that_are_in_chains() -> None:
+    """The map on the thin set waits for the sum over rows; all else of its elements does not."""
+    text = chained(THIN.replace("SET", "i = j"), N=512)
+    called = re.findall(r"func\.call @tad_f\.(\d+)\(", text)
+    assert called == ["1", "2", "3", "4"]
+    assert re.findall(r"  call @tad_f\.(\w+(?:\.rows)?)", text) == ["0", "1.rows", "5", "6"]
+
+
+def in_threads(function: tadc.Function, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The values of a function, which are the same bits on one thread and on two."""
+    before = tadc.get_num_threads()
+    found: list[tuple[np.ndarray, ...]] = []
+    try:
+        for threads in (1, 2):
+            tadc.set_num_threads(threads)
+            found.append(function(*arrays))
+    finally:
+        tadc.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    return found[0]

@@ -13,9 +13,12 @@ import tadc
 from bench.operations import SIZES, cost, programs
 from tadc.derive import derive
 from tadc.frontend.extents import shape_at
-from tadc.frontend.terms import Reduce, reachable
+from tadc.frontend.program import Definition
+from tadc.frontend.terms import Reduce, Terms, reachable
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.rewrites import materialise
 from tadc.passes.rewrites.materialise import MODES, materialise_program
+from tadc.passes.rewrites.places import Places
 from tadc.passes.terms.index_ranges import Range, ranges_within
 from tadc.passes.terms.ranges import reads_out_of_range
 
@@ -37,6 +40,21 @@ PROGRAMS = {
     "floors": "x: f64[9]\nf[i: 9] = sum{j: 4} (exp(sum{k}_0^(i // 2) (x[k + j // 2]**2)))",
     "no element": "x: f64[0, 5]\nf[i] = exp(sum{k} (x[i, k]**2))",
     "equal sums": "x: f64[4, 5]\nf[i, j: 4] = exp(sum{k} (x[i, k])) * sin(sum{m} (x[j, m]))",
+    "windows": "x: f64[12]; w: f64[5]\nf[i: 8] = sum{j: 5} (w[j] * exp(x[i + j]))",
+    "windows of differences": (
+        "x: f64[3, 14]; w: f64[5]\nf[c, i: 8] = sum{j: 5} (w[j] * sin(x[c, i + j + 2] - x[c, i + j + 1]))"
+    ),
+    "windows of a row": "x: f64[2, 9]\nlet v[a: 2, b: 4] = x[0, 2*b + a] - 1.5\nf[a] = sum{b} (v[a, b]**2)",
+    "windows of indices": "x: f64[12]\nf[i: 8, k: 2] = sum{j: 5} (exp(x[i + j] * (i + j) / 9) * (i + k))",
+    "windows at some points": (
+        "x: f64[12]\nf[i: 8] = sum{j: 5} (if {(i + j) % 2 = 0} then (exp(x[i + j])) else (x[j] / (i + 1)))"
+    ),
+    "factors in another order": (
+        "a: f64[4]; b: f64[4]; x: f64[5]; y: f64[4, 5]\n"
+        "f[i] = sum{j} (-a[i] * x[j] * b[i] * y[i, j])\n"
+        "g[j] = sum{i} (2 * x[j] * y[i, j] * a[i] * b[i] / (1 + y[i, j]**2) / 3)\n"
+        "h = sum{i, j} (if {i < j} then (b[i] * sin(x[j]) * a[i]) else (b[i] * y[i, 4 - j] * a[i] * x[0]))"
+    ),
     "a sum that reads another": (
         "x: f64[4, 4]\nf[i] = sin(sum{k} (x[i, k] * sum{m} (x[k, m]**2))) * cos(sum{m} (x[i, m]**2))"
     ),
@@ -90,6 +108,14 @@ def test_the_count_is_that_of_a_matrix_product() -> None:
     points = math.prod(SIZES["matmul"].values())
     assert cost(program, "value", "never") == 2 * points
     assert cost(program, "value-and-vjp", "never") == 6 * points
+
+
+def test_values_of_windows() -> None:
+    """Once an element, not once a window that reads it; on a diagonal alone, once for each of those."""
+    f = tadc.function("x: f64[40, 30]\nf[i: 38, j: 28] = sum{u: 3, v: 3} (exp(x[i + u, j + v]))")
+    assert tadc.statistics(f).value.work.transcendental == 40 * 30
+    f = tadc.function("x: f64[9]\nf[i: 5, j: 5] = if {i = j} then (exp(x[i + j])) else (x[i])")
+    assert tadc.statistics(f).value.work.transcendental == 5
 
 
 def test_second_derivative_of_the_paper() -> None:
@@ -181,3 +207,18 @@ def test_a_sum_that_is_never_evaluated() -> None:
     """Its conditions contradict each other once the index starts at 0: it stays, and the index with it."""
     f = tadc.function("x: f64[4]\nf = sum{i}_2^2 (if {i >= 3} then (exp(sum{k} (x[k] * i))) else (x[i]))")
     np.testing.assert_array_equal(tadc.vjp(f)(x=np.ones(4), df=1.0), [0, 0, 1, 0])
+
+
+def test_a_definition_is_taken_apart_once_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found out about a definition before anything moves is not found out again."""
+    opened: list[Definition] = []
+
+    def places(terms: Terms, sizes: frozenset[str], definition: Definition) -> Places:
+        opened.append(definition)
+        return Places(terms, sizes, definition)
+
+    monkeypatch.setattr(materialise, "Places", places)
+    monkeypatch.setattr(materialise, "ROUNDS", 1)
+    text = "x: f64[9]; f[i] = sum{k} (exp(x[k])*x[i]); g[i] = sum{k} (exp(x[k])*x[i]**2)"
+    materialise_program(tadc.function(text).program)
+    assert [d.name for d in opened] == ["f", "g"]

@@ -18,6 +18,7 @@ from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.plans import Plan, plan_of
+from tadc.passes.cpu.tile_schedule import Schedule
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.probes import probed_operations
@@ -153,3 +154,21 @@ def test_tiles_that_fill_the_registers(text: str, shape: tuple[int, ...], blocks
     schedule = plan(text, *shape, registers=29).schedule
     assert schedule is not None
     assert schedule.blocks == blocks
+
+
+@pytest.mark.parametrize("rows", [1, 300, 1000, 2048])
+def test_more_code_than_is_worth_compiling(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where twelve rows in vectors make a little too much code, fewer rows are in vectors, not none."""
+    monkeypatch.setattr(stages, "WORTH_VECTORS", WORTH)
+    f = tadc.function(f"x: f32[{rows}, 512]\nm[i] = max{{k}} (x[i, k])")
+    assert ("vector.load" in f.lower("cpu").as_text("loops")) == (rows >= 300)
+    x = np.random.default_rng(rows).normal(size=(rows, 512)).astype("f4")
+    np.testing.assert_array_equal(f(x), x.max(axis=1))
+
+
+def test_fewer_copies() -> None:
+    found = Schedule(16, (0, 1), 1, {0: 12, 1: 2})
+    for share, count in ((0.96, 11), (0.5, 6), (0.01, 1)):
+        assert found.smaller(share) == Schedule(16, (0, 1), 1, {0: count, 1: 2})
+    assert Schedule(16, (0, 1), 1, {0: 1}).smaller(0.5) is None
+    assert Schedule(16, (0, 1), 1).smaller(0.5) is None

@@ -53,6 +53,8 @@ PROGRAMS = {
     "index values": "x: f64[33]\nf[i: 33] = x[i] * (i // 3) - (i % 5)",
     "diagonal": "x: f64[13, 13]\nf[i, j] = sum{k} (x[i, i] * x[k, j] - x[j, j] * x[k, k])",
     "diagonal of columns": "a: f64[37, 37]\nf[i, j] = exp(a[i, j] - a[j, j])",
+    "transposed": "x: f64[37, 29]; y: f64[29, 37]\nf[i, j] = x[j, i] * y[i, j] + exp(y[i, j])",
+    "transposed in a sum": "a: f64[3, 30, 21]; b: f64[3, 21]\nf[i, j] = sum{k} (a[k, j, i]**2 * b[k, i])",
     "sizes": "x: f64[N]\nw: f64[K]\nf[i: N - K + 1] = sum{k} (x[i + k] * w[k]**2)",
 }
 SIZES = {"N": 41, "K": 6}

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tadc.frontend.terms import Apply, Const, Guard, Read, Reduce, Select, Term, bottom_up, operands
+from tadc.frontend.program import Program
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Guard,
+    Read,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    operands,
+    tensors_read,
+)
 
 #: Operands that a derivative does not need.
 _LINEAR = ("add", "sub", "neg")
 _FLAT = ("sign", "floor", "ceil")
+
+
+def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
+    """The tensors that depend on an argument of `wrt`."""
+    active = set(wrt)
+    for definition in program.definitions:
+        if not active.isdisjoint(tensors_read([definition.body])):
+            active.add(definition.name)
+    return active
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,61 @@
+"""Elements of vectors in other orders, in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.passes.cpu.caches import element_bytes
+from tadc.passes.maps.lower_body import BodyLowering
+
+PIECE = 16
+"""Bytes of a vector in which elements change places at least cost."""
+
+
+def shuffled(low: BodyLowering, x: Any, y: Any, order: Sequence[int], point: Any) -> Any:
+    """Elements of two vectors, one after the other, by their numbers."""
+    type = ir.VectorType.get([len(order)], x.type.element_type)
+    mask = {"mask": ir.DenseI64ArrayAttr.get([*order])}
+    return low.create("vector.shuffle", [type], [x, y], point, mask).results[0]
+
+
+def transposed(low: BodyLowering, vectors: Sequence[Any], point: Any) -> list[Any]:
+    """Of as many vectors as they have elements, the first elements, the second elements, …
+
+    Squares in pieces of 16 bytes first, then the pieces: a processor moves elements within pieces, and whole
+    pieces, from two vectors to a third without a table of where they go, which a vector would have to hold.
+    """
+    width = len(vectors)
+    piece = min(width, PIECE // element_bytes(vectors[0].type))
+    groups = [_columns(low, vectors[n : n + piece], piece, 1, point) for n in range(0, width, piece)]
+    made = [_pieces(low, column, piece, point) for column in zip(*groups, strict=True)]
+    return [column[n] for n in range(width // piece) for column in made]
+
+
+def _columns(low: BodyLowering, rows: Sequence[Any], piece: int, size: int, point: Any) -> list[Any]:
+    """Rows whose elements stand in runs of some size, transposed within each piece."""
+    if len(rows) == 1:
+        return list(rows)
+    width = rows[0].type.shape[0]
+    made: list[Any] = []
+    for half in (0, piece // 2):
+        starts = [n for first in range(half, width, piece) for n in range(first, first + piece // 2, size)]
+        order = [vector + start + n for start in starts for vector in (0, width) for n in range(size)]
+        pairs = zip(rows[::2], rows[1::2], strict=True)
+        woven = [shuffled(low, x, y, order, point) for x, y in pairs]
+        made += _columns(low, woven, piece, 2 * size, point)
+    return made
+
+
+def _pieces(low: BodyLowering, vectors: Sequence[Any], piece: int, point: Any) -> list[Any]:
+    """Of as many vectors as they have pieces, the first pieces, the second pieces, …"""
+    width = vectors[0].type.shape[0]
+    orders = [
+        [start + n for start in range(first, 2 * width, 2 * piece) for n in range(piece)]
+        for first in (0, piece)
+    ]
+    for _ in range(len(vectors).bit_length() - 1):
+        pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
+        vectors = [shuffled(low, x, y, order, point) for order in orders for x, y in pairs]
+    return list(vectors)
