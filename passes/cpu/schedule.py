@@ -83,7 +83,7 @@ FEW_OPERATIONS = 24
 UNALIGNED = 0.75
 """What a vector costs more that may be in two lines of the cache: those are two loads."""
 
-BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
 
