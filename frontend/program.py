@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from tadc.frontend.extents import Extent, Shape, size_sources
 from tadc.frontend.source import Place, Source, Span
@@ -93,6 +94,10 @@ class Program:
 
     def size_facts(self) -> Domain:
         """What holds of the sizes in every call."""
+        return self._size_facts
+
+    @cached_property
+    def _size_facts(self) -> Domain:
         extents = {size for t in (*self.arguments, *self.definitions) for size in t.shape}
         return tuple(Constraint(Affine.var(name)) for name in self.sizes) + allowed(self.excluded, extents)
 

@@ -87,7 +87,8 @@ class _Fusion:
                 share_values(block)
                 merge_sums(block)
         self.maps = [MapReads(op, self.forms) for op in maps_of(function)]
-        self.returned = set(list(self.block.operations)[-1].operation.operands)
+        self.end = list(self.block.operations)[-1].operation
+        self.returned = set(self.end.operands)
         self.readers: dict[Any, list[MapReads]] = {}
         for reads in self.maps:
             for tensor in reads.tensors:
@@ -172,8 +173,7 @@ class _Fusion:
             return True
         if self.forms or not self.machine.least_work:
             return False
-        end = ir.InsertionPoint(list(self.block.operations)[-1])
-        count = operations_of(op, map_shape(op, {}), BodyLowering(op.context), end)
+        count = operations_of(op, map_shape(op, {}), BodyLowering(op.context), ir.InsertionPoint(self.end))
         return isinstance(count, int) and count < self.machine.least_work
 
     def price(self, op: Any) -> tuple[float, int]:
@@ -192,8 +192,7 @@ class _Fusion:
 
     def merged(self, group: _Group, reads: MapReads, tensors: Sequence[Any]) -> Any:
         """What computes these tensors of a group and of a map, at the end of the function."""
-        end = list(self.block.operations)[-1].operation
-        first, op = group.op, reads.op
+        first, op, end = group.op, reads.op, self.end
         made = ir.Operation.create(
             "tad.maps", results=[value.type for value in tensors], operands=list(first.operands),
             attributes={"domain": first.attributes["domain"]}, regions=1,
@@ -220,7 +219,6 @@ class _Fusion:
 
     def arrange(self, groups: Sequence[_Group]) -> None:
         """Put the groups in the place of the maps, each after those that it needs."""
-        end = list(self.block.operations)[-1].operation
         place = {id(reads): n for n, reads in enumerate(self.maps)}
         placed: set[_Group] = set()
 
@@ -230,7 +228,7 @@ class _Fusion:
             placed.add(group)
             for needed in sorted(group.needs, key=last):
                 put(needed)
-            group.op.move_before(end)
+            group.op.move_before(self.end)
 
         def last(group: _Group) -> int:
             return place[id(group.members[-1])]

@@ -33,6 +33,12 @@ def test_code_for_size_is_marked_in_llvm_ir() -> None:
     assert not re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", llvm(MANY), re.M)
 
 
+@pytest.mark.parametrize(("size", "is_small"), [(32, True), (64, False)])
+def test_what_takes_a_microsecond_is_compiled_for_speed(size: int, is_small: bool) -> None:
+    text = llvm(f"a: f64[{size}, {size}]; x: f64[{size}]\nf[i] = sum{{k}} (a[i, k] * x[k])")
+    assert bool(re.search(r"^attributes #\d+ = \{[^\n]*\boptsize\b", text, re.M)) == is_small
+
+
 def test_only_loops_over_much_are_for_speed() -> None:
     assert loops_for_speed(llvm(FEW)) == ""
     assert re.findall(r"^define [^\n]*@(tad_\w+\.\d+)\(", loops_for_speed(llvm(BOTH)), re.M) == ["tad_f.1"]
