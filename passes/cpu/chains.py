@@ -192,7 +192,9 @@ def _chain(waiting: Sequence[_Member]) -> _Chain:
     """The first map with those after it that can run with it row by row, and read what is computed so."""
     first = waiting[0]
     chain = _Chain([first])
-    rows = first.rows if first.again < LEAST_BYTES else None
+    rows = first.rows
+    if rows is None or first.again >= LEAST_BYTES:
+        return chain
     made, later = set(first.op.results), set[Any]()
     near = first.in_row | made
 
@@ -200,9 +202,14 @@ def _chain(waiting: Sequence[_Member]) -> _Chain:
         found = later.isdisjoint(member.reads) and member.again < LEAST_BYTES
         return found and bool(member.in_row & near) and made & member.reads.keys() <= member.in_row
 
-    for member in waiting[1:] if rows is not None else ():
+    for member in waiting[1:]:
         is_long = member.rows == rows
-        if is_long and not fits(member) and (guards := thin_addends(member.op)):
+        if (
+            is_long
+            and not member.in_row.isdisjoint(near)
+            and not fits(member)
+            and (guards := thin_addends(member.op))
+        ):
             member = _Member(member.op, guards)
         if is_long and fits(member):
             chain.members.append(member)
@@ -211,7 +218,7 @@ def _chain(waiting: Sequence[_Member]) -> _Chain:
             continue
         later |= set(member.op.results)
         chain.left.append(member.op)
-        whole = row_sum(member.op, rows)
+        whole = None if made.isdisjoint(member.reads) else row_sum(member.op, rows)
         if whole is not None:
             parts = _Member(member.op, row=whole.regions[0].blocks[0].arguments[0])
             if parts.in_row & made and fits(parts):

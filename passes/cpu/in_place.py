@@ -34,7 +34,7 @@ def thin_addends(op: Any) -> list[Any]:
     or where its elements are not all that a caller gets."""
     if op.name != "tad.map" or any(use.owner.name != "func.return" for use in op.results[0].uses):
         return []
-    found, others = [], 0
+    found, others = list[Any](), 0
     waiting = [yielded(op.regions[0].blocks[0])]
     while waiting:
         made = owner(waiting.pop())

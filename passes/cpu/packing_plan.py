@@ -64,16 +64,12 @@ class Way:
     over: Loop | None
     blocks: Mapping[str, int]
     parts: int = 1
-    skews: Mapping[str, int] = field(default_factory=dict[str, int])
-    """By how much the innermost binders of some loops move with the lane."""
+    leaps: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many steps of some innermost binders are taken at once."""
 
     def stride(self, read: Read) -> int | None:
         """What a lane adds to the address of a read."""
-        total = read.strides.get(self.lane, 0)
-        for name, by in self.skews.items():
-            step = read.strides.get(name, 0)
-            total = None if total is None or step is None else total + by * step
-        return total
+        return read.strides.get(self.lane, 0)
 
     def squares(self, read: Read, name: str) -> bool:
         """Whether the lanes of a read are far apart, and its elements side by side along an index."""
@@ -145,7 +141,7 @@ class Packed:
 
 def packing(accesses: Accesses, way: Way, found: Sequence[Split]) -> Packed | None:
     """What is worth packing; None if nothing is, or the map has no reduction with bounds of its own."""
-    if len(accesses.body.inner) != 1 or not accesses.names or way.skews:
+    if len(accesses.body.inner) != 1 or not accesses.names or way.leaps:
         return None
     loop = accesses.body.inner[0]
     lane = accesses.names.index(way.lane)

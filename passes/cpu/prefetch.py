@@ -55,7 +55,7 @@ class Prefetch:
     def is_long(self) -> bool:
         """Whether the loop is long, and its body large."""
         of, level = self.of, self.level
-        if of.over_lanes or of.body.tile.skews or len(list(of.body.tile.points(of.carried))) < LEAST_COPIES:
+        if of.over_lanes or of.body.tile.leaps or len(list(of.body.tile.points(of.carried))) < LEAST_COPIES:
             return False
         lower, upper = level.lower, level.upper
         if len(lower) != 1 or len(upper) != 1:

@@ -46,7 +46,7 @@ class Run:
 def runs(accesses: Accesses, way: Way, order: Sequence[str], packed: Packed | None) -> dict[Any, Run]:
     """The runs of reads that come from memory, where the loops over a map's indices have this order."""
     body = accesses.body
-    if way.over is not None or way.skews or len(body.inner) != 1:
+    if way.over is not None or way.leaps or len(body.inner) != 1:
         return {}
     loop = body.inner[0]
     if loop.inner or loop.domain or not loop.is_box or not loop.direct:

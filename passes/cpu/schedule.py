@@ -15,10 +15,10 @@ from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.caches import LINE
+from tadc.passes.cpu.leaps import leap_of, leaped, leaping_ways, parts_of, steps_of, vectors_read
 from tadc.passes.cpu.loop_order import loop_order
 from tadc.passes.cpu.packing_plan import GATHER, Packed, Way, far, packing
 from tadc.passes.cpu.runs import Run, runs
-from tadc.passes.cpu.skews import lane_step, skew_steps, skewed
 from tadc.passes.cpu.splits import PLAIN, Split, copies
 from tadc.passes.cpu.tile_schedule import Schedule
 from tadc.passes.cpu.tile_stores import may_stream
@@ -83,10 +83,7 @@ FEW_OPERATIONS = 24
 UNALIGNED = 0.75
 """What a vector costs more that may be in two lines of the cache: those are two loads."""
 
-SKEWED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 20, 24)
-"""Vectors of a tile of which all lanes read the same of some tensor."""
-
-BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14)
+BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
 VECTORS = (1, 2, 4)
 
 
@@ -124,12 +121,12 @@ def schedule_of(
     if best.over is not None:
         return Schedule(best.width, order, None, blocks, lanes_index(best.over.op), best.parts)
     if packed is None:
-        skews = {loop.op: lane_step(best, loop) for loop in skewed(best, accesses.body)}
+        leaps = {loop.op: leap_of(loop, best) for loop in leaped(best, accesses.body)}
         lanes = index[best.lane]
         is_whole = lanes == order[-1] and found[lanes].factor == 1
         is_whole &= steps is None
         streams = is_whole and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
-        return Schedule(best.width, order, lanes, blocks, skews=skews, streams=streams, runs=ahead)
+        return Schedule(best.width, order, lanes, blocks, leaps=leaps, streams=streams, runs=ahead)
     whole = price(accesses, best, found) * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
@@ -192,7 +189,7 @@ def _ways(
         if n in tiled
     }
     size = max(accesses.body.size, 1)
-    most = budget // size
+    most, code = budget // size, budget * (MASKED if _moves(accesses) else 1)
     if PARTS in accesses.body.op.attributes:
         extents = {}
     for lane, extent in extents.items():
@@ -204,7 +201,8 @@ def _ways(
                     yield from _blocked(
                         accesses, Way(fitting, lane, None, {lane: vectors}), extents, most, machine
                     )
-            yield from _skewed(accesses, Way(fitting, lane, None, {lane: 1}), extents, most, machine)
+            plain = Way(fitting, lane, None, {lane: 1})
+            yield from leaping_ways(accesses.body, plain, extent, EACH * code, machine.registers)
     for loop in accesses.body.below():
         if loop.binders and not (loop.bounds and len(loop.binders) > 1):
             innermost, trips = loop.binders[-1], loop.trips[-1]
@@ -213,31 +211,6 @@ def _ways(
                 if fitting >= 4 and fitting * parts <= trips:
                     way = Way(fitting, innermost, loop, {}, parts)
                     yield from _blocked(accesses, way, extents, budget // (size + FOLD), machine)
-
-
-def _skewed(
-    accesses: Accesses, plain: Way, extents: Mapping[str, int | None], most: int, machine: Machine
-) -> Iterator[Way]:
-    """Ways like this one in which a lane reads the same of some tensor as others."""
-    loops = [loop for loop in accesses.body.below() if loop.binders and not loop.inner]
-    skews = [(loop, steps) for loop in loops if (steps := skew_steps(loop, plain.lane))]
-    if not skews:
-        return
-    extent = extents[plain.lane]
-    for vectors in SKEWED:
-        if extent is not None and extent < vectors * plain.width:
-            break
-        way = replace(plain, blocks={plain.lane: vectors})
-        chosen: dict[str, int] = {}
-        for loop, steps in skews:
-            ways = [replace(way, skews={loop.binders[-1]: step} if step else {}) for step in (0, *steps)]
-            chosen |= min(ways, key=lambda way: _loop(accesses, loop, way, None)).skews
-        if chosen:
-            made = replace(way, skews=chosen)
-            several: Mapping[str, int | None] = extents if vectors in VECTORS else dict[str, int | None]()
-            yield from _blocked(
-                accesses, made, several, most if _moves(accesses) else most // MASKED, machine
-            )
 
 
 def _moves(accesses: Accesses) -> bool:
@@ -350,18 +323,26 @@ def _loop(accesses: Accesses, loop: Loop, way: Way, packed: Packed | None) -> fl
         return once
     results = way.copies(loop.result | (frozenset([way.lane]) if loop is way.over else frozenset[str]()))
     once += loop.additions * results + 2
+    if loop.binders[-1] in way.leaps:
+        return _leaping(loop, way, once)
     trips = math.prod(loop.trips)
     ending = 0.0
     if loop is way.over:
         steps = math.ceil(loop.trips[-1] / (way.width * way.parts))
         trips = math.prod(loop.trips[:-1]) * steps
         ending = 3.0 * math.log2(way.width) * results * loop.results
-    if loop.binders[-1] in way.skews:
-        # A step under masks takes twice the time.
-        trips += 2 * way.width * math.prod(loop.trips[:-1])
-    elif way.lane in loop.bounds and way.over is None:
+    if way.lane in loop.bounds and way.over is None:
         trips = trips + way.width / 2
     return trips * max(once, LATENCY) + ending + 4
+
+
+def _leaping(loop: Loop, way: Way, once: float) -> float:
+    """The price of a loop that takes several steps at once, where a single one has the price `once`."""
+    leap, (whole, left) = way.leaps[loop.binders[-1]], steps_of(loop, way)
+    singly = sum(_read(read, way, None) for read in loop.reads)
+    together = sum(_read(read, way, None) * vectors_read(read, loop, way) for read in loop.reads)
+    at_once = leap * (once - singly - 2) + together + 2
+    return whole * max(at_once, leap * LATENCY / parts_of(loop, way)) + left * max(once, LATENCY) + 4
 
 
 def _read(read: Read, way: Way, packed: Packed | None) -> float:

@@ -6,7 +6,7 @@ nothing is read at a point that does not take the branch, and a branch that no p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,14 +35,17 @@ from tadc.passes.maps.tile_values import (
     yielded,
 )
 
+#: An operation, and what makes its result in a copy.
+Maker = tuple[Any, Callable[[Copy], Any]]
+
 
 @dataclass(frozen=True)
 class Context:
     """Where code stands: what holds there at points that are active, and which are.
 
     `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
-    `some` is set, one is for each of these. In a part of a loop (`in_part`) no loop is taken apart again:
-    code would grow with every level.
+    `some` is set, one is for each of these; where `any` is, one of all. In a part of a loop (`in_part`) no
+    loop is taken apart again: code would grow with every level.
     """
 
     point: Any
@@ -51,6 +54,7 @@ class Context:
     masks: Mapping[tuple[int, ...], Any] | None = None
     in_part: bool = False
     some: bool = False
+    any: bool = False
 
     def mask(self, copy: Copy) -> Any:
         """The condition of a copy, or None."""
@@ -79,7 +83,7 @@ class TileBody:
         """
         self.low, self.tile, self.depends = low, tile, depends
         self.panels, self.stored, self.runs = panels, stored, runs or {}
-        self.lanes = Lanes(low, tile.width)
+        self.lanes: Lanes = Lanes(low, tile.width)
         self.values = Values(tile)
 
     # -- values by copy --------------------------------------------------------------------------
@@ -111,29 +115,44 @@ class TileBody:
         return yielded(block)
 
     def in_turns(
-        self, block: Any, context: Context, names: Sequence[str], then: Callable[[Copy], None]
+        self,
+        block: Any,
+        context: Context,
+        names: Sequence[str],
+        then: Callable[[Copy], None],
+        left_out: Collection[Any] = (),
     ) -> None:
         """The same, but what follows the last reduction or guard for one copy along names after the other.
 
-        `then` uses the values of a copy while they are in registers.
+        `then` uses the values of a copy while they are in registers. No code is made for what is left out.
         """
         operations = [operation.operation for operation in list(block.operations)[:-1]]
+        operations = [op for op in operations if op not in left_out]
         first = max((n + 1 for n, op in enumerate(operations) if op.regions), default=0)
         for op in operations[:first]:
             self.low.location = op.location
             self.operation(op, context)
-        makers: list[tuple[Any, Callable[[Copy], Any]]] = []
-        for op in operations[first:]:
+        makers = self.makers(operations[first:], context)
+        for turn in self.tile.points(names):
+            self.turn(turn, makers, context)
+            then(turn)
+
+    def makers(self, operations: Iterable[Any], context: Context) -> list[Maker]:
+        """What makes the results of operations without regions, with indices as they are now."""
+        makers: list[Maker] = []
+        for op in operations:
             if op.name == "tad.index":
                 self.operation(op, context)
             else:
                 self.values.forget(op.results[0])
                 makers.append((op, self.maker(op, context)))
-        for turn in self.tile.points(names):
-            for op, make in makers:
-                self.low.location = op.location
-                self.copies_in(turn, op, make, context)
-            then(turn)
+        return makers
+
+    def turn(self, turn: Copy, makers: Iterable[Maker], context: Context) -> None:
+        """Make all results in the copies of one turn."""
+        for op, make in makers:
+            self.low.location = op.location
+            self.copies_in(turn, op, make, context)
 
     def copies_in(self, turn: Copy, op: Any, make: Callable[[Copy], Any], context: Context) -> None:
         """Make the result of an operation in those copies of one turn that are not made yet."""
@@ -176,11 +195,13 @@ class TileBody:
             square = copies_of_square(forms, self.tile) if context.masks is None else None
             if square is not None:
                 return Squares(self.lanes, buffer, forms, square, point).vector
-            still = context.some and not any(LANE in form.variables for form in forms)
+            # An element that an active point reads too.
+            moving = {LANE, *(self.tile.ranges if context.any and not context.some else ())}
+            still = (context.some or context.any) and not any(moving & form.variables for form in forms)
 
             def load(copy: Copy) -> Any:
-                mask = None if still else context.mask(copy)
-                return self.lanes.load(buffer, [at(form, copy) for form in forms], mask, point)
+                mask, place = None if still else context.mask(copy), [at(form, copy) for form in forms]
+                return self.lanes.load(buffer, place, mask, point)
 
             return load
         if name == "tad.value_of":
@@ -275,7 +296,7 @@ class TileBody:
             tuple(copy[name] for name in names): self.lanes.both(context.mask(copy), condition, context.point)
             for copy, condition in zip(copies, conditions, strict=True)
         }
-        return replace(context, names=names, masks=masks, some=False)
+        return replace(context, names=names, masks=masks, some=False, any=False)
 
     def where_active(self, op: Any, number: int, copies: Sequence[Copy], context: Context) -> list[Any]:
         """The values of a branch under masks, zeros if no point is active."""

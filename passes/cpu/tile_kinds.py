@@ -20,7 +20,7 @@ def _sum(of: TileReduction, s: Scalars, element: Any, result: Any, copy: Copy) -
     """A product is added in one rounding."""
     made = owner(element)
     product = factors(made)
-    if product and of.is_own(made):
+    if made in of.left_out:
         x, y = (of.body.lanes.spread_to(of.body.value(v, copy), s.type, s.point) for v in product)
         return s.op("math.fma", x, y, result)
     return JOIN["sum"](s, result, of.value(s, element, copy))
@@ -43,6 +43,8 @@ def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
     if kind == "logsumexp":
         results = _logsumexp(made, context)
     else:
+        if kind == "sum":
+            made.leave_out_products()
         results = made.fold(_COMBINE[kind], JOIN[kind], REDUCTIONS[kind], context)
     each = len(results) // len(op.results)
     for number, result in enumerate(op.results):

@@ -22,11 +22,11 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.cpu.lanes import extreme
 from tadc.passes.cpu.prefetch import Prefetch
+from tadc.passes.cpu.tile_leaps import leaping_loop
 from tadc.passes.cpu.tile_shifts import shift_of, shifted_loop
-from tadc.passes.cpu.tile_skews import skewed_loop
 from tadc.passes.maps.reduction_nests import Join, ReductionNest
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.maps.tile_values import LANE, PARTS, Copy, all_yielded, lanes_index
+from tadc.passes.maps.tile_values import LANE, PARTS, Copy, Leap, all_yielded, factors, lanes_index, owner
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context, TileBody
@@ -52,12 +52,14 @@ class TileReduction(ReductionNest):
     """The loops over the domain of a reduction, to be made any number of times."""
 
     def __init__(self, body: TileBody, op: Any, context: Context) -> None:
-        self.skew: int | None = body.tile.skews.get(op)
-        self.moved = Affine.var(LANE) * (self.skew or 0)
+        self.leap: Leap | None = body.tile.leaps.get(op)
+        self.moved = Affine.var(LANE) * (self.leap.lane if self.leap else 0)
         super().__init__(op, body.low.forms, (*context.facts, *body.tile.facts), self.moved)
         self.body = body
         self.elements = all_yielded(self.block)
         """What is reduced; all results depend on the same."""
+        self.left_out: tuple[Any, ...] = ()
+        """Operations of the body whose results are made where an element joins a result."""
         self.over_lanes = body.depends.lanes_of is not None and body.depends.lanes_of == lanes_index(op)
         self.moving = {name for name in body.tile.ranges if not (self.over_lanes and name in (LANE, PARTS))}
         self.kept = body.names(op.results[0], context)
@@ -70,6 +72,11 @@ class TileReduction(ReductionNest):
         self.type = body.lanes.type(scalar) if vector else scalar
 
     # -- what an element gives -------------------------------------------------------------------
+
+    def leave_out_products(self) -> None:
+        """Make no products that only join a sum."""
+        made = [owner(element) for element in self.elements]
+        self.left_out = tuple(op for op in made if factors(op) and self.is_own(op))
 
     def is_own(self, made: Any) -> bool:
         """Whether an operation stands in the body and only the result uses it."""
@@ -89,7 +96,7 @@ class TileReduction(ReductionNest):
         """What is left of `start` after every element, for each copy along `kept`, result by result."""
         low, point = self.body.low, context.point
         low.location = self.location
-        self.combine = combine
+        self.combine, self.join, self.start = combine, join, start
         copies = list(self.body.tile.points(self.carried))
         first = [low.constant(self.type, start, point)] * (len(copies) * len(self.elements))
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
@@ -145,8 +152,8 @@ class TileReduction(ReductionNest):
             return self.loop(levels[1:], inner, carried, masked, context)
         if self.over_lanes and len(levels) == 1:
             return self.lane_loops(level, bound, carried, masked, context)
-        if self.skew is not None and len(levels) == 1:
-            return skewed_loop(self, level, bound, carried, masked, context)
+        if self.leap is not None and len(levels) == 1:
+            return leaping_loop(self, self.leap, level, bound, carried, masked, context)
         shift = shift_of(level, bound, self.moving)
         if shift is not None:
             return shifted_loop(self, shift, levels, bound, carried, masked, context)
@@ -245,9 +252,7 @@ class TileReduction(ReductionNest):
         tests: Domain | None = None,
     ) -> list[Any]:
         """Take in one element at each point, under masks where not all points have it: by `tests`, or all."""
-        forms = self.body.low.forms
-        for argument, name in zip(self.block.arguments, self.names, strict=True):
-            forms[argument] = bound[name] + (self.moved if name == self.names[-1] else ZERO)
+        self.set_indices(bound)
         rows = tuple(c.substitute(bound) for c in self.rows)
         inside = context.moved(context.point, *rows)
         guards = tuple(c.substitute(bound) for c in self.nest.inside)
@@ -259,6 +264,12 @@ class TileReduction(ReductionNest):
                 still, lambda at: self.under(moving, carried, inside.moved(at)), carried, context.point
             )
         return self.where(still, lambda at: self.take(carried, inside.moved(at)), carried, context.point)
+
+    def set_indices(self, bound: Mapping[str, Affine]) -> None:
+        """Give the reduction's indices their values."""
+        forms = self.body.low.forms
+        for argument, name in zip(self.block.arguments, self.names, strict=True):
+            forms[argument] = bound[name] + (self.moved if name == self.names[-1] else ZERO)
 
     def conditions(self) -> Domain:
         """What the nest tests of a point; each row of the domain may follow from bounds of several levels."""
@@ -280,7 +291,7 @@ class TileReduction(ReductionNest):
                 at = number * len(copies) + copies.index(dict(copy))
                 results[at] = self.combine(self, s, element, carried[at], copy)
 
-        self.body.in_turns(self.block, context, self.carried, then)
+        self.body.in_turns(self.block, context, self.carried, then, self.left_out)
         return results
 
     def under(self, rows: Domain, carried: list[Any], context: Context) -> list[Any]:
@@ -294,7 +305,7 @@ class TileReduction(ReductionNest):
         conditions = [made[test] for test in found]
         each = conditions * len(self.elements)
         some = len(made) == 1 and context.masks is None
-        inner = replace(body.masked(conditions, self.carried, copies, context), some=some)
+        inner = replace(body.masked(conditions, self.carried, copies, context), some=some, any=True)
         assert inner.masks is not None
         masks = [inner.mask(copy) for copy in copies]
 

@@ -9,7 +9,7 @@ from typing import Any
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.packing_plan import Packed
 from tadc.passes.cpu.runs import Run
-from tadc.passes.maps.tile_values import LANE, PARTS, Tile
+from tadc.passes.maps.tile_values import LANE, PARTS, Leap, Tile
 
 FEW_STEPS = 5
 """So many steps of a loop may be written one after the other."""
@@ -34,7 +34,7 @@ class Schedule:
     lanes_of: Any = None
     parts: int = 1
     packed: Packed | None = None
-    skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    leaps: Mapping[Any, Leap] = field(default_factory=dict[Any, Leap])
     streams: bool = False
     stays: bool = False
     weaves: bool = True
@@ -47,15 +47,15 @@ class Schedule:
         copies = {variable(index): self.blocks[index] for index in indices if self.blocks[index] > 1}
         if self.parts > 1:
             copies[PARTS] = self.parts
-        return Tile(self.width, copies, self.skews, FEW_STEPS if self.weaves else 0)
+        return Tile(self.width, copies, self.leaps, FEW_STEPS if self.weaves else 0)
 
     def smaller(self, share: float) -> Schedule | None:
         """The same with less code, about this share: of fewer copies along the index that has the most.
 
-        None where there is one, or panels and shifts are for this number.
+        None where there is one, or panels are for this number.
         """
         index = max(self.blocks, key=lambda n: self.blocks[n], default=None)
-        if index is None or self.blocks[index] < 2 or self.packed is not None or self.skews:
+        if index is None or self.blocks[index] < 2 or self.packed is not None:
             return None
         count = min(int(self.blocks[index] * share), self.blocks[index] - 1)
         return replace(self, blocks={**self.blocks, index: max(count, 1)})

@@ -68,6 +68,8 @@ class Loop:
     """How many of those add up, or compare, what is no product, which would be added in one step."""
     moved: Affine = ZERO
     """How far the indices of the map move the innermost binder: its values are counted from there."""
+    is_counted: bool = True
+    """Whether its values can be counted from the lower one of its closest bounds, by `counted_from`."""
     direct: bool = True
     """Whether no guard of the body around it stands around it."""
     reads: list[Read] = field(default_factory=list[Read])
@@ -209,6 +211,7 @@ class Accesses:
         inner.additions = sum(op.name == "tad.reduce" or not factors(owner(v)) for v in all_yielded(block))
         inner.direct = not self.guards
         inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
+        inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
         inner.result = (self.region(block, inner) | inner.domain) - set(binders)
@@ -228,6 +231,21 @@ def _pair(name: str, rows: Sequence[Constraint]) -> tuple[Affine, Affine] | None
             if distance.is_constant and (best is None or distance.constant / (j * k) < best[0]):
                 best = distance.constant / (j * k), low, high
     return None if best is None else (best[1], best[2])
+
+
+def counted_from(name: str, rows: Sequence[Constraint]) -> tuple[Affine, int | None] | None:
+    """The first value of an index by the closest bounds that move together, and the number of values; 0 and
+    None where none do.
+
+    None where that is no linear form. It is that of an element, whatever more is known where it is computed.
+    """
+    pair = _pair(name, rows)
+    if pair is None:
+        return ZERO, None
+    low, high = pair
+    if (low.coefficient(name), high.coefficient(name)) != (1, -1) or not low.is_linear:
+        return None
+    return Affine.var(name) - low, (low + high).constant + 1
 
 
 def shift_of(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:

@@ -34,16 +34,28 @@ ACROSS = frozenset([LANE, PARTS])
 
 
 @dataclass(frozen=True)
+class Leap:
+    """How many steps the innermost loop of a reduction takes at once, and how far a lane moves its index.
+
+    Steps one after the other join `parts` results by turns.
+    """
+
+    steps: int
+    lane: int
+    parts: int = 1
+
+
+@dataclass(frozen=True)
 class Tile:
     """`copies` has the number of values of each variable; `width` is that of LANE.
 
-    `skews` has, for some reductions, by how much their innermost index moves with the lane. Loops of at most
-    `few` steps that are the same for all points are written out.
+    `leaps` has the reductions that take several steps at once. Loops of at most `few` steps that are the same
+    for all points are written out.
     """
 
     width: int = 1
     copies: Mapping[str, int] = field(default_factory=dict[str, int])
-    skews: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    leaps: Mapping[Any, Leap] = field(default_factory=dict[Any, Leap])
     few: int = 0
 
     @property
@@ -126,7 +138,7 @@ class Dependence:
         self.known: dict[Any, frozenset[str]] = {
             v: frozenset(f.variables & names) for v, f in arguments.items()
         }
-        self.lanes_of, self.skews = lanes_of, tile.skews
+        self.lanes_of, self.leaps = lanes_of, tile.leaps
         self.steps: dict[Any, int | None] = {v: _step(form) for v, form in arguments.items()}
         """What a lane adds to an index; None where that differs, or is not known."""
         self._block(block)
@@ -144,7 +156,7 @@ class Dependence:
         operations = [op.operation for op in block.operations]
         for op in operations[:-1]:
             names = self.union(op.operands)
-            if self.skews and op.name in ("tad.index", "tad.read"):
+            if self.leaps and op.name in ("tad.index", "tad.read"):
                 names = self._subscripts(op, names)
             lanes_here = False
             for region in op.regions:
@@ -159,17 +171,15 @@ class Dependence:
                         self.union([*found, *(outer[m] for m in dims)]) for found, dims in sides[n]
                     )
                     self.known[argument] = ACROSS if is_lanes else lower & upper
-                if op in self.skews:
-                    self._skew(inner.arguments[-1], self.skews[op])
-                    # Each lane takes other points, also where all read the same at each step.
-                    names |= {LANE}
+                if op in self.leaps:
+                    self._count(inner.arguments[-1], self.leaps[op].lane)
                 names |= self._block(inner)
             for result in op.results:
                 self.known[result] = names - ACROSS if lanes_here else names
         return self.union(operations[-1].operands)
 
-    def _skew(self, index: Any, step: int) -> None:
-        """An index moves so with the lane, whatever its bounds do."""
+    def _count(self, index: Any, step: int) -> None:
+        """An index is counted from where it begins, which moves so with the lane."""
         self.steps[index] = step
         self.known[index] = self.known[index] - {LANE} | ({LANE} if step else NOTHING)
 

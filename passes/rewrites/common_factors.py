@@ -86,7 +86,7 @@ class CommonFactors:
             return None
         a, b = self.without_powers(product_of(x)), self.without_powers(product_of(y))
         over, under = _common(a.over, b.over), _common(a.under, b.under)
-        scale = a.scale if abs(a.scale) == abs(b.scale) else 1
+        scale = a.scale if a.scale and abs(a.scale) == abs(b.scale) else 1
         common = Product(scale if abs(scale) != 1 else 1, tuple(over), tuple(under))
         parts = [Product(p.scale / common.scale, _rest(p.over, over), _rest(p.under, under)) for p in (a, b)]
         if _operations(common) + sum(map(_operations, parts)) + 1 >= _operations(a) + _operations(b):

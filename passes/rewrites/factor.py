@@ -118,14 +118,14 @@ class _Factoring:
             for i, n in zip(definition.indices, definition.shape, strict=True)
         }
         made = self.written(definition, facts, sides, apart=False)
-        if not self.values or not any(map(leaves_out, reachable([definition.body]))):
+        if not self.values or not any(map(leaves_out, reachable([made.body]))):
             return made
         other = self.written(definition, facts, sides, apart=True)
         few, many = (self.operations(one) for one in (other, made))
         return other if few * WORTH_PIECES <= many * (WORTH_PIECES - 1) else made
 
     def written(self, definition: Definition, facts: Domain, around: Around, apart: bool) -> Definition:
-        """The definition with cheaper sums; those that leave points out taken apart, or not."""
+        """The definition with cheaper sums; those that leave points out taken apart into several, or not."""
         self.apart = apart
         self.memo.clear()
         return self.regrouped(definition, self.visit(definition.body, facts, around), facts)
@@ -169,10 +169,15 @@ class _Factoring:
                     body = self.common.rewritten(regrouped(self.algebra, body, facts + domain))
                 hints = term.hints or ("",) * len(binders)
                 found = _Sum(binders, hints, domain, body, term)
-                if self.apart and leaves_out(closed := self.closed(found)):
+                if self.values and leaves_out(closed := self.closed(found)):
                     assert isinstance(closed, Reduce)
                     pieces = taken_apart(self.terms, closed, facts)
-                    if pieces is not None and not leaves_out(pieces):
+                    # One sum over fewer points is no more code.
+                    if (
+                        pieces is not None
+                        and (self.apart or isinstance(pieces, Reduce))
+                        and not leaves_out(pieces)
+                    ):
                         return self.visit(pieces, facts, around)
                 if term.kind != "sum" or any(row.equality for row in domain):
                     return self.closed(found)

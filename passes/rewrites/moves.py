@@ -349,9 +349,14 @@ def _without_choices(term: Term) -> Term:
 
 
 def _appearing(root: Term, count: int) -> tuple[int, ...]:
-    """The indices `?0`, `?1`, … by number, in the order in which a walk over the term meets them."""
+    """The indices `?0`, `?1`, … by number, in an order that does not depend on their names.
+
+    It is that in which a walk over the term meets them as the one index of a form that is new; those that
+    no form tells apart so follow, by coefficients.
+    """
     names = {f"?{n}": n for n in range(count)}
-    found: dict[int, None] = {}
+    found: dict[str, None] = {}
+    waiting: list[Affine] = []
     seen: set[int] = set()
     stack = [root]
     while stack and len(found) < count:
@@ -360,6 +365,13 @@ def _appearing(root: Term, count: int) -> tuple[int, ...]:
             continue
         seen.add(term.number)
         for form in index_forms(term):
-            found.update(dict.fromkeys(names[v] for v in sorted(form.variables) if v in names))
+            unknown = [v for v in form.variables if v in names and v not in found]
+            if len(unknown) == 1:
+                found[unknown[0]] = None
+            elif unknown:
+                waiting.append(form)
         stack += reversed(operands(term))
-    return tuple(found)
+    for form in waiting:
+        unknown = (v for v in form.variables if v in names and v not in found)
+        found.update(dict.fromkeys(sorted(unknown, key=lambda v: (form.coefficient(v), v))))
+    return tuple(names[v] for v in found)

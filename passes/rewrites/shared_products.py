@@ -62,6 +62,7 @@ class _Pairing:
     sharing: Sharing
     products: dict[tuple[int, int, int], _Found] = field(default_factory=dict[tuple[int, int, int], _Found])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
+    same: dict[Key, Key] = field(default_factory=dict[Key, Key])
 
     def find(self) -> None:
         """Note all products, place by place."""
@@ -127,10 +128,12 @@ class _Pairing:
             if forms[0] != forms[1]:
                 terms = [terms[forms.index(min(forms))]]
             keys = [(self.sharing.held(found.number, found.at, t), t) for t in terms]
-            known = [(key, t) for key, t in keys if key is not None]
+            known = {key: t for key, t in keys if key is not None}
             if known:
-                key, term = min(known, key=lambda one: one[0][0])
-                yield key, (n, m, term)
+                # Of the two orders, the one that was met first.
+                key = next((self.same[key] for key in known if key in self.same), next(iter(known)))
+                self.same.update(dict.fromkeys(known, key))
+                yield key, (n, m, known.get(key, terms[0]))
 
     def best(self, least: int) -> Key | None:
         """The pair that saves most operations, if that is more than `least`."""

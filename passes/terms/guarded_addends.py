@@ -7,6 +7,8 @@
     is  if A then 0 else (a + b)
 (if A then a else 0) + (if A then 0 else b)
     is  if A then a else b
+(if A then a else 0) + (if B then b else (if C then 0 else c))
+    is  if A then a else (if B then b else (if C then 0 else c))   where A implies C, and never B holds
 if A then (a + (if B then 0 else b)) else 0
     is  (if A then a else 0) + (if B then 0 else b)   where B holds wherever A does not
 """
@@ -48,7 +50,7 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
             return term
         return algebra.guard(term.conditions, then, otherwise, term.span)
     parts = [inner for part in addends(term) for inner in _outside(algebra, part, facts)]
-    if sum(_is_partial(part) for _, part in parts) < 2:
+    if sum(isinstance(part, Guard) for _, part in parts) < 2 or not any(_is_partial(p) for _, p in parts):
         return term
     plain: list[Signed] = []
     guards: list[_Part] = []
@@ -58,7 +60,9 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
         else:
             plain.append((negative, part))
     plain, guards = _chosen(algebra, plain, _merged(algebra, guards), facts)
-    if len(guards) > MOST_GUARDS:
+    if len(guards) <= MOST_GUARDS:
+        plain, guards = _elsewhere(algebra, plain, guards, facts)
+    else:
         plain += [(g.negative, algebra.guard(g.rows, g.term, algebra.zero)) for g in guards]
         guards = []
     return added(algebra, plain, _total(algebra, guards, facts))
@@ -178,6 +182,35 @@ def _chosen(
             body = algebra.guard(g.rows, algebra.neg(g.term) if g.negative else g.term, body)
         made.append((negative, body))
     return made, rest
+
+
+def _elsewhere(
+    algebra: Algebra, plain: Sequence[Signed], guards: Sequence[_Part], facts: Domain
+) -> tuple[list[Signed], list[_Part]]:
+    """Guards joined with a part that is 0 wherever they hold."""
+    made, rest = list(plain), list[_Part]()
+    for g in guards:
+        known = (*facts, *g.rows)
+        place = next((n for n, (_, part) in enumerate(made) if _is_zero(part, known)), None)
+        if place is None:
+            rest.append(g)
+            continue
+        negative, part = made[place]
+        term = g.term if g.negative == negative else algebra.neg(g.term)
+        made[place] = negative, algebra.guard(g.rows, term, part)
+    return made, rest
+
+
+def _is_zero(term: Term, known: Domain) -> bool:
+    """Whether the guards of a term choose 0 where the rows hold."""
+    while isinstance(term, Guard):
+        if all(implied(form, known) for row in term.conditions for form in row.inequalities):
+            term = term.then
+        elif is_empty((*known, *term.conditions)):
+            term = term.otherwise
+        else:
+            return False
+    return is_const(term, 0)
 
 
 def _total(algebra: Algebra, parts: Sequence[_Part], facts: Domain) -> Term:

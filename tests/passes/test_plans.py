@@ -35,12 +35,12 @@ def only_map(text: str) -> tuple[Compilation, object]:
     return state, maps_of(function)[0]
 
 
-def plan(text: str, *shape: int | str) -> Plan:
+def plan(text: str, *shape: int | str, registers: int = 28) -> Plan:
     """The plan of a program of one tensor of this shape, for the machine that most have."""
     state, op = only_map(text)
     with state.module.context:
         sizes = [Affine.const(size) if isinstance(size, int) else Affine.var(size) for size in shape]
-        return plan_of(op, sizes, {}, Machine(least_work=WORTH))
+        return plan_of(op, sizes, {}, Machine(registers=registers, least_work=WORTH))
 
 
 #: Programs, the shape, and the operations: a read, a step of a sum or arithmetic is one, `sin` ten.
@@ -130,6 +130,30 @@ def test_same_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(
             value, expected[name], rtol=1e-11, atol=1e-11 * np.abs(expected[name]).max()
         )
+
+
+@pytest.mark.parametrize(
+    ("text", "shape", "blocks"),
+    [
+        # 24 results, 4 vectors and what one of the rows reads.
+        (
+            "a: f32[960, 960]; b: f32[960, 960]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
+            (960, 960),
+            {1: 4, 0: 6},
+        ),
+        # Nothing is computed twice in rows of 27.
+        (
+            """x: f32[8, 32, 56, 56]; w: f32[64, 32, 3, 3]
+y[n, o, i: 27, j: 27] = sum{c, u, v} (x[n, c, 2*i + u, 2*j + v] * w[o, c, u, v])""",
+            (8, 64, 27, 27),
+            {1: 2, 3: 9},
+        ),
+    ],
+)
+def test_tiles_that_fill_the_registers(text: str, shape: tuple[int, ...], blocks: dict[int, int]) -> None:
+    schedule = plan(text, *shape, registers=29).schedule
+    assert schedule is not None
+    assert schedule.blocks == blocks
 
 
 @pytest.mark.parametrize("rows", [1, 300, 1000, 2048])

@@ -8,7 +8,7 @@ func.func @f(%x: tensor<64x8192xf64> {tad.name = "x"}) -> (tensor<64x8192xf64> {
     tad.yield %1 : f64
   }
   %c = tad.map (%j) -> tensor<8192xf64> {
-    %0 = tad.sum (%i) in {0 <= %i <= 63} -> f64 {
+    %0 = tad.reduce "max" (%i) in {0 <= %i <= 63} -> f64 {
       %1 = tad.read %e[%i, %j] : tensor<64x8192xf64>
       tad.yield %1 : f64
     }
@@ -30,7 +30,7 @@ func.func @f(%x: tensor<64x8192xf64> {tad.name = "x"}) -> (tensor<64x8192xf64> {
   return %f, %c : tensor<64x8192xf64>, tensor<8192xf64>
 }
 
-// CHECK:      %e = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 1>} -> tensor<64x8192xf64> {
-// CHECK:      %s = tad.map (%i) attributes {tad.chain = array<i64: 0, 1>} -> tensor<64xf64> {
-// CHECK:      %f = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 1>} -> tensor<64x8192xf64> {
+// CHECK:      %e = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 5>} -> tensor<64x8192xf64> {
+// CHECK:      %s = tad.map (%i) attributes {tad.chain = array<i64: 0, 5>} -> tensor<64xf64> {
+// CHECK:      %f = tad.map (%i, %j) attributes {tad.chain = array<i64: 0, 5>} -> tensor<64x8192xf64> {
 // CHECK:      %c = tad.map (%j) -> tensor<8192xf64> {

@@ -18,7 +18,9 @@ func.func @f(%x: tensor<64x64xf64> {tad.name = "x"}) -> (tensor<64xf64> {tad.nam
 // CHECK:            vector.load %x[%k, %i]
 // CHECK-NEXT:       arith.addf
 // CHECK:          scf.for %k
-// CHECK:            %[[MASK:.*]] = arith.cmpi sge, %{{.*}}, %{{.*}} : vector<8xindex>
+// CHECK:            %[[LEAST:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK-NEXT:       %[[SAME:.*]] = vector.broadcast %[[LEAST]] : i32 to vector<8xi32>
+// CHECK-NEXT:       %[[MASK:.*]] = arith.cmpi sge, %[[SAME]], %{{.*}} : vector<8xi32>
 // CHECK:            vector.reduction <or>, %[[MASK]]
 // CHECK:            scf.if
 // CHECK-NEXT:         vector.maskedload %x[%k, %i], %[[MASK]]

@@ -1,0 +1,212 @@
+"""Indices and conditions that differ between the lanes of a vector.
+
+An index form may hold the variable LANE, which runs from 0 to the width less one. A value is a
+scalar where its form has no lane in it, and a vector of `width` elements where it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.tile_values import LANE
+
+_AT_LEAST, _EQUAL, _BELOW = 5, 0, 2
+"""Predicates of `arith.cmpi`."""
+
+_FAR = 1 << 30
+"""A number of 32 bits beyond what is compared with it."""
+
+
+def is_vector(value: Any) -> bool:
+    """Whether an SSA value is a vector."""
+    return isinstance(value.type, ir.VectorType)
+
+
+def has_lane(atom: str | Floor) -> bool:
+    """Whether a term of a form differs between lanes."""
+    return atom == LANE if isinstance(atom, str) else LANE in atom.variables
+
+
+@dataclass(frozen=True)
+class LaneIndices:
+    """What makes vectors of one width from forms, by the builder of scalar code."""
+
+    low: BodyLowering
+    width: int
+
+    # -- types and plain vectors ---------------------------------------------------------------
+
+    def type(self, scalar: Any) -> Any:
+        """The vector type over a scalar type."""
+        return ir.VectorType.get([self.width], scalar)
+
+    @property
+    def truth(self) -> Any:
+        """The type of a condition by lane."""
+        return self.type(ir.IntegerType.get_signless(1, self.low.context))
+
+    def spread(self, value: Any, point: Any) -> Any:
+        """A value as a vector: a scalar in all lanes."""
+        if is_vector(value):
+            return value
+        return self.low.create("vector.broadcast", [self.type(value.type)], [value], point).results[0]
+
+    def spread_to(self, value: Any, type: Any, point: Any) -> Any:
+        """A value as a vector where a type is one."""
+        return self.spread(value, point) if isinstance(type, ir.VectorType) else value
+
+    def together(self, values: Sequence[Any], point: Any) -> list[Any]:
+        """The values, all vectors if one is."""
+        if not any(map(is_vector, values)):
+            return list(values)
+        return [self.spread(value, point) for value in values]
+
+    # -- indices -------------------------------------------------------------------------------
+
+    def index_vector(self, form: Affine, point: Any) -> Any:
+        """The values of a form in the lanes, as a vector of indices."""
+        rest = Affine.of({atom: k for atom, k in form.terms if not has_lane(atom)}, form.constant)
+        total = self._by_lane(form, point) if rest == Affine.const(0) else None
+        if total is not None:
+            return total
+        start = self.spread(self.low.affine([rest], point), point)
+        moving = form - rest
+        return (
+            start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
+        )
+
+    def _by_lane(self, form: Affine, point: Any) -> Any:
+        """The sum of terms that hold the lane."""
+        total: Any = None
+        for atom, k in form.terms:
+            if isinstance(atom, str):
+                term = self._numbers([k * lane for lane in range(self.width)], point)
+            else:
+                term = self._op("arith.muli", self._floor(atom, point), self._number(k, point), point)
+            total = term if total is None else self._op("arith.addi", total, term, point)
+        return self._number(0, point) if total is None else total
+
+    def _floor(self, atom: Floor, point: Any) -> Any:
+        """A floor division in each lane: `arith.divsi` rounds towards zero."""
+        numerator, denominator = (
+            self.index_vector(atom.numerator, point),
+            self._number(atom.denominator, point),
+        )
+        quotient = self._op("arith.divsi", numerator, denominator, point)
+        rest = self._op("arith.remsi", numerator, denominator, point)
+        below = self._compare(_BELOW, rest, self._number(0, point), point)
+        one_less = self._op("arith.addi", quotient, self._number(-1, point), point)
+        return self.select(below, one_less, quotient, point)
+
+    def _numbers(self, values: Sequence[int], point: Any) -> Any:
+        index = self.low.index_type
+        elements = [ir.IntegerAttr.get(index, value) for value in values]
+        attribute = ir.DenseElementsAttr.get(elements, self.type(index))
+        return self.low.create("arith.constant", [self.type(index)], [], point, {"value": attribute}).results[
+            0
+        ]
+
+    def _number(self, value: int, point: Any) -> Any:
+        return self._numbers([value] * self.width, point)
+
+    def _op(self, name: str, x: Any, y: Any, point: Any) -> Any:
+        return self.low.create(name, [x.type], [x, y], point).results[0]
+
+    def _compare(self, predicate: int, x: Any, y: Any, point: Any) -> Any:
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
+        return self.low.create("arith.cmpi", [self.truth], [x, y], point, {"predicate": number}).results[0]
+
+    def index(self, form: Affine, point: Any) -> Any:
+        """A form as an index, or as a vector of indices."""
+        return self.index_vector(form, point) if LANE in form.variables else self.low.affine([form], point)
+
+    def as_float(self, form: Affine, type: Any, point: Any) -> Any:
+        """A form as a number of a float type."""
+        whole = ir.IntegerType.get_signless(64, self.low.context)
+        index = self.index(form, point)
+        if is_vector(index):
+            whole, type = self.type(whole), self.type(type)
+        cast = self.low.create("arith.index_cast", [whole], [index], point).results[0]
+        return self.low.create("arith.sitofp", [type], [cast], point).results[0]
+
+    # -- conditions ----------------------------------------------------------------------------
+
+    def holds(self, rows: Domain, point: Any) -> Any:
+        """Whether all rows hold: an i1, or one for each lane where a row moves with the lane."""
+        moving = [row for row in rows if LANE in row.form.variables]
+        still = tuple(row for row in rows if LANE not in row.form.variables)
+        result = self.low.holds(still, point) if still or not moving else None
+        for row in moving:
+            made = self._in_short(row, point)
+            if made is None:
+                predicate = _EQUAL if row.equality else _AT_LEAST
+                form = self.index_vector(row.form, point)
+                made = self._compare(predicate, form, self._number(0, point), point)
+            result = self.both(result, made, point)
+        return result
+
+    def _in_short(self, row: Constraint, point: Any) -> Any:
+        """A row in numbers of 32 bits; None where that is not possible.
+
+        What moves with the lane is compared with the rest, which all lanes share, and which may as well be
+        the least or the greatest number that is out of the reach of what moves.
+        """
+        k = row.form.coefficient(LANE)
+        rest = row.form - Affine.var(LANE) * k - row.form.constant
+        numbers = [-(row.form.constant + k * lane) for lane in range(self.width)]
+        if LANE in rest.variables or max(map(abs, numbers)) >= _FAR:
+            return None
+        low, short = self.low, ir.IntegerType.get_signless(32, self.low.context)
+        near = low.affine([rest, Affine.const(_FAR)], point, "affine.min")
+        near = low.affine([low.variable(near), Affine.const(-_FAR)], point, "affine.max")
+        near = low.create("arith.index_cast", [short], [near], point).results[0]
+        type = self.type(short)
+        attribute = ir.DenseElementsAttr.get([ir.IntegerAttr.get(short, n) for n in numbers], type)
+        least = low.create("arith.constant", [type], [], point, {"value": attribute}).results[0]
+        return self._compare(_EQUAL if row.equality else _AT_LEAST, self.spread(near, point), least, point)
+
+    def both(self, x: Any, y: Any, point: Any) -> Any:
+        """The conjunction of two conditions; None is true."""
+        if x is None or y is None:
+            return y if x is None else x
+        x, y = self.together([x, y], point)
+        return self._op("arith.andi", x, y, point)
+
+    def negated(self, x: Any, point: Any) -> Any:
+        """The opposite of a condition."""
+        if is_vector(x):
+            attribute = ir.DenseElementsAttr.get_splat(x.type, ir.BoolAttr.get(True))
+        else:
+            attribute = ir.IntegerAttr.get(x.type, 1)
+        true = self.low.create("arith.constant", [x.type], [], point, {"value": attribute}).results[0]
+        return self._op("arith.xori", x, true, point)
+
+    def any(self, conditions: Sequence[Any], point: Any) -> Any:
+        """Whether one of some conditions holds in some lane, as an i1."""
+        scalars = [c for c in conditions if not is_vector(c)]
+        vectors = [c for c in conditions if is_vector(c)]
+        total: Any = None
+        for vector in vectors:
+            total = vector if total is None else self._op("arith.ori", total, vector, point)
+        if total is not None:
+            kind = ir.Attribute.parse("#vector.kind<or>", self.low.context)
+            scalars.append(
+                self.low.create(
+                    "vector.reduction", [self.truth.element_type], [total], point, {"kind": kind}
+                ).results[0]
+            )
+        result = scalars[0]
+        for scalar in scalars[1:]:
+            result = self._op("arith.ori", result, scalar, point)
+        return result
+
+    def select(self, condition: Any, x: Any, y: Any, point: Any) -> Any:
+        """`x` in lanes where a condition holds, else `y`."""
+        condition, x, y = self.together([condition, x, y], point)
+        return self.low.create("arith.select", [x.type], [condition, x, y], point).results[0]
