@@ -118,9 +118,11 @@ class _Factoring:
             for i, n in zip(definition.indices, definition.shape, strict=True)
         }
         made = self.written(definition, facts, sides, apart=False)
-        if not self.values or not any(map(leaves_out, reachable([made.body]))):
+        if not self.values or not any(map(leaves_out, reachable([definition.body]))):
             return made
         other = self.written(definition, facts, sides, apart=True)
+        if other.body is made.body:
+            return made
         few, many = (self.operations(one) for one in (other, made))
         return other if few * WORTH_PIECES <= many * (WORTH_PIECES - 1) else made
 

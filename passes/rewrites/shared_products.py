@@ -11,7 +11,7 @@ what is left.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations, islice
@@ -63,6 +63,7 @@ class _Pairing:
     products: dict[tuple[int, int, int], _Found] = field(default_factory=dict[tuple[int, int, int], _Found])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
     same: dict[Key, Key] = field(default_factory=dict[Key, Key])
+    alike: Mapping[int, int] = field(default_factory=dict[int, int])
 
     def find(self) -> None:
         """Note all products, place by place."""
@@ -94,6 +95,7 @@ class _Pairing:
         """Put factors together while that saves something; whether any are."""
         least = self.sharing.operations() // WORTH
         changed = list(self.products.values())
+        self.alike = Counter(form for found in changed for form in self.forms(found))
         for count in range(MOST_PAIRS):
             for found in changed:
                 found.pairs = dict(self.pairs_of(found))
@@ -117,6 +119,12 @@ class _Pairing:
         first = factors[0] if scale == 1 else algebra.mul(algebra.const(scale), factors[0])
         return reduce(lambda x, y: algebra.apply("mul", x, y), factors[1:], first)
 
+    def forms(self, found: _Found) -> Iterator[int]:
+        """What is equal for pairs of factors that may be, in both orders."""
+        for pair in combinations(found.factors, 2):
+            for factors in {pair, pair[::-1]}:
+                yield self.sharing.form(self.sharing.terms.apply("mul", factors))
+
     def pairs_of(self, found: _Found) -> Iterator[tuple[Key, tuple[int, int, Term]]]:
         """The pairs of a product that one tensor each has room for."""
         for (n, x), (m, y) in combinations(enumerate(found.factors), 2):
@@ -124,6 +132,9 @@ class _Pairing:
                 continue
             terms = [self.sharing.terms.apply("mul", pair) for pair in ((x, y), (y, x))]
             forms = [self.sharing.form(t) for t in terms]
+            place = self.sharing.places[found.number].places[found.at]
+            if self.alike.get(forms[0], 2) < 2 and terms[0].free.issuperset(place.indices):
+                continue  # no other product has it
             # Equal forms in another order may be equal values.
             if forms[0] != forms[1]:
                 terms = [terms[forms.index(min(forms))]]
