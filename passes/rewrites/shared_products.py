@@ -33,7 +33,13 @@ Key = tuple[int, Shape]
 
 
 def pair_factors(program: Program, limit: int | None) -> Program:
-    """The program with factors in pairs; it itself where nothing is saved."""
+    """The program with factors in pairs; it itself where nothing is saved.
+
+    Without sums it stays as it is: a value has the same bits alone and beside its tangent.
+    """
+    known: dict[int, bool] = {}
+    if not any(holds_reduction(d.body, known) for d in program.definitions):
+        return program
     terms = list(islice(reachable([d.body for d in program.definitions]), MOST_TERMS + 1))
     products = [product_of(t) for t in terms if is_product(t)]
     if len(terms) > MOST_TERMS or all(len(product.over) < 3 for product in products):
