@@ -125,6 +125,24 @@ def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_allclose(g, 2 * s @ e, rtol=1e-13)
 
 
+@pytest.mark.parametrize("rows", [1, 5, 38])
+def test_scalar_sums_over_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum over all rows that has no index is cut into parts too."""
+    monkeypatch.setattr(chains, "_rows", lambda chain: rows if chain.again else 0)
+    monkeypatch.setattr(chains, "LEAST_SHARE", 0)
+    text = """x: f64[38, 41]
+let e[i: 38, j: 41] = exp(x[i, j])
+let s[i: 38] = sum{j} (e[i, j])
+f[i, j] = e[i, j] / s[i]
+t = sum{i} (log(s[i]))
+"""
+    assert f"%t_0: memref<{-(-38 // rows)}xf64>" in chained(text)
+    x = np.random.default_rng(rows).uniform(-1, 1, (38, 41))
+    f, t = in_threads(tadc.function(text), x)
+    np.testing.assert_allclose(f, softmax(x, axis=1), rtol=1e-13)
+    np.testing.assert_allclose(t, np.log(np.exp(x).sum(1)).sum(), rtol=1e-13)
+
+
 def test_thin_sets_that_are_in_chains() -> None:
     """The map on the thin set waits for the sum over rows; all else of its elements does not."""
     text = chained(THIN.replace("SET", "i = j"), N=512)
