@@ -128,7 +128,8 @@ class _Pairing:
     def forms(self, found: _Found) -> Iterator[int]:
         """What is equal for pairs of factors that may be, in both orders."""
         for pair in combinations(found.factors, 2):
-            for factors in {pair, pair[::-1]}:
+            # Not in a set, which would number forms by where terms are in memory.
+            for factors in dict.fromkeys((pair, pair[::-1])):
                 yield self.sharing.form(self.sharing.terms.apply("mul", factors))
 
     def pairs_of(self, found: _Found) -> Iterator[tuple[Key, tuple[int, int, Term]]]:

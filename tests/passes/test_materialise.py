@@ -222,3 +222,14 @@ def test_a_definition_is_taken_apart_once_a_round(monkeypatch: pytest.MonkeyPatc
     text = "x: f64[9]; f[i] = sum{k} (exp(x[k])*x[i]); g[i] = sum{k} (exp(x[k])*x[i]**2)"
     materialise_program(tadc.function(text).program)
     assert [d.name for d in opened] == ["f", "g"]
+
+
+def test_pairs_do_not_depend_on_memory() -> None:
+    """The same program has the same text wherever its terms happen to be in memory."""
+    text = (EXAMPLES / "paper.tad").read_text()
+    held: list[tadc.Function] = []
+    found: set[str] = set()
+    for _ in range(8):
+        held.append(tadc.value_and_vjp(tadc.function(text)))
+        found.add(held[-1].lower("cpu").as_text("hoist"))
+    assert len(found) == 1
