@@ -147,4 +147,4 @@ class PanelLoops:
 
     def least(self, x: Affine, y: Affine, point: Any) -> Affine:
         """The lesser of two indices."""
-        return self.tiles.extreme("affine.min", [x, y], point)
+        return self.tiles.low.extreme("affine.min", [x, y], point)

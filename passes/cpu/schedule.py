@@ -127,12 +127,13 @@ def schedule_of(
         is_whole &= steps is None
         streams = is_whole and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
         return Schedule(best.width, order, lanes, blocks, leaps=leaps, streams=streams, runs=ahead)
-    whole = price(accesses, best, found) * best.elements
+    each = price(accesses, best, found)
+    whole = each * best.elements
     rows = packed.rows and replace(packed.rows, share=packed.rows.price / whole)
     packed = replace(packed, share=packed.price / whole, rows=rows)
     lanes = index[best.lane]
     streams = lanes == len(sizes) - 1 and found[lanes].factor == 1 and packed.block is None
-    streams = streams and may_stream(op, best.width) and price(accesses, best, found) <= STREAMED
+    streams = streams and may_stream(op, best.width) and each <= STREAMED
     return Schedule(best.width, order, lanes, blocks, packed=packed, streams=streams, runs=ahead)
 
 

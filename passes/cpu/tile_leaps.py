@@ -81,10 +81,10 @@ def _loops(
     begin, end = start.floordiv(block), -(-stop).floordiv(block)
     middle = loop.between(begin, -(-inner_start).floordiv(block), end)
     last = loop.between(middle, inner_stop.floordiv(block), end)
-    head = loop.extreme([middle * block, stop], "affine.min")
+    head = loop.extreme("affine.min", [middle * block, stop])
     carried = loop.single(start, head, carried, moves, point)
     carried = loop.whole(middle * block, last * block, carried, point)
-    rest = loop.extreme([last * block, head], "affine.max")
+    rest = loop.extreme("affine.max", [last * block, head])
     if not moves or steps is None or steps % block == 0:
         return loop.single(rest, stop, carried, moves, point)
     common = of.body.low.holds((Constraint(inner_stop - stop),), point)
@@ -118,24 +118,20 @@ class _Leaps:
 
     # -- where steps begin and end ---------------------------------------------------------------
 
-    def extreme(self, forms: Sequence[Affine], operation: str) -> Affine:
+    def extreme(self, operation: str, forms: Sequence[Affine]) -> Affine:
         """The least or the greatest of forms."""
-        if all(form.is_constant for form in forms):
-            values = [form.constant for form in forms]
-            return Affine.const(min(values) if operation == "affine.min" else max(values))
-        low = self.of.body.low
-        return low.variable(low.affine(forms, self.context.point, operation))
+        return self.of.body.low.extreme(operation, forms, self.context.point)
 
     def between(self, least: Affine, form: Affine, most: Affine) -> Affine:
         """A form, or the least or the most where it is less or more."""
-        return self.extreme([self.extreme([form, most], "affine.min"), least], "affine.max")
+        return self.extreme("affine.max", [self.extreme("affine.min", [form, most]), least])
 
     def ends(self, lower: Sequence[Affine], upper: Sequence[Affine], sign: int) -> tuple[Affine, Affine]:
         """From where to where a point of the tile, for -1, or all, for 1, have steps."""
         ranges = self.of.body.tile.ranges
         return (
-            self.extreme([extreme(form, ranges, sign) for form in lower], "affine.max"),
-            self.extreme([extreme(form, ranges, -sign) for form in upper], "affine.min"),
+            self.extreme("affine.max", [extreme(form, ranges, sign) for form in lower]),
+            self.extreme("affine.min", [extreme(form, ranges, -sign) for form in upper]),
         )
 
     # -- loops -----------------------------------------------------------------------------------

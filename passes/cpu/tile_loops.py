@@ -157,9 +157,9 @@ class TileLoops:
         c = part.split.factor
         start, stop = (-((-end).floordiv(c)) for end in self.ends[index])
         first, last = part.start == ZERO, part.stop == self.sizes[index]
-        stop = stop if last else self.extreme("affine.min", [part.stop, stop], point)
+        stop = stop if last else self.low.extreme("affine.min", [part.stop, stop], point)
         return Part(
-            start if first else self.extreme("affine.max", [part.start, start], point),
+            start if first else self.low.extreme("affine.max", [part.start, start], point),
             stop,
             stop if self.schedule.stays else part.limit,
             part.split,
@@ -181,8 +181,8 @@ class TileLoops:
                 lower.append(-rest.floordiv(k * c))
             else:
                 upper.append((rest + k * (c - 1)).floordiv(-k * c) + 1)
-        start = self.extreme("affine.min", [whole, self.extreme("affine.max", lower, point)], point)
-        stop = self.extreme("affine.max", [start, self.extreme("affine.min", upper, point)], point)
+        start = self.low.extreme("affine.min", [whole, self.low.extreme("affine.max", lower, point)], point)
+        stop = self.low.extreme("affine.max", [start, self.low.extreme("affine.min", upper, point)], point)
         return self.roomy(start, stop, self.schedule.extent(index), point)
 
     def roomy(self, start: Affine, stop: Affine, tile: int, point: Any) -> tuple[Affine, Affine]:
@@ -197,13 +197,6 @@ class TileLoops:
             return self.low.variable(self.low.select(fits, self.low.affine([form], point), zero, point))
 
         return chosen(start), chosen(stop)
-
-    def extreme(self, operation: str, forms: Sequence[Affine], point: Any) -> Affine:
-        """The least or the greatest of forms."""
-        if all(form.is_constant for form in forms):
-            values = [form.constant for form in forms]
-            return Affine.const(min(values) if operation == "affine.min" else max(values))
-        return self.low.variable(self.low.affine(forms, point, operation))
 
     def loop(
         self, part: Part, index: int, inner: Sequence[int], found: Sequence[Split], around: Around, point: Any
@@ -292,7 +285,7 @@ class TileLoops:
         if span.is_constant and span.constant % tile == 0 and (part.stop == part.limit):
             base = position
         else:
-            base = self.extreme("affine.min", [position, last], point)
+            base = self.low.extreme("affine.min", [position, last], point)
         return base, (Constraint(last - base), Constraint(base - part.least))
 
     def met(self, split: Split, form: Affine) -> Domain:

@@ -96,6 +96,13 @@ class BodyLowering:
         operands = [self.variables[n] for n in names]
         return self.create(operation, [self.index_type], operands, point, attributes).results[0]
 
+    def extreme(self, operation: str, forms: Sequence[Affine], point: Any) -> Affine:
+        """The least of forms by `affine.min`, or the greatest by `affine.max`."""
+        if all(form.is_constant for form in forms):
+            values = [form.constant for form in forms]
+            return Affine.const(min(values) if operation == "affine.min" else max(values))
+        return self.variable(self.affine(forms, point, operation))
+
     def index(self, value: int, point: Any) -> Any:
         """A constant index."""
         return self.constant(self.index_type, value, point)

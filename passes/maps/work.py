@@ -108,10 +108,7 @@ class _Work:
 
     def extreme(self, operation: str, forms: Sequence[Affine]) -> Affine:
         """The least or the greatest of forms."""
-        if all(form.is_constant for form in forms):
-            values = [form.constant for form in forms]
-            return Affine.const(min(values) if operation == "affine.min" else max(values))
-        return self.lowering.variable(self.lowering.affine(forms, self.point, operation))
+        return self.lowering.extreme(operation, forms, self.point)
 
     def middle(self, low: Affine, high: Affine) -> Affine:
         """What is half way."""
