@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from tadc.backend.cuda.arrays import View, is_on_gpu, view_of
-from tadc.backend.runtime.arrays import Parameter, declared, shape_message
+from tadc.backend.cuda.arrays import View, is_on_gpu, overlap, view_of
+from tadc.backend.runtime.arrays import Parameter, declared, shape_message, without_gradient
+from tadc.backend.runtime.outputs import by_name, shared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
 #: What libraries raise for an array that they do not hand over.
@@ -19,7 +20,8 @@ def viewed(parameter: Parameter, value: Any) -> View:
         return view_of(value)
     except _REFUSALS as error:
         message = f"`{parameter.name}` cannot be read: {error}"
-        raise ArgumentError([Diagnostic("TAD0504", message, notes=[declared(parameter)])]) from None
+        notes, helps = [declared(parameter)], without_gradient(parameter, value)
+        raise ArgumentError([Diagnostic("TAD0504", message, notes=notes, helps=helps)]) from None
 
 
 def wrong(parameter: Parameter, view: View, device: int) -> list[Diagnostic]:
@@ -44,38 +46,54 @@ def wrong(parameter: Parameter, view: View, device: int) -> list[Diagnostic]:
 
 def given_on_gpu(
     outputs: Sequence[Parameter], out: Any, device: int, alignment: int
-) -> list[tuple[Any, View]]:
-    """The arrays of `out=`, with their views: one, a sequence, or a mapping by name. Raises ArgumentError."""
-    if isinstance(out, Mapping):
-        values: list[Any] = [out.get(p.name) for p in outputs]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    else:
-        values = list(out) if isinstance(out, tuple | list) else [out]  # pyright: ignore[reportUnknownArgumentType]
-    if len(values) != len(outputs):
-        message = f"`out` gives {len(values)} arrays for {len(outputs)} outputs"
-        raise ArgumentError([Diagnostic("TAD0505", message)])
+) -> list[tuple[Any, View] | None]:
+    """The arrays of `out=` with their views, None for an output that it gives none.
+
+    `out` is what a call on the CPU takes: an array, a sequence, or a mapping by name.
+
+    Raises:
+        ArgumentError: TAD0505, all that is wrong.
+    """
     problems: list[Diagnostic] = []
-    given: list[tuple[Any, View]] = []
-    for parameter, value in zip(outputs, values, strict=True):
-        if not is_on_gpu(value):
-            message = f"`out` for `{parameter.name}` is no array on a GPU, but an argument is"
-            problems.append(Diagnostic("TAD0505", message, notes=[declared(parameter)]))
-            continue
-        try:
-            view = viewed(parameter, value)
-        except ArgumentError as error:
-            problems += error.diagnostics
-            continue
-        found = wrong(parameter, view, device)
-        if view.address % alignment:
-            message = f"`out` for `{parameter.name}` begins at an address that is no multiple of {alignment}"
-            helps = ["pass an array of its own, no part of another"]
-            found.append(Diagnostic("TAD0505", message, helps=helps))
-        if view.is_read_only:
-            found.append(Diagnostic("TAD0505", f"`out` for `{parameter.name}` is read-only"))
-        for problem in found:
-            problem.code = "TAD0505"
-        problems += found
-        given.append((value, view))
+    values = by_name(outputs, out, problems)
+    given: list[tuple[Any, View] | None] = []
+    for parameter in outputs:
+        value = values.get(parameter.name)
+        view = None if value is None else _to_write(parameter, value, device, alignment, problems)
+        given.append(None if view is None else (value, view))
+    if not problems:
+        spans = [(p.name, pair[1].span) for p, pair in zip(outputs, given, strict=True) if pair]
+        problems = shared(spans, overlap)
     if problems:
         raise ArgumentError(problems)
     return given
+
+
+def _to_write(
+    parameter: Parameter, value: Any, device: int, alignment: int, problems: list[Diagnostic]
+) -> View | None:
+    """The view of an array of `out=`; what keeps it from being written is added to the problems."""
+    name = parameter.name
+    if not is_on_gpu(value):
+        message = f"`out` for `{name}` is no array on a GPU, but an argument is"
+        problems.append(Diagnostic("TAD0505", message, notes=[declared(parameter)]))
+        return None
+    found: list[Diagnostic] = []
+    view: View | None = None
+    try:
+        view = viewed(parameter, value)
+        found += wrong(parameter, view, device)
+        if view.address % alignment:
+            message = f"`out` for `{name}` begins at an address that is no multiple of {alignment}"
+            found.append(
+                Diagnostic("TAD0505", message, helps=["pass an array of its own, no part of another"])
+            )
+        if view.is_read_only:
+            message = f"`out` for `{name}` is read-only"
+            found.append(Diagnostic("TAD0505", message, helps=["pass an array that can be written"]))
+    except ArgumentError as error:
+        found += error.diagnostics
+    for problem in found:
+        problem.code = "TAD0505"
+    problems += found
+    return view

@@ -11,7 +11,7 @@ import numpy as np
 
 from tadc.backend.cuda.api import LEGACY_STREAM
 from tadc.backend.cuda.device import Allocation
-from tadc.backend.cuda.dlpack import CUDA_DEVICE, make_capsule, read_capsule
+from tadc.backend.cuda.dlpack import CPU_DEVICE, CUDA_DEVICE, make_capsule, read_capsule
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
 from tadc.backend.cuda.frameworks import Framework, framework_of
 
@@ -57,14 +57,59 @@ class DeviceArray:
             "version": 3,
         }
 
-    def __dlpack__(self, *, stream: Any = None, **others: Any) -> Any:
-        """A capsule; the consumer's stream waits for what computes the array."""
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule of this memory, or of a copy; the consumer's stream waits for what computes the array.
+
+        The arguments are those of Python's array API: there is a copy where `copy` is true or `dl_device` is
+        the host, and the capsule is of the version before 1 unless `max_version` allows a newer one.
+
+        Raises:
+            BufferError: for another device, or where `copy` is false and a copy is needed.
+            ValueError: for a stream of the host, which has none.
+        """
+        here = self.__dlpack_device__()
+        wanted = here if dl_device is None else (int(dl_device[0]), int(dl_device[1]))
+        is_versioned = max_version is not None and max_version[0] >= 1
+        if wanted[0] == CPU_DEVICE:
+            return self._host_capsule(stream, copy, is_versioned)
+        if wanted != here:
+            raise BufferError(f"the array is on device {here}, and is not handed over to {wanted}")
+        shared = self._copy() if copy else self
         own, device = self.allocation.stream, self.allocation.device
         # Without a stream the consumer means the legacy default one; -1 is a consumer that waits itself.
         if stream != -1 and not same_stream(stream or 0, own):
             with device.current() as driver:
                 driver.wait_for(stream or 0, own)
-        return make_capsule(self, self.address, self.shape, self.dtype.itemsize, device.number)
+        return make_capsule(
+            shared, shared.address, self.shape, self.dtype.itemsize, here, is_versioned, is_copy=bool(copy)
+        )
+
+    def _host_capsule(self, stream: Any, copy: bool | None, is_versioned: bool) -> Any:
+        if copy is False:
+            raise BufferError("an array on a GPU cannot be read on the host without a copy")
+        if stream is not None:
+            raise ValueError("the host has no streams: pass `stream=None`")
+        host = np.asarray(self)
+        address = host.ctypes.data
+        return make_capsule(
+            host, address, self.shape, self.dtype.itemsize, (CPU_DEVICE, 0), is_versioned, is_copy=True
+        )
+
+    def _copy(self) -> DeviceArray:
+        """The same elements in memory of their own, in the order of this array's stream."""
+        stream, device = self.allocation.stream, self.allocation.device
+        made = device.allocate(self.nbytes, stream)
+        if self.nbytes:
+            with device.current() as driver:
+                driver.copy_within(made.address, self.address, self.nbytes, stream)
+        return DeviceArray(made, self.shape, self.dtype)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CUDA_DEVICE, self.allocation.device.number
@@ -98,6 +143,21 @@ class View:
     stream: int | None = None
     is_read_only: bool = False
 
+    @property
+    def bytes(self) -> int:
+        """Of all elements of a row-major array."""
+        return self.dtype.itemsize * prod(self.shape)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first byte of a row-major array, and the one after its last."""
+        return self.address, self.address + self.bytes
+
+
+def overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Whether two spans have a byte in common."""
+    return max(a[0], b[0]) < min(a[1], b[1])
+
 
 def is_on_gpu(value: Any) -> bool:
     """Whether a value is an array on a GPU."""
@@ -127,6 +187,7 @@ def view_of(value: Any) -> View:
     if framework is not None:
         value = framework.plain(value)
     device = framework.device(value) if framework else None
+    is_constant = framework is not None and framework.is_constant
     if hasattr(value, "__cuda_array_interface__"):
         found = value.__cuda_array_interface__
         shape, dtype = tuple(found["shape"]), np.dtype(found["typestr"])
@@ -136,15 +197,15 @@ def view_of(value: Any) -> View:
         own = device if device is not None else _device_of(address or 0)
         return View(
             address or 0, shape, dtype, _row_major(shape, found.get("strides"), dtype.itemsize),
-            own, value, framework, found.get("stream"), bool(is_read_only),
+            own, value, framework, found.get("stream"), is_read_only or is_constant,
         )  # fmt: skip
     # The legacy default stream waits for what computes the array.
     capsule = value.__dlpack__(stream=LEGACY_STREAM)
-    address, shape, strides, type = read_capsule(capsule)
+    address, shape, strides, type, is_read_only = read_capsule(capsule)
     number = value.__dlpack_device__()[1]
     return View(
         address, shape, np.dtype(type), _row_major(shape, strides, 1), number, (value, capsule), framework,
-        LEGACY_STREAM,
+        LEGACY_STREAM, is_read_only or is_constant,
     )  # fmt: skip
 
 

@@ -15,8 +15,10 @@ from ctypes import (
     c_void_p,
     py_object,
 )
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
+CPU_DEVICE = 1
 CUDA_DEVICE = 2
 _FLOAT = 2
 
@@ -45,10 +47,14 @@ class _Managed(Structure):
 
 class _Versioned(Structure):
     _fields_ = [
-        ("major", c_int32), ("minor", c_int32), ("context", c_void_p), ("deleter", c_void_p),
+        ("major", c_int32), ("minor", c_int32), ("context", c_void_p), ("deleter", _Deleter),
         ("flags", c_uint64), ("tensor", _Tensor),
     ]  # fmt: skip
 
+
+#: The version of what we hand over; a greater first number is another layout.
+_VERSION = (1, 0)
+_READ_ONLY, _IS_COPY = 1, 2
 
 _python = ctypes.pythonapi
 _valid = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, c_char_p)(("PyCapsule_IsValid", _python))
@@ -59,20 +65,37 @@ _new = ctypes.PYFUNCTYPE(py_object, c_void_p, c_char_p, _Destructor)(("PyCapsule
 _raw_valid = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
 _raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
 
-_NAME = b"dltensor"
+_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
 #: What exported capsules refer to, by the address of their structure.
 _exported: dict[int, tuple[Any, ...]] = {}
 
 
-def read_capsule(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, str]:
-    """Address, shape, strides in elements (None: row-major) and type, as `f4`, of a capsule.
+class Read(NamedTuple):
+    """What a capsule says. `strides` are in elements, None is row-major; `type` is one such as `f4`.
 
-    The array lives as long as the capsule. Raises ValueError for what is no array of one number an element.
+    What is read-only, or the copy of an array, is not to be written: nobody would see it.
     """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    type: str
+    is_read_only: bool
+
+
+def read_capsule(capsule: Any) -> Read:
+    """The array of a capsule, which lives as long as the capsule.
+
+    Raises ValueError for what is no array of one number an element, or of a version that is not known.
+    """
+    flags = 0
     if _valid(capsule, _NAME):
         tensor = _Managed.from_address(_pointer(capsule, _NAME)).tensor
-    elif _valid(capsule, b"dltensor_versioned"):
-        tensor = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned")).tensor
+    elif _valid(capsule, _VERSIONED_NAME):
+        managed = _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME))
+        if managed.major != _VERSION[0]:
+            raise ValueError(f"its DLPack capsule is of version {managed.major}.{managed.minor}")
+        tensor, flags = managed.tensor, managed.flags
     else:
         raise ValueError("the object gives no DLPack capsule")
     if tensor.lanes != 1:
@@ -80,17 +103,36 @@ def read_capsule(capsule: Any) -> tuple[int, tuple[int, ...], tuple[int, ...] | 
     shape = tuple(tensor.shape[n] for n in range(tensor.ndim))
     strides = tuple(tensor.strides[n] for n in range(tensor.ndim)) if tensor.strides else None
     kind = {0: "i", 1: "u", _FLOAT: "f"}.get(tensor.code, "V")
-    return (tensor.data or 0) + tensor.byte_offset, shape, strides, f"{kind}{tensor.bits // 8}"
+    address = (tensor.data or 0) + tensor.byte_offset
+    return Read(address, shape, strides, f"{kind}{tensor.bits // 8}", bool(flags & (_READ_ONLY | _IS_COPY)))
 
 
-def make_capsule(owner: Any, address: int, shape: tuple[int, ...], bytes: int, device: int) -> Any:
+def make_capsule(
+    owner: Any,
+    address: int,
+    shape: tuple[int, ...],
+    bytes: int,
+    device: tuple[int, int],
+    is_versioned: bool = False,
+    is_copy: bool = False,
+) -> Any:
     """A capsule of a row-major array of floating-point numbers that keeps its owner alive."""
-    extents = (c_int64 * max(len(shape), 1))(*shape)
-    tensor = _Tensor(address, CUDA_DEVICE, device, len(shape), _FLOAT, 8 * bytes, 1, extents, None, 0)
-    managed = _Managed(tensor, None, _deleter)
+    count = max(len(shape), 1)
+    extents, steps = (c_int64 * count)(*shape), (c_int64 * count)(*_strides(shape))
+    tensor = _Tensor(address, *device, len(shape), _FLOAT, 8 * bytes, 1, extents, steps, 0)
+    managed: _Managed | _Versioned
+    if is_versioned:
+        managed = _Versioned(*_VERSION, None, _deleter, _IS_COPY if is_copy else 0, tensor)
+    else:
+        managed = _Managed(tensor, None, _deleter)
     at = ctypes.addressof(managed)
-    _exported[at] = (owner, managed, extents)
-    return _new(at, _NAME, _destructor)
+    _exported[at] = (owner, managed, extents, steps)
+    return _new(at, _VERSIONED_NAME if is_versioned else _NAME, _destructor)
+
+
+def _strides(shape: tuple[int, ...]) -> list[int]:
+    """Of a row-major array, in elements."""
+    return [prod(shape[n + 1 :]) for n in range(len(shape))]
 
 
 @_Deleter
@@ -101,5 +143,6 @@ def _deleter(at: int) -> None:
 @_Destructor
 def _destructor(capsule: int) -> None:
     # Who takes the array over renames the capsule, and calls the deleter when done.
-    if _raw_valid(capsule, _NAME):
-        _exported.pop(_raw_pointer(capsule, _NAME) or 0, None)
+    for name in (_NAME, _VERSIONED_NAME):
+        if _raw_valid(capsule, name):
+            _exported.pop(_raw_pointer(capsule, name) or 0, None)

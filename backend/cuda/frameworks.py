@@ -15,6 +15,8 @@ class Framework:
     """What differs between libraries; `module` is the one that the arrays belong to."""
 
     module = ""
+    is_constant = False
+    """Whether an array of theirs may never be written to."""
 
     def __init__(self) -> None:
         self.library: Any = sys.modules[self.module]
@@ -24,7 +26,7 @@ class Framework:
         raise NotImplementedError
 
     def plain(self, value: Any) -> Any:
-        """The array without what keeps it from being read."""
+        """The array without what keeps it from being read. Raises TypeError where that would be lost."""
         return value
 
     def device(self, value: Any) -> int:
@@ -54,7 +56,12 @@ class Torch(Framework):
         return bool(value.is_cuda)
 
     def plain(self, value: Any) -> Any:
-        """Without its record of gradients, which PyTorch does not share."""
+        """Without its record of gradients, which PyTorch does not share.
+
+        Raises TypeError for one that records, as PyTorch does where NumPy asks for a tensor on the host.
+        """
+        if value.requires_grad and self.library.is_grad_enabled():
+            raise TypeError("it requires a gradient, which results would not have")
         return value.detach()
 
     def device(self, value: Any) -> int:
@@ -98,6 +105,7 @@ class Jax(Framework):
     """JAX, whose arrays are not written to: ours are handed over."""
 
     module = "jax"
+    is_constant = True
 
     def is_on_gpu(self, value: Any) -> bool:
         """See Framework."""

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from tadc.backend.cuda.arguments import given_on_gpu, viewed, wrong
-from tadc.backend.cuda.arrays import (
-    DeviceArray,
-    View,
-    copied_in,
-    copied_out,
-    is_on_gpu,
-    same_stream,
-    view_of,
-)
-from tadc.backend.cuda.device import Allocation, Device
+from tadc.backend.cuda.arguments import viewed, wrong
+from tadc.backend.cuda.arrays import View, copied_in, is_on_gpu, same_stream
+from tadc.backend.cuda.call import Call
+from tadc.backend.cuda.device import Device
 from tadc.backend.cuda.driver import cells_of
-from tadc.backend.cuda.frameworks import Framework, stream_handle
+from tadc.backend.cuda.frameworks import stream_handle
+from tadc.backend.cuda.results import Output, finished, results_of
 from tadc.backend.runtime.arrays import Parameter, arrange, bind
-from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.backend.runtime.workspace import Workspace, workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
@@ -36,48 +25,11 @@ if TYPE_CHECKING:
     from tadc.backend.runtime.sizes import Recheck
 
 
-@dataclass
-class _Call:
-    """A call: where it runs, on which stream, and what must live until the launches are queued."""
-
-    device: Device
-    stream: int
-    framework: Framework | None
-    on_host: bool
-    shapes: list[tuple[int, ...]]
-    addresses: list[int]
-    kept: list[Any]
-    borrowed: list[Allocation] = field(default_factory=list[Allocation])
-    """Memory that belongs to another stream."""
-
-    def borrow(self, view: View) -> None:
-        """Let the stream wait for what computes an array; in `give_back` its own waits for this call."""
-        if view.stream is not None and not same_stream(view.stream, self.stream):
-            with self.device.current() as driver:
-                driver.wait_for(self.stream, view.stream)
-            if isinstance(view.keepalive, DeviceArray):
-                self.borrowed.append(view.keepalive.allocation)
-
-    def give_back(self) -> None:
-        """Memory is freed, and read, in the order of its own stream: after what is queued here."""
-        for allocation in self.borrowed:
-            with self.device.current() as driver:
-                driver.wait_for(allocation.stream, self.stream)
-
-
-class _Output(NamedTuple):
-    """An output for given sizes."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    bytes: int
-
-
 class _Plan(NamedTuple):
     """What a call for given sizes on a device makes and does."""
 
     parameters: tuple[Parameter, ...]
-    outputs: tuple[_Output, ...]
+    outputs: tuple[Output, ...]
     room: Workspace
     steps: tuple[_Step, ...]
 
@@ -140,21 +92,22 @@ class GpuKernel:
         stream = named.pop("stream", None) if all(p.name != "stream" for p in self.inputs) else None
         call, sizes = self._arguments(args, named, stream)
         plan = self._plan(call.device, sizes)
-        results = self._results(call, plan, out)
+        results = results_of(call, plan.parameters, plan.outputs, out, self._alignment)
         # Kernels run one after the other, as the maps of the CPU do.
         room = plan.room
         scratch = call.device.allocate(room.bytes, call.stream) if room.bytes else None
         between = [scratch.address + offset if scratch else 0 for offset in room.offsets]
         addresses = [*call.addresses, *(r.address for r in results), *between]
         self._launch(call, plan.steps, cells_of([*addresses, *sizes.values()]))
+        found = finished(call, results)
         call.give_back()
         if scratch:
             scratch.free()
-        return self._finished(call, results)
+        return found
 
     def _arguments(
         self, args: Sequence[Any], named: dict[str, Any], stream: Any
-    ) -> tuple[_Call, dict[str, int]]:
+    ) -> tuple[Call, dict[str, int]]:
         problems: list[Diagnostic] = []
         given = {name: named.pop(name) for name in list(named) if name in self._size_names}
         sizes = size_values(given, problems)
@@ -176,9 +129,9 @@ class GpuKernel:
         if problems:
             raise ArgumentError(problems)
         shapes = [array.shape for array in arrays]
-        return self._placed(arrays, shapes, stream), self.sizes.values(shapes, sizes)
+        return self._placed(arrays, stream), self.sizes.values(shapes, sizes)
 
-    def _placed(self, arrays: Sequence[Array | View], shapes: list[tuple[int, ...]], stream: Any) -> _Call:
+    def _placed(self, arrays: Sequence[Array | View], stream: Any) -> Call:
         """The arguments on the GPU."""
         views = [array for array in arrays if isinstance(array, View)]
         framework = next((view.framework for view in views if view.framework), None)
@@ -192,60 +145,35 @@ class GpuKernel:
             # Its arrays are computed there, and memory for results may still be in use there.
             with device.current() as driver:
                 driver.wait_for(handle, current)
-        call = _Call(device, handle, framework, not views, shapes, [], [])
+        call = Call(device, handle, framework, not views)
         for array in arrays:
             if isinstance(array, View):
                 call.borrow(array)
-                call.addresses.append(self._aligned(array, call))
+                call.read(self._aligned(array, call), array.bytes)
             else:
                 made = copied_in(array, device, handle)
-                call.addresses.append(made.address)
+                call.read(made.address, made.bytes)
                 call.kept += [made, array]
         return call
 
-    def _aligned(self, view: View, call: _Call) -> int:
+    def _aligned(self, view: View, call: Call) -> int:
         """The address of an array, or of a copy where it begins at an address that kernels cannot take."""
         if view.address % self._alignment == 0:
             return view.address
-        count = view.dtype.itemsize * prod(view.shape)
-        if not count:
+        if not view.bytes:
             return view.address
-        made = call.device.allocate(count, call.stream)
+        made = call.device.allocate(view.bytes, call.stream)
         with call.device.current() as driver:
-            driver.copy_within(made.address, view.address, count, call.stream)
+            driver.copy_within(made.address, view.address, view.bytes, call.stream)
         call.kept.append(made)
         return made.address
-
-    def _results(self, call: _Call, plan: _Plan, out: Any) -> list[_Result]:
-        if out is None:
-            return [self._new(call, output, None) for output in plan.outputs]
-        if call.on_host:
-            given = given_outputs(plan.parameters, out)
-            return [self._new(call, *pair) for pair in zip(plan.outputs, given, strict=True)]
-        given = given_on_gpu(plan.parameters, out, call.device.number, self._alignment)
-        for _, view in given:
-            call.borrow(view)
-        return [_Result(value, view.address) for value, view in given]
-
-    def _new(self, call: _Call, output: _Output, array: Array | None) -> _Result:
-        shape, dtype, count = output
-        if not call.on_host and call.framework is not None:
-            made = call.framework.empty(shape, dtype, call.device.number)
-            if made is not None:
-                return _Result(made, view_of(made).address)
-        allocation = call.device.allocate(count, call.stream)
-        if call.on_host:
-            whole = array is None or not array.flags.c_contiguous
-            host = np.empty(shape, dtype) if whole else array
-            return _Result(host if array is None else array, allocation.address, allocation, host)
-        return _Result(DeviceArray(allocation, shape, dtype), allocation.address)
 
     def _plan(self, device: Device, sizes: Mapping[str, int]) -> _Plan:
         key = device, tuple(sizes.values())
         plan = self._plans.get(key)
         if plan is None:
             parameters = tuple(p.at(sizes) for p in self.outputs)
-            outputs = tuple(_Output(shape_at(p.shape, {}), p.dtype, p.bytes) for p in parameters)
+            outputs = tuple(Output(shape_at(p.shape, {}), p.dtype, p.bytes) for p in parameters)
             room = workspace([t.at(sizes) for t in self.temporaries])
             plan = _Plan(parameters, outputs, room, tuple(self._steps_for(device, key[1])))
             if len(self._plans) >= _PLANS:
@@ -253,7 +181,7 @@ class GpuKernel:
             self._plans[key] = plan
         return plan
 
-    def _launch(self, call: _Call, steps: Sequence[_Step], cells: Any) -> None:
+    def _launch(self, call: Call, steps: Sequence[_Step], cells: Any) -> None:
         with call.device.current() as driver:
             for launch, function, grid, places in steps:
                 try:
@@ -283,30 +211,3 @@ class GpuKernel:
                 diagnostic.notes.append(f"kernel `{launch.kernel}`")
             if place:
                 diagnostic.notes.append(f"it computes {place}")
-
-    def _finished(self, call: _Call, results: list[_Result]) -> list[Any]:
-        for result in results:
-            if result.allocation is not None and result.host is not None:
-                copied_out(result.allocation, result.host, call.stream)
-        if call.on_host:
-            with call.device.current() as driver:
-                driver.synchronize(call.stream)
-        found: list[Any] = []
-        for result in results:
-            if result.host is not None and result.host is not result.value:
-                result.value[...] = result.host
-            if isinstance(result.value, DeviceArray) and call.framework is not None:
-                found.append(call.framework.taken(result.value))
-            else:
-                found.append(result.value)
-        return found
-
-
-@dataclass
-class _Result:
-    """An output: what the caller gets, and where the kernels write it. `host` is copied to at the end."""
-
-    value: Any
-    address: int
-    allocation: Allocation | None = None
-    host: Array | None = None

@@ -154,6 +154,7 @@ def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
             "TAD0504",
             f"`{parameter.name}` cannot be read as an array",
             notes=[f"NumPy says: {error}", declared(parameter)],
+            helps=without_gradient(parameter, value),
         )
     if _is_masked(value):
         return Diagnostic(
@@ -174,6 +175,13 @@ def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
             notes=["the largest f32 is 3.4028235e+38", declared(parameter)],
         )
     return result
+
+
+def without_gradient(parameter: Parameter, value: Any) -> list[str]:
+    """The help for a tensor of PyTorch that is refused for it requires a gradient; else none."""
+    if not getattr(value, "requires_grad", False):
+        return []
+    return [f"pass `{parameter.name}.detach()`; `tadc.vjp` and `tadc.value_and_grad` give gradients"]
 
 
 def _is_masked(value: Any) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tadc.backend.runtime.arrays import Array, Parameter, declared, shape_message
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.suggest import did_you_mean
+
+T = TypeVar("T")
 
 
 def given_outputs(outputs: Sequence[Parameter], out: Any) -> list[Array | None]:
@@ -22,20 +24,22 @@ def given_outputs(outputs: Sequence[Parameter], out: Any) -> list[Array | None]:
         ArgumentError: TAD0505, all that is wrong.
     """
     problems: list[Diagnostic] = []
-    values = _by_name(outputs, out, problems)
+    values = by_name(outputs, out, problems)
     for parameter in outputs:
         problem = _check(parameter, values.get(parameter.name))
         if problem:
             problems.append(problem)
     arrays = [values.get(p.name) for p in outputs]
     if not problems:
-        problems = _overlaps(outputs, arrays)
+        given = [(p.name, a) for p, a in zip(outputs, arrays, strict=True) if a is not None]
+        problems = shared(given, share_memory)
     if problems:
         raise ArgumentError(problems)
     return arrays
 
 
-def _by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) -> dict[str, Any]:
+def by_name(outputs: Sequence[Parameter], out: Any, problems: list[Diagnostic]) -> dict[str, Any]:
+    """What `out=` gives for each output that it names; what it names wrongly is added to the problems."""
     names = [p.name for p in outputs]
     if not isinstance(out, np.ndarray | tuple | list) and isinstance(out, Mapping):
         given: dict[str, Any] = dict(out)  # pyright: ignore[reportUnknownArgumentType]
@@ -96,12 +100,12 @@ def _fresh(parameter: Parameter) -> str:
     return f"make one with `numpy.empty({shape}, dtype=numpy.{parameter.dtype.name})`"
 
 
-def _overlaps(outputs: Sequence[Parameter], arrays: Sequence[Array | None]) -> list[Diagnostic]:
-    given = [(p.name, a) for p, a in zip(outputs, arrays, strict=True) if a is not None]
+def shared(given: Sequence[tuple[str, T]], meet: Callable[[T, T], bool]) -> list[Diagnostic]:
+    """A diagnostic for any two outputs, by name, whose memory meets."""
     found: list[Diagnostic] = []
     for number, (name, array) in enumerate(given):
         for other, earlier in given[:number]:
-            if share_memory(array, earlier):
+            if meet(array, earlier):
                 message = f"`out` for `{other}` and for `{name}` share memory"
                 found.append(Diagnostic("TAD0505", message, helps=["pass arrays of their own"]))
     return found

@@ -224,6 +224,7 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     Tensor.__module__ = "torch"
     torch: Any = types.ModuleType("torch")
     torch.Tensor, torch.float64 = Tensor, np.dtype(np.float64)
+    torch.is_grad_enabled = lambda: True
     torch.empty = lambda shape, dtype, device: Tensor(on_gpu(np.full(shape, np.nan), dtype))
     stream = types.SimpleNamespace(cuda_stream=77)
     torch.cuda = types.SimpleNamespace(current_stream=lambda device: stream)
@@ -232,9 +233,9 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_tensors_of_pytorch(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In and out, on PyTorch's current stream; also those that record gradients."""
+    """In and out, on PyTorch's current stream."""
     torch = fake_torch(monkeypatch)
-    y = tadc.function(SQUARE)(torch.Tensor(on_gpu([1, 2, 3]), requires_grad=True))
+    y = tadc.function(SQUARE)(torch.Tensor(on_gpu([1, 2, 3])))
     assert type(y) is torch.Tensor
     assert np.asarray(y.array).tolist() == [1, 4, 9]
     assert gpu.streams == [77]

@@ -86,7 +86,9 @@ def test_tensors_of_pytorch_on_a_stream_of_their_own() -> None:
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         x, w = (torch.from_numpy(a).cuda() for a in arrays())
-        y = f((2 * x).requires_grad_(), w)
+        with pytest.raises(tadc.ArgumentError, match="it requires a gradient"):
+            f((2 * x).requires_grad_(), w)
+        y = f(2 * x, w)
         assert isinstance(y, torch.Tensor)
         z = y + 1
     np.testing.assert_allclose(z.cpu().numpy(), 2 * f(*arrays()) + 1, rtol=1e-13)

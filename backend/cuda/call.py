@@ -1,0 +1,47 @@
+"""One call of a program on a GPU: where it runs, and what it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tadc.backend.cuda.arrays import DeviceArray, View, same_stream
+
+if TYPE_CHECKING:
+    from tadc.backend.cuda.device import Allocation, Device
+    from tadc.backend.cuda.frameworks import Framework
+
+
+@dataclass
+class Call:
+    """A call: where it runs, on which stream, and what must live until the launches are queued."""
+
+    device: Device
+    stream: int
+    framework: Framework | None
+    on_host: bool
+    addresses: list[int] = field(default_factory=list[int])
+    kept: list[Any] = field(default_factory=list[Any])
+    borrowed: list[Allocation] = field(default_factory=list["Allocation"])
+    """Memory that belongs to another stream."""
+    reads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """The first byte of each argument, and the one after its last."""
+
+    def read(self, address: int, bytes: int) -> None:
+        """Take so many bytes as the next argument."""
+        self.addresses.append(address)
+        self.reads.append((address, address + bytes))
+
+    def borrow(self, view: View) -> None:
+        """Let the stream wait for what computes an array; in `give_back` its own waits for this call."""
+        if view.stream is not None and not same_stream(view.stream, self.stream):
+            with self.device.current() as driver:
+                driver.wait_for(self.stream, view.stream)
+            if isinstance(view.keepalive, DeviceArray):
+                self.borrowed.append(view.keepalive.allocation)
+
+    def give_back(self) -> None:
+        """Memory is freed, and read, in the order of its own stream: after what is queued here."""
+        for allocation in self.borrowed:
+            with self.device.current() as driver:
+                driver.wait_for(allocation.stream, self.stream)
