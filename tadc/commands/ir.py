@@ -9,6 +9,7 @@ from typing import Any
 from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
+from tadc.derive import resolve_wrt
 from tadc.driver import Stage, compile_until
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Program
@@ -26,15 +27,16 @@ NEXT = {
 }
 
 
-def read_module(source: Source) -> Any:
-    """Parse IR and prove its reads in range; raises CompileError."""
+def read_module(source: Source) -> tuple[Any, list[Program]]:
+    """Parse IR, and prove the reads of its programs in range; raises CompileError."""
     from tadc.dialect.mlir import ir
     from tadc.dialect.text import parse_module
 
     module = parse_module(source.text, ir.Context(), source.name)
-    for program in programs_of(module, source):
+    programs = programs_of(module, source)
+    for program in programs:
         check_ranges(program, source)
-    return module
+    return module, programs
 
 
 def programs_of(module: Any, source: Source) -> list[Program]:
@@ -77,7 +79,7 @@ def check_ranges(program: Program, source: Source) -> None:
 
 def program_of(source: Source) -> Program:
     """The one program of a module, for what is done with programs."""
-    programs = programs_of(read_module(source), source)
+    _, programs = read_module(source)
     if len(programs) != 1:
         raise CompileError(
             [
@@ -94,9 +96,16 @@ def lower_ir(
     arguments: Arguments, options: Options, source: Source, after: Callable[[Stage, Compilation, float], None]
 ) -> int:
     """Parse, run what is asked, write."""
-    module = read_module(source)
+    module, programs = read_module(source)
+    first = stage_of_module(module)
+    if not programs:
+        refuse_what_needs_programs(arguments, first, source)
+    for program in programs:
+        program.source = source
+        if arguments.wrt:
+            resolve_wrt(program, arguments.wrt_names)
     if arguments.sizes:
-        for program in programs_of(module, source):
+        for program in programs:
             specialised(program, dict(arguments.sizes))  # for its errors, which a pass cannot hand on whole
         values = ",".join(f"{name}={value}" for name, value in arguments.sizes)
         run_passes(module, f"tad-specialise{{sizes={values}}}", source)
@@ -106,23 +115,43 @@ def lower_ir(
         with printing_after_all(arguments.print_ir_after_all):
             run_passes(module, arguments.passes, source)
     elif arguments.emit is not None or arguments.wrt is not None:
-        first, last = stage_of_module(module), arguments.emit or "opt"
+        last = arguments.emit or "opt"
         if last not in NEXT[first] or (first == "diff" and last != "tad"):
             right_target(first, options, source)
             state.options = replace(options, wrt=arguments.wrt_names)
-            programs = programs_of(module, source) if arguments.wrt and first == "diff" else []
+            warned = programs_of(module, source) if arguments.wrt else []
             try:
                 with printing_after_all(arguments.print_ir_after_all):
                     stage = compile_until(state, last, first=first, after=after)
             except ValueError as problem:
                 raise CompileError([Diagnostic("TAD0606", str(problem), source=source)]) from None
             sink.write(stage.show(state))
-            for program in programs:
+            for program in warned:
                 program.source = source
                 warn_of_zero_gradients(arguments, program)
             return 0
     sink.write(show_module(state))
     return 0
+
+
+def refuse_what_needs_programs(arguments: Arguments, first: str, source: Source) -> None:
+    """Raise CompileError (TAD0606) for what has no meaning in IR without programs of the tad dialect.
+
+    `first` is the stage that is still to be done; what has been lowered goes on without programs.
+    """
+    message = ""
+    if arguments.wrt is not None:
+        message = f"`{'--mode' if arguments.mode else '--wrt'}` differentiates programs of the tad dialect"
+    elif arguments.sizes:
+        message = "`--size` gives values to the sizes of programs of the tad dialect"
+    elif arguments.emit is not None and first == "diff":
+        message = f"stage `{arguments.emit}` is made of programs of the tad dialect"
+    if message:
+        notes = ["this IR holds none" + (", or none any more" if first != "diff" else "")]
+        helps = ["start from the program, or from what `tadc f.tad --emit tad` prints"]
+        if first == "diff":
+            helps.append("`--passes PIPELINE` runs passes on any IR")
+        raise CompileError([Diagnostic("TAD0606", message, notes=notes, helps=helps, source=source)])
 
 
 def right_target(first: str, options: Options, source: Source) -> None:

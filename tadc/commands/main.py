@@ -72,7 +72,7 @@ def list_names(what: str) -> int:
     elif what == "functions":
         from tadc.frontend.functions import FUNCTIONS
 
-        lines = [f"{name}({', '.join('xy'[:count])})" for name, count in sorted(FUNCTIONS.items())]
+        lines = [f"{name}({', '.join('xy'[: f.arity])})" for name, f in sorted(FUNCTIONS.items())]
     else:
         from tadc.pipeline import REGISTRY
 

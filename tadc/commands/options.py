@@ -127,7 +127,12 @@ def make_parser() -> OptionParser:
     add("--emit", choices=STAGE_NAMES, metavar="STAGE", help=f"print a stage: {' '.join(STAGE_NAMES)}")
     add("--target", default="cpu", metavar="T", help="cpu (default), cuda, emulated, or as in cuda:sm_90")
     add("-o", type=file_name, dest="output", metavar="FILE", help="where to write; `-` is stdout")
-    add("--run", nargs="*", metavar="X=FILE", help="run on arrays (.npy, .npz or a number), by name")
+    add(
+        "--run",
+        nargs="*",
+        metavar="X=FILE",
+        help="run on arrays by name: X=x.npy, X=all.npz (its array X), X=all.npz:Y, X=3.5",
+    )
     add("--bundle", type=file_name, metavar="DIR", help="write kernels of a GPU to run without the compiler")
     add("--check-gradient", action="store_true", help="random inputs against finite differences")
     add("--certificate", action="store_true", help="why each gradient is exact (-o FILE.json: as JSON)")

@@ -121,7 +121,7 @@ def _writable(name: str, outputs: int) -> None:
 
 
 def read_arrays(given: list[str]) -> dict[str, Any]:
-    """Read `name=file.npy`, `name=file.npz`, `name=file.npz:entry` and `name=3.5`."""
+    """Read `name=file.npy`, `name=file.npz:entry`, `name=file.npz` (the entry `name`), and `name=3.5`."""
     arrays: dict[str, Any] = {}
     for item in given:
         name, equals, where = item.partition("=")
@@ -157,17 +157,28 @@ def _load(name: str, where: str) -> Any:
 
 
 def _read(name: str, file: str, entry: str) -> Any:
-    """The array of a .npy file, or one of a .npz file: `entry`, else by the argument's name or alone."""
+    """The array of a .npy file, or the one of a .npz file that `entry` names, else the argument's name.
+
+    An array of another name is not taken, not even where it is the only one: it may be the wrong file.
+    """
     loaded: Any = np.load(file, allow_pickle=False)
     if not hasattr(loaded, "files"):
         return loaded
     with loaded:
         names = list(loaded.files)
-        wanted = entry or (name if name in names else names[0] if len(names) == 1 else "")
+        wanted = entry or name
         if wanted not in names:
-            helps = [f"it has {', '.join(names)}", f"write `{name}={file}:{names[0]}`"] if names else []
-            raise file_error(f"`{file}` has no array `{entry or name}`", *helps)
+            raise file_error(f"`{file}` has no array `{wanted}`", *_what_it_has(name, file, entry, names))
         return loaded[wanted]
+
+
+def _what_it_has(name: str, file: str, entry: str, names: list[str]) -> list[str]:
+    """The helps for an array that an archive lacks."""
+    if not names:
+        return ["the archive is empty"]
+    listed = ", ".join(f"`{n}`" for n in names)
+    near = did_you_mean(entry, names) if entry else []
+    return [f"it has {listed}", *near, f"write `{name}={file}:{names[0]}` if that is meant"]
 
 
 def _reason(problem: Exception) -> str:

@@ -118,6 +118,39 @@ def test_run_prints_without_a_file(capsys):
     assert (code, out) == (0, "f =\n9.0\n")
 
 
+def test_arrays_of_archives_go_by_name(capsys, tmp_path):
+    """The argument's name, or the one that stands behind the file; never another that happens to be there."""
+    program = ["-e", "b: f64[2]; f[i] = b[i]**2", "--run"]
+    archive = tmp_path / "some.npz"
+    np.savez(archive, a=np.array([1.0, 2]), b=np.array([3.0, 4]))
+    assert run(capsys, *program, f"b={archive}")[:2] == (0, "f =\n[ 9. 16.]\n")
+    assert run(capsys, *program, f"b={archive}:a")[:2] == (0, "f =\n[1. 4.]\n")
+    others = [
+        (
+            lambda: np.savez(archive, a=np.array([1.0, 2])),
+            "",
+            ["no array `b`", "it has `a`", f"`b={archive}:a`"],
+        ),
+        (lambda: np.savez(archive, np.array([1.0, 2])), "", ["no array `b`", "it has `arr_0`"]),
+        (lambda: np.savez(archive, a=1, c=2), ":d", ["no array `d`", "it has `a`, `c`"]),
+        (
+            lambda: np.savez(archive, vector=1, c=2),
+            ":vectro",
+            ["no array `vectro`", "did you mean `vector`?"],
+        ),
+        (lambda: np.savez(archive), "", ["no array `b`", "the archive is empty"]),
+    ]
+    for write, entry, words in others:
+        write()
+        code, out, err = run(capsys, *program, f"b={archive}{entry}")
+        assert (code, out) == (1, "")
+        assert "error[TAD0801]" in err
+        for word in words:
+            assert word in err
+    np.savez(archive, arr_0=np.array([1.0, 2]))
+    assert run(capsys, *program, f"b={archive}:arr_0")[:2] == (0, "f =\n[1. 4.]\n")
+
+
 def objects(file):
     np.savez(file, x=np.array([None, 1]))
 

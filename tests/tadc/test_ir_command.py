@@ -74,6 +74,26 @@ def test_targets_do_not_mix(capsys, file, tmp_path):
     assert ".entry" in run(capsys, gpu, "--target", "cuda", "--emit", "ptx")[1]
 
 
+@pytest.mark.parametrize("stage", ["loops", "llvm-dialect"])
+@pytest.mark.parametrize("asked", [("--wrt", "x"), ("--wrt", "z"), ("--mode", "jvp"), ("--size", "N=3")])
+@pytest.mark.parametrize("emit", [(), ("--emit", "loops"), ("--emit", "asm")])
+def test_what_is_lowered_has_no_program(capsys, file, tmp_path, stage, asked, emit):
+    """Nothing is left out in silence, whatever is printed."""
+    lowered = tmp_path / "lowered.mlir"
+    assert run(capsys, file, "--emit", stage, "-o", lowered)[0] == 0
+    code, out, err = run(capsys, lowered, *asked, *emit)
+    assert (code, out) == (1, "")
+    assert f"error[TAD0606]: `{asked[0]}`" in err
+    assert "or none any more" in err
+
+
+@pytest.mark.parametrize("emit", ["tad", "cancel", "opt", "asm"])
+def test_a_wrong_name(capsys, file, emit):
+    code, out, err = run(capsys, file, "--wrt", "colour", "--emit", emit)
+    assert (code, out) == (1, "")
+    assert "error[TAD0401]: no argument `colour`" in err
+
+
 def test_ir_on_stdin(capsys, monkeypatch):
     import io
     import sys
