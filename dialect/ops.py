@@ -33,10 +33,10 @@ from tadc.dialect.checks import (
 )
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.mlir import LOCK, ext, ir, irdl
-from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.functions import APPLIED, REDUCTIONS
 
 #: Functions of `tad.apply`, with their number of operands.
-SCALAR_FUNCTIONS = {"sign": 1, "sigmoid": 1, "relu": 1, "mod": 2}
+SCALAR_FUNCTIONS = {name: APPLIED[name].arity for name in ("sign", "sigmoid", "relu", "mod", "safe")}
 
 #: Kinds of `tad.reduce`; a sum is an op of its own.
 KINDS = tuple(kind for kind in REDUCTIONS if kind != "sum")

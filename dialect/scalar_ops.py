@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tadc.dialect.ops import SCALAR_FUNCTIONS
+from tadc.frontend.functions import APPLIED, complete
 
 #: Function -> upstream operation; the rest is `tad.apply`, but for integer powers.
 UPSTREAM: dict[str, str] = {
@@ -22,6 +23,8 @@ UPSTREAM: dict[str, str] = {
         "asinh acosh atanh erf floor ceil atan2"
     ).split()
 }
+
+complete("an operation", {**UPSTREAM, **SCALAR_FUNCTIONS}, APPLIED)
 
 FUNCTION_OF: dict[str, str] = {operation: name for name, operation in UPSTREAM.items()}
 

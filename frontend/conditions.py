@@ -39,10 +39,11 @@ class Condition:
     @property
     def fails(self) -> Clause:
         """Constraints of which one holds where the condition does not."""
-        return Condition(_NEGATED[self.relation], self.difference).holds
+        return Condition(NEGATED[self.relation], self.difference).holds
 
 
-_NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+#: The relation that holds where another does not.
+NEGATED = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def where_all_hold(context: Context, conditions: Sequence[Condition]) -> Context:

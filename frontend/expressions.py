@@ -97,7 +97,7 @@ class ExpressionParser(Cursor):
         function = ALIASES.get(token.text, token.text)
         if token.text in REDUCTIONS and following == "{":
             return self._reduce(token)
-        if function in FUNCTIONS:
+        if function in FUNCTIONS and (following == "(" or FUNCTIONS[function].reserved):
             return self._call(token, function)
         if following == "[":
             indices = self.index_list()
@@ -142,7 +142,7 @@ class ExpressionParser(Cursor):
             self.unexpected(f"the argument of `{token.text}`", helps)
         arguments = self._arguments()
         span = self.since(token.start)
-        wanted = FUNCTIONS[function]
+        wanted = FUNCTIONS[function].arity
         if len(arguments) != wanted:
             count = f"{wanted} argument{'s' if wanted > 1 else ''}"
             message = f"`{token.text}` takes {count}, not {len(arguments)}"

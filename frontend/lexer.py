@@ -23,7 +23,7 @@ ELEMENT_TYPES = ("f32", "f64")
 #: Begins a recurrence before a brace; elsewhere it is a name like others.
 SCAN = "scan"
 #: Words that name no tensor, size or index.
-RESERVED = KEYWORDS | {*ELEMENT_TYPES, *FUNCTIONS, *ALIASES, "out"}
+RESERVED = KEYWORDS | {*ELEMENT_TYPES, *ALIASES, "out"} | {f.name for f in FUNCTIONS.values() if f.reserved}
 
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 

@@ -30,9 +30,6 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.nest import loop_nest
 from tadc.lattice.polyhedron import cleared, irredundant
 
-#: Ties of these share a derivative among all points of the domain: one index inside another is not the same.
-_SHARING = ("max", "min")
-
 _Names = dict[str, Affine]
 
 
@@ -139,7 +136,7 @@ class Speller:
         inner = names | {old: Affine.var(new) for old, new in zip(term.binders, binders, strict=True)}
         rows = tuple(row.substitute(inner) for row in term.domain)
         hints = dict(zip(binders, term.hints or ("",) * len(binders), strict=True))
-        if len(binders) > 1 and term.kind in _SHARING:
+        if len(binders) > 1 and REDUCTIONS[term.kind].ties_share:
             boxed = self._boxed(term, hints, rows, inner, facts)
             if boxed is not None:
                 return boxed
@@ -149,7 +146,7 @@ class Speller:
             raise limit(term, binders, rows) from None
         known = (*facts, *outside, *(row for _, bounds in loops for row in bounds), *inside)
         body = self.spell(term.body, inner, known)
-        nothing = self._constant(REDUCTIONS[term.kind])
+        nothing = self._constant(REDUCTIONS[term.kind].nothing)
         if inside:
             body = self.terms.guard(inside, body, nothing)
         for name, bounds in reversed(loops):
@@ -184,7 +181,7 @@ class Speller:
         outside = [row for row in left if not row.form.variables & own]
         inner = {name: form.substitute(moved) for name, form in names.items()}
         body = self.spell(term.body, inner, (*facts, *outside, *sides, *inside))
-        nothing = self._constant(REDUCTIONS[term.kind])
+        nothing = self._constant(REDUCTIONS[term.kind].nothing)
         if inside:
             body = self.terms.guard(inside, body, nothing)
         made = self.terms.reduce(list(hints), sides, body, kind=term.kind, hints=list(hints.values()))

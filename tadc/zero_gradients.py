@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.functions import having
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Apply, Const, Read, Select, Term, operands
 
-_FLAT = ("sign", "floor", "ceil")
+_FLAT = having("flat")
 _COMPARED = "compared"
 
 

@@ -65,7 +65,7 @@ FOLD = 8
 PRICES: Mapping[str, float] = {
     **dict.fromkeys(("arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.select"), 1),
     **dict.fromkeys(("arith.cmpf", "math.absf", "math.fma", "math.floor", "math.ceil"), 1),
-    **dict.fromkeys(("arith.maximumf", "arith.minimumf", "relu", "sign", "tad.guard"), 3),
+    **dict.fromkeys(("arith.maximumf", "arith.minimumf", "relu", "safe", "sign", "tad.guard"), 3),
     "math.fpowi": 2,
     **dict.fromkeys(("arith.divf", "math.sqrt", "mod"), 16),
     "tad.value_of": 3,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.mlir import ir
-from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.cpu.tile_reductions import Combine, TileReduction
 from tadc.passes.maps.reduction_nests import JOIN
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
@@ -32,6 +33,20 @@ def _joined(kind: str) -> Combine:
 
 _COMBINE: dict[str, Combine] = {**{kind: _joined(kind) for kind in JOIN}, "sum": _sum}
 
+#: The results of a reduction for each element of a tile.
+Lowering = Callable[[TileReduction, "Context"], list[Any]]
+
+
+def _folded(kind: str) -> Lowering:
+    """Elements joined to a result one after the other."""
+    combine, join, start = _COMBINE[kind], JOIN[kind], REDUCTIONS[kind].nothing
+    return lambda of, context: of.fold(combine, join, start, context)
+
+
+def _summed(of: TileReduction, context: Context) -> list[Any]:
+    of.leave_out_products()
+    return of.fold(_COMBINE["sum"], JOIN["sum"], REDUCTIONS["sum"].nothing, context)
+
 
 def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
     """Give the results of a `tad.sum`, `tad.sums` or `tad.reduce` their values.
@@ -40,12 +55,7 @@ def lower_tiled_reduction(body: TileBody, op: Any, context: Context) -> None:
     """
     kind = "sum" if op.name != "tad.reduce" else ir.StringAttr(op.attributes["kind"]).value
     made = body.reduction(op, context)
-    if kind == "logsumexp":
-        results = _logsumexp(made, context)
-    else:
-        if kind == "sum":
-            made.leave_out_products()
-        results = made.fold(_COMBINE[kind], JOIN[kind], REDUCTIONS[kind], context)
+    results = LOWERINGS[kind](made, context)
     each = len(results) // len(op.results)
     for number, result in enumerate(op.results):
         body.values.put(result, made.kept, results[number * each : (number + 1) * each])
@@ -57,7 +67,7 @@ def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
     It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
     """
     copies = list(of.body.tile.points(of.kept))
-    greatest = of.fold(_COMBINE["max"], JOIN["max"], REDUCTIONS["logsumexp"], context)
+    greatest = of.fold(_COMBINE["max"], JOIN["max"], REDUCTIONS["max"].nothing, context)
     shifts: dict[tuple[int, ...], Any] = {}
     for copy, most in zip(copies, greatest, strict=True):
         s = Scalars(of.body.low, context.point, most.type)
@@ -78,3 +88,13 @@ def _logsumexp(of: TileReduction, context: Context) -> list[Any]:
         s = Scalars(of.body.low, context.point, total.type)
         results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))
     return results
+
+
+LOWERINGS: dict[str, Lowering] = {
+    "sum": _summed,
+    "prod": _folded("prod"),
+    "max": _folded("max"),
+    "min": _folded("min"),
+    "logsumexp": _logsumexp,
+}
+complete("a lowering", LOWERINGS, REDUCTIONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tadc.frontend.functions import having
 from tadc.frontend.program import Program
 from tadc.frontend.terms import (
     Apply,
@@ -21,7 +22,7 @@ from tadc.frontend.terms import (
 
 #: Operands that a derivative does not need.
 _LINEAR = ("add", "sub", "neg")
-_FLAT = ("sign", "floor", "ceil")
+_FLAT = having("flat")
 
 
 def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
@@ -83,7 +84,7 @@ class Activity:
         below = operands(term)
         active = [self.is_active(t) for t in below]
         match term:
-            case Apply(function="mul"):
+            case Apply(function="mul" | "safe"):
                 return active[::-1]
             case Apply(function="div"):
                 return [active[1], any(active)]

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeGuard
 
-from tadc.frontend.terms import Apply, Guard, Select, Term
+from tadc.frontend.terms import Apply, Guard, Term
 from tadc.passes.derivatives.derivative_table import WINS, cotangents, goes_to, over_divisor
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import Algebra
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,6 @@ class Carried:
 
     def through(self, term: Term, own: Term | None) -> tuple[Term, Term | None] | None:
         """The operand that gets all that a term gets, and its own element; None where there is none."""
-        if _is_mask(term) and own is not None:
-            return term.then, own
         if not isinstance(term, Apply):
             return None
         active = [operand for operand in term.operands if self.is_active(operand)]
@@ -48,10 +45,6 @@ class Carried:
             return algebra.guard(term.conditions, then, otherwise)
         inner = self.through(term, own)
         if inner is not None:
-            if isinstance(term, Select):
-                assert own is not None
-                made = self.inward(*inner, cotangent)
-                return algebra.select("!=", own, algebra.zero, made, algebra.zero)
             assert isinstance(term, Apply)
             found = cotangents(algebra, cotangent, term, own)
             return self.inward(*inner, found[term.operands.index(inner[0])])
@@ -68,19 +61,8 @@ class Carried:
         if isinstance(term, Apply) and term.function == "div":
             u, v = term.operands
             value = term if own is None else own
-            taken = self.algebra.masked(carried, lambda c: self.algebra.mul(c, value))
-            return ((u, carried), (v, self.algebra.neg(taken)))
+            return ((u, carried), (v, self.algebra.neg(self.algebra.safe(carried, value))))
         if isinstance(term, Apply) and term.function in WINS:
             u, v = term.operands
             return tuple(zip((u, v), goes_to(self.algebra, carried, WINS[term.function], u, v), strict=True))
         return ((term, carried),)
-
-
-def _is_mask(term: Term) -> TypeGuard[Select]:
-    """Whether a term is a multiple of what is tested, 0 where that is 0."""
-    return (
-        isinstance(term, Select)
-        and term.relation == "!="
-        and is_const(term.rhs, 0)
-        and is_const(term.otherwise, 0)
-    )

@@ -3,7 +3,7 @@
 A rule takes the algebra `a`, the cotangent `g`, the result `y` and the operands. Conventions at
 points without a derivative are those of the language: `abs'(0) = 0`, `sign' = floor' = ceil' = 0`,
 ties of max and min split evenly, `relu'(0) = 0`, and a zero cotangent times an infinite partial is 0
-(`masked`, left out where the partial is seen to be finite).
+(`safe`, a plain product where the partial is seen to be finite).
 """
 
 from __future__ import annotations
@@ -12,27 +12,23 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from tadc.frontend.functions import APPLIED, complete
 from tadc.frontend.terms import Apply, Const, Term, integer_exponent
-from tadc.passes.terms.algebra import Algebra, is_positive
+from tadc.passes.terms.algebra import Algebra
 
 Unary = Callable[[Algebra, Term, Apply, Term], tuple[Term, ...]]
 Binary = Callable[[Algebra, Term, Apply, Term, Term], tuple[Term, ...]]
 Rule = Unary | Binary
 
 
-def _times(a: Algebra, g: Term, partial: Term, *, finite: bool) -> Term:
-    """`g * partial`, 0 for g = 0 also where the partial is infinite."""
-    return a.mul(g, partial) if finite else a.masked(g, lambda c: a.mul(c, partial))
-
-
-def _quotient(a: Algebra, g: Term, divisor: Term, *, finite: bool) -> Term:
+def _quotient(a: Algebra, g: Term, divisor: Term) -> Term:
     """`g / divisor`, 0 for g = 0 also where the divisor is 0."""
-    return a.div(g, divisor) if finite else a.masked(g, lambda c: a.div(c, divisor))
+    return a.safe(g, a.div(a.one, divisor))
 
 
 def _over_root(a: Algebra, g: Term, radicand: Term) -> Term:
     """`g / sqrt(radicand)`, infinite where the radicand is 0."""
-    return _quotient(a, g, a.apply("sqrt", radicand), finite=is_positive(radicand))
+    return _quotient(a, g, a.apply("sqrt", radicand))
 
 
 def _square(a: Algebra, x: Term) -> Term:
@@ -57,48 +53,40 @@ def goes_to(a: Algebra, each: Term, wins: str, u: Term, v: Term) -> tuple[Term, 
 
 def over_divisor(a: Algebra, g: Term, v: Term) -> Term:
     """`g / v`."""
-    return _quotient(a, g, v, finite=is_positive(v) or isinstance(v, Const))
-
-
-def _div(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
-    finite = is_positive(v) or isinstance(v, Const)
-    by_divisor = a.div(a.mul(g, y), v) if finite else a.masked(g, lambda c: a.div(a.mul(c, y), v))
-    return (over_divisor(a, g, v), a.neg(by_divisor))
+    return _quotient(a, g, v)
 
 
 def _pow(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     n = integer_exponent(y)
     if n is not None:
         partial = a.mul(a.const(n), a.power(u, n - 1))
-        return (_times(a, g, partial, finite=n >= 0 or is_positive(u)), a.zero)
-    partial = a.mul(v, a.apply("pow", u, a.sub(v, a.one)))
+        return (a.mul(g, partial) if n >= 0 else a.safe(g, partial), a.zero)
+    power, positive = a.apply("pow", u, a.sub(v, a.one)), a.values.of(u).is_positive
+    if positive or (isinstance(v, Const) and v.value >= 1):
+        du = a.mul(g, a.mul(v, power))
+    else:
+        du = a.safe(a.mul(g, v), power)  # u**0 is constant near u = 0
     if isinstance(v, Const):
-        return (_times(a, g, partial, finite=is_positive(u) or v.value >= 1), a.zero)
-    du = _times(a, g, partial, finite=is_positive(u))
-    dv = _times(a, g, a.mul(y, a.apply("log", u)), finite=is_positive(u))
-    if is_positive(u):
-        return (du, dv)
-    # 0**v is constant near v > 0, and u**0 near v = 0: no infinite logarithm, no 0 * inf.
-    return (a.select("!=", v, a.zero, du, a.zero), a.select("!=", y, a.zero, dv, a.zero))
+        return (du, a.zero)
+    dv = a.mul(y, a.apply("log", u))
+    if positive:
+        return (du, a.mul(g, dv))
+    # 0**v is constant near v > 0: no infinite logarithm, no 0 * inf.
+    return (du, a.select("!=", y, a.zero, a.safe(g, dv), a.zero))
 
 
 def _atan2(a: Algebra, g: Term, y: Term, u: Term, v: Term) -> tuple[Term, ...]:
     norm = a.add(_square(a, u), _square(a, v))
-    return (
-        a.masked(g, lambda c: a.div(a.mul(c, v), norm)),
-        a.neg(a.masked(g, lambda c: a.div(a.mul(c, u), norm))),
-    )
+    return (a.safe(g, a.div(v, norm)), a.neg(a.safe(g, a.div(u, norm))))
 
 
 RULES: dict[str, Rule] = {
     "add": lambda a, g, y, u, v: (g, g),
     "sub": lambda a, g, y, u, v: (g, a.neg(g)),
     "mul": lambda a, g, y, u, v: (a.mul(g, v), a.mul(g, u)),
-    "div": _div,
-    "mod": lambda a, g, y, u, v: (
-        g,
-        a.neg(_times(a, g, a.apply("floor", a.div(u, v)), finite=isinstance(v, Const))),
-    ),
+    "safe": lambda a, g, y, u, v: (a.safe(g, v), a.safe(u, g)),
+    "div": lambda a, g, y, u, v: (over_divisor(a, g, v), a.neg(a.safe(g, a.div(y, v)))),
+    "mod": lambda a, g, y, u, v: (g, a.neg(a.safe(g, a.apply("floor", a.div(u, v))))),
     "neg": lambda a, g, y, u: (a.neg(g),),
     "pow": _pow,
     "max": _extremum(WINS["max"]),
@@ -106,12 +94,12 @@ RULES: dict[str, Rule] = {
     "exp": lambda a, g, y, u: (a.mul(g, y),),
     "exp2": lambda a, g, y, u: (a.mul(g, a.mul(a.const(math.log(2)), y)),),
     "expm1": lambda a, g, y, u: (a.mul(g, a.apply("exp", u)),),
-    "log": lambda a, g, y, u: (_quotient(a, g, u, finite=is_positive(u)),),
-    "log2": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(2)), u), finite=is_positive(u)),),
-    "log10": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(10)), u), finite=is_positive(u)),),
-    "log1p": lambda a, g, y, u: (_quotient(a, g, a.add(a.one, u), finite=is_positive(a.add(a.one, u))),),
-    "sqrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(2), y), finite=is_positive(u)),),
-    "cbrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(3), _square(a, y)), finite=is_positive(u)),),
+    "log": lambda a, g, y, u: (_quotient(a, g, u),),
+    "log2": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(2)), u)),),
+    "log10": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(math.log(10)), u)),),
+    "log1p": lambda a, g, y, u: (_quotient(a, g, a.add(a.one, u)),),
+    "sqrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(2), y)),),
+    "cbrt": lambda a, g, y, u: (_quotient(a, g, a.mul(a.const(3), _square(a, y))),),
     "sin": lambda a, g, y, u: (a.mul(g, a.apply("cos", u)),),
     "cos": lambda a, g, y, u: (a.neg(a.mul(g, a.apply("sin", u))),),
     "tan": lambda a, g, y, u: (a.mul(g, a.add(a.one, _square(a, y))),),
@@ -124,7 +112,7 @@ RULES: dict[str, Rule] = {
     "tanh": lambda a, g, y, u: (a.mul(g, a.sub(a.one, _square(a, y))),),
     "asinh": lambda a, g, y, u: (_over_root(a, g, a.add(a.one, _square(a, u))),),
     "acosh": lambda a, g, y, u: (_over_root(a, g, a.mul(a.sub(u, a.one), a.add(u, a.one))),),
-    "atanh": lambda a, g, y, u: (_quotient(a, g, a.sub(a.one, _square(a, u)), finite=False),),
+    "atanh": lambda a, g, y, u: (_quotient(a, g, a.sub(a.one, _square(a, u))),),
     "erf": lambda a, g, y, u: (
         a.mul(g, a.mul(a.const(2 / math.sqrt(math.pi)), a.apply("exp", a.neg(_square(a, u))))),
     ),
@@ -135,6 +123,7 @@ RULES: dict[str, Rule] = {
     "sigmoid": lambda a, g, y, u: (a.mul(g, a.mul(y, a.apply("sigmoid", a.neg(u)))),),
     "relu": lambda a, g, y, u: (a.select(">", u, a.zero, g, a.zero),),
 }
+complete("a derivative", RULES, APPLIED)
 
 
 def cotangents(a: Algebra, g: Term, y: Apply, value: Term | None = None) -> tuple[Term, ...]:

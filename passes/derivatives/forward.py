@@ -22,6 +22,7 @@ from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
+from tadc.passes.terms.value_ranges import ValueRanges
 
 
 def forward_program(
@@ -47,7 +48,7 @@ class _Forward:
 
     def run(self) -> Program:
         program = self.program
-        self.algebra, self.names = Algebra(program.terms), Names(program)
+        self.algebra, self.names = Algebra(program.terms, ValueRanges(program)), Names(program)
         self.types, self.active = program.types(), active_tensors(program, self.wrt)
         moving = [d.name for d in program.definitions if d.name in self.active or d.is_output]
         self.tangent_of = {tensor: self.names.free(f"{tensor}_dot") for tensor in (*self.wrt, *moving)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.frontend.terms import Reduce, Term
 from tadc.lattice.affine import Affine, equals_zero
 from tadc.passes.terms.algebra import Algebra
@@ -42,3 +43,4 @@ RULES: Mapping[str, Rule] = {
     "min": _extremum,
     "logsumexp": _logsumexp,
 }
+complete("a derivative", RULES, REDUCTIONS)

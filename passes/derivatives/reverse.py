@@ -39,6 +39,7 @@ from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.collect import collected
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names, gradient_indices
+from tadc.passes.terms.value_ranges import ValueRanges
 
 
 def reverse_program(
@@ -108,7 +109,7 @@ class Reverse:
         """Look at the program; new tensors get names that are free in `names`."""
         program = self.program
         self.names = names
-        self.algebra = Algebra(program.terms)
+        self.algebra = Algebra(program.terms, ValueRanges(program))
         self.types, self.shapes = program.types(), program.shapes()
         self.activity = Activity(active_tensors(program, self.wrt))
         self.sizes = program.size_facts()

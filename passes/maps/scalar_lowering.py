@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import SCALAR_FUNCTIONS
+from tadc.frontend.functions import complete
 
 
 class Builder(Protocol):
@@ -59,7 +61,7 @@ class Scalars:
         return self.builder.create("arith.select", [self.type], [condition, x, y], self.point).results[0]
 
 
-EQUAL, GREATER, LESS, LESS_EQUAL, UNORDERED = 1, 2, 4, 5, 14
+EQUAL, GREATER, LESS, LESS_EQUAL, NOT_EQUAL, UNORDERED = 1, 2, 4, 5, 13, 14
 
 
 def _sign(b: Builder, point: Any, x: Any) -> Any:
@@ -84,6 +86,13 @@ def _relu(b: Builder, point: Any, x: Any) -> Any:
     s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     return s.select(s.compare(LESS_EQUAL, x, zero), zero, x)
+
+
+def _safe(b: Builder, point: Any, x: Any, y: Any) -> Any:
+    """`x * y`; 0 where x is 0, whatever y is."""
+    s = Scalars(b, point, x.type)
+    zero = s.const(0.0)
+    return s.select(s.compare(NOT_EQUAL, x, zero), s.op("arith.mulf", x, y), zero)
 
 
 def _mod(b: Builder, point: Any, x: Any, y: Any) -> Any:
@@ -114,9 +123,11 @@ EXPANSIONS: dict[str, Callable[..., Any]] = {
     "sigmoid": _sigmoid,
     "relu": _relu,
     "mod": _mod,
+    "safe": _safe,
     "arith.maximumf": _extremum(GREATER),
     "arith.minimumf": _extremum(LESS),
 }
+complete("what it expands to", EXPANSIONS, SCALAR_FUNCTIONS)
 
 
 def integer_power(b: Builder, point: Any, x: Any, n: int) -> Any:

@@ -15,7 +15,7 @@ from tadc.dialect.scalar_ops import FUNCTION_OF
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import is_reduction
-from tadc.passes.terms.costs import ACCESS, LARGE, TRANSCENDENTAL, WEIGHTS
+from tadc.passes.terms.costs import ACCESS, LARGE, WEIGHTS
 
 FREE = ("tad.yield", "tad.yields", "arith.constant")
 _POWER = 4
@@ -38,7 +38,7 @@ def weight_of(op: Any) -> int:
     )
     if function is None:
         return 1
-    return WEIGHTS.get(function, TRANSCENDENTAL)
+    return WEIGHTS[function]
 
 
 def operations_of(op: Any, sizes: Sequence[Affine], lowering: BodyLowering, point: Any) -> Count:

@@ -5,6 +5,8 @@
     c * x + (z + c * y)                              is  z + c * (x + y)
     x / d - y / d                                    is  (x - y) / d
     select(s < t, x, u) + select(s < t, y, v)        is  select(s < t, x + y, u + v)
+    safe(x, p) + safe(x, q)                          is  safe(x, p + q)
+    safe(x, p) + safe(y, p)                          is  safe(x + y, p)
     x / 2**n                                         is  2**-n * x
 
 The last two are exact. The others round less often; they differ where the common factor is infinite.
@@ -18,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from tadc.frontend.terms import Apply, Const, Select, Term, Terms, bottom_up, integer_exponent, operands
-from tadc.passes.terms.algebra import Algebra
+from tadc.frontend.terms import Apply, Const, Select, Term, bottom_up, integer_exponent, operands
+from tadc.passes.terms.algebra import Algebra, is_safe
 from tadc.passes.terms.costs import WEIGHTS
 from tadc.passes.terms.products import Product, added, product_of, summands, without
 
@@ -33,11 +35,11 @@ HIGHEST = 4
 class CommonFactors:
     """Rewrites terms of one table, each once."""
 
-    terms: Terms
+    algebra: Algebra
     known: dict[int, Term] = field(default_factory=dict[int, Term])
 
     def __post_init__(self) -> None:
-        self.algebra = Algebra(self.terms)
+        self.terms = self.algebra.terms
 
     def rewritten(self, root: Term) -> Term:
         """The term with fewer operations."""
@@ -84,6 +86,8 @@ class CommonFactors:
             return self.algebra.select(x.relation, x.lhs, x.rhs, then, otherwise)
         if isinstance(x, Const) or isinstance(y, Const):
             return None
+        if is_safe(x) and is_safe(y):
+            return self.one_safe(function, x, y)
         a, b = self.without_powers(product_of(x)), self.without_powers(product_of(y))
         over, under = _common(a.over, b.over), _common(a.under, b.under)
         scale = a.scale if a.scale and abs(a.scale) == abs(b.scale) else 1
@@ -93,6 +97,14 @@ class CommonFactors:
             return None  # as in `x + x * y`: nothing is gained
         made = self.combined(function, *(self.with_powers(p) for p in parts))
         return self.with_powers(common, made)
+
+    def one_safe(self, function: str, x: Apply, y: Apply) -> Term | None:
+        """The sum or difference of two safe products that have a side in common."""
+        if x.operands[0] is y.operands[0]:
+            return self.algebra.safe(x.operands[0], self.combined(function, x.operands[1], y.operands[1]))
+        if x.operands[1] is y.operands[1]:
+            return self.algebra.safe(self.combined(function, x.operands[0], y.operands[0]), x.operands[1])
+        return None
 
     def without_powers(self, product: Product) -> Product:
         """The product with low powers as several factors."""

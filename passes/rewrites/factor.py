@@ -8,9 +8,10 @@ The first always holds an operation less a step. The others are done where `Cost
 elements together cost less, sums that do not depend on every index around them being tensors. A difference
 is never taken apart: `sum{j} (t[j] * (a - b[j]))` may be exact where the two sums would cancel.
 
+    sum{k} safe(g[i] * x[k], p[i] * y[k])     is  safe(g[i], safe(sum{k} safe(x[k], y[k]), p[i]))
+
 Side conditions: a factor leaves only a sum with a point, the empty sum is 0 whatever it is multiplied by;
-else a guard stays around. What leaves a mask `select(t != 0, …, 0)` is masked again by the sum, since a
-cotangent that is 0 times an infinite partial is 0. No sum changes the type in which it accumulates.
+else a guard stays around. No sum changes the type in which it accumulates.
 """
 
 from __future__ import annotations
@@ -39,13 +40,14 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites.common_factors import CommonFactors
 from tadc.passes.rewrites.left_out import leaves_out, taken_apart
 from tadc.passes.rewrites.signs import with_one_sign
-from tadc.passes.terms.algebra import Algebra, is_const, is_positive
+from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.costs import LARGE, Costs
 from tadc.passes.terms.guarded_addends import regrouped
 from tadc.passes.terms.index_ranges import Range, ranges_within
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.operation_counts import count_definition
 from tadc.passes.terms.products import Product, added, product_of, summands, without
+from tadc.passes.terms.value_ranges import ValueRanges
 
 #: More indices, summands or factors are not tried in all ways.
 MOST_BINDERS = 4
@@ -96,8 +98,8 @@ class _Factoring:
 
     def __post_init__(self) -> None:
         self.terms: Terms = self.program.terms
-        self.algebra = Algebra(self.terms)
-        self.common = CommonFactors(self.terms)
+        self.algebra = Algebra(self.terms, ValueRanges(self.program))
+        self.common = CommonFactors(self.algebra)
         self.sizes = frozenset(self.program.sizes)
         self.costs = Costs(self.sizes)
         self.found: dict[_Sum, Term] = {}
@@ -263,16 +265,18 @@ class _Factoring:
             if (test.lhs.free | test.rhs.free).isdisjoint(s.binders):
                 inner = self.without_invariants(replace(s, body=test.then), facts)
                 return self.algebra.select(test.relation, test.lhs, test.rhs, inner, zero)
-            return self.masked(s, test, facts)
+            return self.closed(s)
+        if is_safe(self.algebra.split(s.body)[1]):
+            return self.safe(s, facts)
         outside, inside = self.parts(s)
         if not outside.length and abs(outside.scale) == 1:
             return self.closed(s)
         made = self.closed(replace(s, body=inside))
         return self.guarded(s, outside, outside.term(self.algebra, made), facts)
 
-    def parts(self, s: _Sum, body: Term | None = None) -> tuple[Product, Term]:
+    def parts(self, s: _Sum) -> tuple[Product, Term]:
         """The invariant factors of a body, and the rest of it."""
-        body = body or s.body
+        body = s.body
         product = product_of(body)
         inside, outside = product.split(lambda t: not t.free.isdisjoint(s.binders))
         rest = inside.term(self.algebra)
@@ -292,25 +296,24 @@ class _Factoring:
             return self.closed(s)
         return self.algebra.guard(rows, made, self.algebra.zero)
 
-    def masked(self, s: _Sum, test: Select, facts: Domain) -> Term:
-        """A sum of `select(t != 0, e, 0)` with the invariant factors of e outside, masked by the sum.
-
-        Where e is t times what is outside, the sum needs no mask: t is 0 where it is.
-        """
-        if test.relation != "!=" or not is_const(test.rhs, 0):
+    def safe(self, s: _Sum, facts: Domain) -> Term:
+        """A sum of safe products with the invariant factors of both sides outside, each on its side."""
+        algebra = self.algebra
+        scale, node = algebra.split(s.body)
+        sides = [
+            product_of(side).split(lambda t: not t.free.isdisjoint(s.binders)) for side in operands(node)
+        ]
+        (x, x_outside), (y, y_outside) = sides
+        if not x_outside.length and not y_outside.length and abs(scale) == 1:
             return self.closed(s)
-        outside, inside = self.parts(s, test.then)
-        if not outside.length and abs(outside.scale) == 1:
+        body = algebra.safe(x.term(algebra), y.term(algebra))
+        if body.type != s.body.type:
             return self.closed(s)
-        kept = product_of(inside)
-        if not kept.under and set(kept.over) <= set(self.algebra.factors(test.lhs)):
-            made = self.closed(replace(s, body=inside))
-        else:
-            made = self.closed(replace(s, body=self.algebra.branch(test, inside)))
-        product = outside.term(self.algebra, made)
-        if all(_is_finite(t) for t in outside.over) and all(is_positive(t) for t in outside.under):
-            return self.guarded(s, outside, product, facts)
-        return self.algebra.select("!=", made, self.algebra.zero, product, self.algebra.zero)
+        # What is left may be a plain product.
+        made = self.without_invariants(replace(s, body=body), facts)
+        if y_outside.length:
+            made = algebra.safe(made, y_outside.term(algebra))
+        return algebra.mul(algebra.const(scale), algebra.safe(x_outside.term(algebra), made))
 
 
 def _loses(s: _Sum, rest: Product, part: Term) -> bool:

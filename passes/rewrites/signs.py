@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tadc.frontend.functions import having
 from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, integer_exponent, operands, reachable
 from tadc.passes.terms.algebra import Algebra
 
-EVEN = ("abs", "cos", "cosh")
-ODD = ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "cbrt", "sign")
+EVEN, ODD = having("even"), having("odd")
 
 
 def with_one_sign(terms: Terms, body: Term) -> Term:
@@ -76,6 +76,8 @@ class _Signs:
                 return algebra.sub(x, *rest)
             case "mul":
                 return algebra.mul(x, *rest)
+            case "safe":
+                return algebra.safe(x, *rest)
             case "neg":
                 return algebra.neg(x)
             case "div" if algebra.is_negative(rest[0]):

@@ -122,7 +122,7 @@ class _Compressor:
         match term:
             case Read() if term.tensor in self.given:
                 return self.element(term)
-            case Apply(function="mul" | "div" | "add" | "sub" | "neg" as name) if any(
+            case Apply(function="mul" | "safe" | "div" | "add" | "sub" | "neg" as name) if any(
                 new is not old for new, old in zip(below, term.operands, strict=True)
             ):
                 return getattr(self.algebra, name)(*below)

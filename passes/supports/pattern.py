@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.functions import having
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -27,10 +28,7 @@ from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied
 
-#: Functions that are 0 at 0.
-ZERO_AT_ZERO = frozenset(
-    "neg sin tan asin atan sinh tanh asinh atanh sqrt cbrt erf expm1 log1p abs sign relu floor ceil".split()
-)
+ZERO_AT_ZERO = having("zero at 0")
 
 
 def pattern_program(program: Program) -> Program:
@@ -85,7 +83,7 @@ class _Counter:
         match term.function:
             case "add" | "sub" | "max" | "min":
                 return self.either(*below)
-            case "mul":
+            case "mul" | "safe":
                 return self.both(*below)
             case "div" | "mod":
                 return below[0]

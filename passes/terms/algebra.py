@@ -8,7 +8,6 @@ nothing, not even a NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
 from typing import Any, TypeGuard
 
 from tadc.frontend.functions import REDUCTIONS
@@ -17,14 +16,13 @@ from tadc.frontend.terms import (
     Const,
     Domain,
     Guard,
-    IndexValue,
-    Reduce,
     Select,
     Term,
     Terms,
     Where,
 )
 from tadc.lattice.affine import Constraint
+from tadc.passes.terms.value_ranges import ValueRanges
 
 
 def is_const(term: Term, value: int) -> bool:
@@ -33,15 +31,15 @@ def is_const(term: Term, value: int) -> bool:
 
 
 class Algebra:
-    """Simplifying constructors over a table of terms."""
+    """Simplifying constructors over a table of terms; `values` tell which values terms take."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, values: ValueRanges | None = None) -> None:
         self.terms = terms
+        self.values = values or ValueRanges()
         self.zero = terms.const(0)
         self.one = terms.const(1)
         self.heads: dict[int, Term] = {}
         self.changed: dict[tuple[str, int], Term] = {}
-        self.vanishing: dict[int, tuple[Term, ...]] = {}
 
     def const(self, value: int | float) -> Const:
         """A literal; integral floats as ints."""
@@ -93,16 +91,51 @@ class Algebra:
         """`x * y`, one literal in front, zeros outside guards."""
         if is_const(x, 0) or is_const(y, 0):
             return self.zero
-        for one, other in ((x, y), (y, x)):
-            if isinstance(one, Guard | Select) and is_const(one.otherwise, 0):
-                then = self.mul(one.then, other) if one is x else self.mul(other, one.then)
-                return self.branch(one, then)
+        if chooses_zero(x):
+            return self.inside(x, lambda inner: self.mul(inner, y))
+        if chooses_zero(y):
+            return self.inside(y, lambda inner: self.mul(x, inner))
         (a, rest_x), (b, rest_y) = self.split(x), self.split(y)
         if is_const(rest_x, 1) or is_const(rest_y, 1):
             rest = rest_y if is_const(rest_x, 1) else rest_x
+        elif is_safe(rest_x):
+            rest = self.safe(rest_x.operands[0], self.further(rest_x.operands[1], rest_y))
+        elif is_safe(rest_y):
+            rest = self.safe(rest_y.operands[0], self.further(rest_y.operands[1], rest_x))
         else:
             rest = self.apply("mul", rest_x, rest_y)
         return self.scaled(a * b, rest)
+
+    def safe(self, x: Term, y: Term) -> Term:
+        """`x * y`, 0 where x is 0 also where y is infinite; a plain product where y is proven finite.
+
+        It is linear in x and in y, so its derivative is one of each: no branch is taken by a value.
+        """
+        if is_const(x, 0) or is_const(y, 0):
+            return self.zero
+        if chooses_zero(x):
+            return self.inside(x, lambda inner: self.safe(inner, y))
+        if chooses_zero(y):
+            return self.inside(y, lambda inner: self.safe(x, inner))
+        (a, rest_x), (b, rest_y) = self.split(x), self.split(y)
+        if is_safe(rest_x) and self.values.of(rest_x.operands[1]).is_nonzero:
+            first, second = rest_x.operands
+            return self.scaled(a * b, self.safe(first, self.product(second, rest_y)))
+        if self.values.of(rest_y).finite or self.values.of(rest_x).is_nonzero:
+            return self.product(x, y)
+        return self.scaled(a * b, self.apply("safe", rest_x, rest_y))
+
+    def further(self, x: Term, y: Term) -> Term:
+        """`x * y`; where x is a quotient, above the line."""
+        if isinstance(x, Apply) and x.function == "div":
+            return self.div(self.mul(x.operands[0], y), x.operands[1])
+        return self.mul(x, y)
+
+    def product(self, x: Term, y: Term) -> Term:
+        """`x * y`; by a quotient it is one quotient."""
+        if isinstance(y, Apply) and y.function == "div":
+            return self.div(self.mul(x, y.operands[0]), y.operands[1])
+        return self.mul(x, y)
 
     def div(self, x: Term, y: Term) -> Term:
         """`x / y`."""
@@ -110,8 +143,11 @@ class Algebra:
             return self.zero
         if is_const(y, 1):
             return x
-        if isinstance(x, Guard | Select) and is_const(x.otherwise, 0):
-            return self.branch(x, self.div(x.then, y))
+        if chooses_zero(x):
+            return self.inside(x, lambda inner: self.div(inner, y))
+        scale, rest = self.split(x)
+        if is_safe(rest):
+            return self.scaled(scale, self.safe(rest.operands[0], self.div(rest.operands[1], y)))
         return self.apply("div", x, y)
 
     def split(self, term: Term) -> tuple[int | float, Term]:
@@ -164,31 +200,6 @@ class Algebra:
             case _:
                 return False
 
-    def factors(self, term: Term) -> tuple[Term, ...]:
-        """Terms of which one is 0 where the term is 0: what is multiplied, without signs and literals.
-
-        Only short lists are kept: those of all parts of one long product would take quadratic space.
-        """
-        found: dict[Term, None] = {}
-        stack = [term]
-        while stack:
-            node = stack.pop()
-            if node.number in self.vanishing:
-                found.update(dict.fromkeys(self.vanishing[node.number]))
-                continue
-            match node:
-                case Apply(function="mul"):
-                    stack += reversed(node.operands)
-                case Apply(function="neg" | "div"):
-                    stack.append(node.operands[0])
-                case Const() if node.value:
-                    pass
-                case _:
-                    found[node] = None
-        if len(found) <= _SHORT:
-            self.vanishing[term.number] = tuple(found)
-        return tuple(found)
-
     def scaled(self, value: int | float, term: Term) -> Term:
         """`value * term` for a term without a literal in front."""
         if value == 1:
@@ -208,6 +219,15 @@ class Algebra:
         if n == 0:
             return self.one
         return x if n == 1 else self.apply("pow", x, self.terms.const(n))
+
+    def inside(self, node: Guard | Select, change: Callable[[Term], Term]) -> Term:
+        """What `change` makes of the branch that is not 0, in the same choice: what it brings along adds
+        nothing where that branch is not taken, not even a NaN."""
+        if is_const(node.otherwise, 0):
+            return self.branch(node, change(node.then))
+        if isinstance(node, Guard):
+            return self.guard(node.conditions, self.zero, change(node.otherwise), node.span)
+        return self.select(node.relation, node.lhs, node.rhs, self.zero, change(node.otherwise))
 
     def branch(self, node: Guard | Select, then: Term) -> Term:
         """The guard or select with another first branch and 0 in the second."""
@@ -237,7 +257,7 @@ class Algebra:
 
     def neutral(self, kind: str) -> Const:
         """What a reduction over no point gives."""
-        return self.terms.const(REDUCTIONS[kind])
+        return self.terms.const(REDUCTIONS[kind].nothing)
 
     def sum(
         self,
@@ -265,23 +285,10 @@ class Algebra:
         named = hints or ("",) * len(binders)
         return self.terms.reduce(binders, domain, body, kind=kind, hints=named, span=span)
 
-    def masked(
-        self, cotangent: Term, product: Callable[[Term], Term], nonzero: frozenset[Term] = frozenset()
-    ) -> Term:
-        """`product(cotangent)`, a multiple of it by a partial that may be infinite; 0 where it is 0.
 
-        Only factors that are not known to be non-zero are tested, those of enclosing tests
-        among the known: a chain of such products tests each factor once.
-        """
-        if isinstance(cotangent, Guard | Select) and is_const(cotangent.otherwise, 0):
-            if isinstance(cotangent, Select) and cotangent.relation == "!=" and is_const(cotangent.rhs, 0):
-                nonzero |= frozenset(self.factors(cotangent.lhs))
-            return self.branch(cotangent, self.masked(cotangent.then, product, nonzero))
-        unknown = [f for f in self.factors(cotangent) if f not in nonzero and not is_positive(f)]
-        if not unknown:
-            return product(cotangent)
-        tested = reduce(self.mul, unknown)
-        return self.select("!=", tested, self.zero, product(cotangent), self.zero)
+def chooses_zero(term: Term) -> TypeGuard[Guard | Select]:
+    """Whether a term is 0 in one branch of a choice."""
+    return isinstance(term, Guard | Select) and (is_const(term.otherwise, 0) or is_const(term.then, 0))
 
 
 def is_product(term: Term) -> TypeGuard[Apply]:
@@ -289,56 +296,6 @@ def is_product(term: Term) -> TypeGuard[Apply]:
     return isinstance(term, Apply) and term.function in ("mul", "div")
 
 
-#: How many factors are remembered of a term.
-_SHORT = 16
-_DEPTH = 12  # a deeper look would be exponential on shared terms
-
-
-def is_positive(term: Term, depth: int = _DEPTH) -> bool:
-    """Whether a term is > 0 for all finite inputs, as far as a shallow look tells."""
-    if not depth:
-        return False
-    down = depth - 1
-    match term:
-        case Const():
-            return term.value > 0
-        case IndexValue(form=form):
-            return form.is_constant and form.constant > 0
-        case Apply(function="exp" | "exp2" | "cosh" | "sigmoid"):
-            return True
-        case Apply(function="add", operands=(x, y)):
-            if is_positive(x, down):
-                return is_nonnegative(y, down)
-            return is_positive(y, down) and is_nonnegative(x, down)
-        case Apply(function="mul" | "div" | "min", operands=(x, y)):
-            return is_positive(x, down) and is_positive(y, down)
-        case Apply(function="max", operands=(x, y)):
-            return is_positive(x, down) or is_positive(y, down)
-        case Apply(function="sqrt" | "cbrt" | "pow", operands=(x, *_)):
-            return is_positive(x, down)
-        case _:
-            return False
-
-
-def is_nonnegative(term: Term, depth: int = _DEPTH) -> bool:
-    """Whether a term is >= 0 for all finite inputs, as far as a shallow look tells."""
-    if not depth:
-        return False
-    down = depth - 1
-    match term:
-        case Const():
-            return term.value >= 0
-        case Apply(function="abs" | "sqrt" | "relu"):
-            return True
-        case Apply(function="pow", operands=(_, Const(value=int(n)))) if n % 2 == 0:
-            return True
-        case Apply(function="mul", operands=(x, y)) if x is y:
-            return True
-        case Apply(function="add" | "mul" | "div" | "min", operands=(x, y)):
-            return is_nonnegative(x, down) and is_nonnegative(y, down)
-        case Apply(function="max", operands=(x, y)):
-            return is_nonnegative(x, down) or is_nonnegative(y, down)
-        case Reduce():
-            return term.kind == "sum" and is_nonnegative(term.body, down)
-        case _:
-            return is_positive(term, down)
+def is_safe(term: Term) -> TypeGuard[Apply]:
+    """Whether a term is a product that is 0 where its first factor is."""
+    return isinstance(term, Apply) and term.function == "safe"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from tadc.frontend.functions import APPLIED, REDUCTIONS, TRANSCENDENTAL
 from tadc.frontend.terms import (
     Apply,
     Const,
@@ -20,12 +21,7 @@ from tadc.passes.terms.index_ranges import Range, ranges_within
 
 #: A load or a store.
 ACCESS = 1
-#: What is not here and no other arithmetic is transcendental.
-WEIGHTS: Mapping[str, int] = {
-    **dict.fromkeys(("add", "sub", "mul", "neg", "max", "min", "abs", "sign", "relu", "floor", "ceil"), 1),
-    **dict.fromkeys(("div", "sqrt", "mod"), 4),
-}
-TRANSCENDENTAL = 10
+WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
 DEAR = 4
 #: Bytes of an element.
@@ -42,9 +38,9 @@ def weight(term: Term) -> int:
             if n is not None:
                 # Squaring and multiplying, and a quotient where the exponent is negative.
                 return max(0, abs(n).bit_length() + abs(n).bit_count() - 2) + (4 if n < 0 else 0)
-            return WEIGHTS.get(function, TRANSCENDENTAL)
+            return WEIGHTS[function]
         case Reduce(kind=kind):
-            return 1 + TRANSCENDENTAL if kind == "logsumexp" else 1
+            return 1 + TRANSCENDENTAL * REDUCTIONS[kind].exponentials
         case Select() | IndexValue():
             return 1
         case Read():

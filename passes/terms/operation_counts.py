@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 
 from tadc.frontend.extents import shape_at
+from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Domain,
@@ -80,8 +81,8 @@ def work_of(node: Term) -> Work:
         case IndexValue():
             return NOTHING  # arithmetic of indices, which is not counted
         case Reduce():
-            exponential = int(node.kind == "logsumexp")
-            return Work(weight(node), 1 + exponential, transcendental=exponential)
+            exponentials = REDUCTIONS[node.kind].exponentials
+            return Work(weight(node), 1 + exponentials, transcendental=exponentials)
         case _:
             n = integer_exponent(node)
             if n is None:

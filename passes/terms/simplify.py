@@ -23,23 +23,30 @@ from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, neg
 from tadc.lattice.residues import residue_of, with_residues
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.guarded_addends import is_idle
+from tadc.passes.terms.value_ranges import ValueRanges, read_under
 
 
 def simplify_program(program: Program) -> Program:
     """The same program in fewer words; every read stays as guarded as it was."""
-    return replace(program, definitions=tuple(_simplify(program, d) for d in program.definitions))
+    values, seen = ValueRanges(program), read_under(program)
 
+    def simplified(definition: Definition) -> Definition:
+        simplifier = Simplifier(program.terms, values, seen.get(definition.name, ()))
+        return replace(definition, body=simplifier.visit(definition.body, program.facts(definition)))
 
-def _simplify(program: Program, definition: Definition) -> Definition:
-    facts = program.facts(definition)
-    return replace(definition, body=Simplifier(program.terms).visit(definition.body, facts))
+    return replace(program, definitions=tuple(map(simplified, program.definitions)))
 
 
 @dataclass
 class Simplifier:
-    """One walk over a body; `facts` are the rows known to hold where a term is evaluated."""
+    """One walk over a body; `facts` are the rows known to hold where a term is evaluated.
+
+    `values` of a program tell which products need not be safe, where rows in `seen` hold besides.
+    """
 
     terms: Terms
+    values: ValueRanges = field(default_factory=ValueRanges)
+    seen: Domain = ()
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
 
     def __post_init__(self) -> None:
@@ -64,7 +71,7 @@ class Simplifier:
         """The same, for a term whose operands are done."""
         match term:
             case Apply():
-                return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands])
+                return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands], facts)
             case Select():
                 below = [self.memo[t.number, facts] for t in operands(term)]
                 if below[2] is below[3]:
@@ -101,7 +108,7 @@ class Simplifier:
         """The row without floors that the facts decide."""
         return Constraint(self.form(row.form, facts), row.equality)
 
-    def arithmetic(self, term: Apply, below: list[Term]) -> Term:
+    def arithmetic(self, term: Apply, below: list[Term], facts: Domain) -> Term:
         """Neutral elements and double signs only: nothing that could change a rounding."""
         match term.function, below:
             case "add", [x, zero] if is_const(zero, 0):
@@ -123,6 +130,10 @@ class Simplifier:
             ):
                 then = self.terms.apply(term.function, [x.then, y.then], term.span)
                 return self.algebra.guard(x.conditions, then, self.algebra.zero)
+            case "safe", [zero, _] if is_const(zero, 0):
+                return zero
+            case "safe", [x, y] if self.values.of(y, facts + self.seen).finite:
+                return self.algebra.product(x, y)
             case "neg", [Const() as c]:
                 return self.terms.const(-c.value, term.span)
             case _:

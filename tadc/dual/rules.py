@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tadc.dual.gamma import digamma
+from tadc.dual.numbers import UFUNCS
+from tadc.frontend.functions import FUNCTIONS, complete
 from tadc.passes.derivatives.derivative_table import RULES
 
 #: The relations of `select` as numbers have them.
@@ -25,13 +27,26 @@ def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
-#: What the rules call, where it is not the function of `math` with that name.
-_OWN: dict[str, Callable[[float], float]] = {
+_OWN_OF_ONE: dict[str, Callable[[float], float]] = {
     "abs": math.fabs,
     "sign": lambda x: float(x > 0) - float(x < 0),
     "floor": lambda x: float(math.floor(x)),
+    "ceil": lambda x: float(math.ceil(x)),
     "sigmoid": _sigmoid,
+    "relu": lambda x: 0.0 if x <= 0 else x,
 }
+_OWN_OF_TWO: dict[str, Callable[[float, float], float]] = {
+    "max": lambda x, y: x if x > y or x != x else y,
+    "min": lambda x, y: x if x < y or x != x else y,
+    "safe": lambda x, y: x * y if x else 0.0,
+}
+#: The functions of the language on floats: those of `math` by their names, and our own.
+_PLAIN: dict[str, Callable[..., float]] = {
+    **{name: getattr(math, name) for name in FUNCTIONS if hasattr(math, name)},
+    **_OWN_OF_ONE,
+    **_OWN_OF_TWO,
+}
+complete("a function of floats", _PLAIN, FUNCTIONS)
 
 
 def quotient(x: float, y: float) -> float:
@@ -78,14 +93,13 @@ class _Numbers:
         return _power(x, n)
 
     def apply(self, function: str, *operands: float) -> float:
-        own: Callable[..., float] | None = _OWN.get(function)
-        return called(own or getattr(math, function), *operands)
+        return called(_PLAIN[function], *operands)
 
     def select(self, relation: str, x: float, y: float, then: float, otherwise: float) -> float:
         return then if _HOLDS[relation](x, y) else otherwise
 
-    def masked(self, g: float, build: Callable[[float], float]) -> float:
-        return build(g)
+    def safe(self, x: float, y: float) -> float:
+        return self.apply("safe", x, y)
 
 
 def _power(x: float, y: float) -> float:
@@ -144,6 +158,8 @@ _FURTHER: dict[str, Callable[..., _Partials]] = {
     "fma": _fma,
     "fsum": _fsum,
 }
+
+complete("a derivative", {**RULES, **_FURTHER}, UFUNCS.values())
 
 _NUMBERS: Any = _Numbers()
 

@@ -8,12 +8,13 @@ from functools import cached_property
 from math import prod
 
 from tadc.frontend.extents import shape_at
+from tadc.frontend.functions import having
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Select, Term, operands, tensors_read
 from tadc.lattice.affine import Affine
 
-#: Functions whose derivative is 0 wherever there is one: no tangent goes through them.
-FLAT = frozenset({"sign", "floor", "ceil"})
+#: No tangent goes through these.
+FLAT = having("flat")
 
 
 @dataclass(frozen=True)

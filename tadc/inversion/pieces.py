@@ -32,7 +32,9 @@ from tadc.passes.terms.liveness import needed
 Seed = Callable[[Sequence[Affine]], Term]
 
 #: Functions that take no longer than reading a value.
-_CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "max", "min", "sign", "floor", "ceil", "relu", "div"})
+_CHEAP = frozenset(
+    {"add", "sub", "mul", "neg", "abs", "max", "min", "sign", "floor", "ceil", "relu", "safe", "div"}
+)
 
 _RELATIONS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
@@ -195,7 +197,13 @@ class Pieces:
     def rewritten(self, root: Term, rule: Callable[[Read], Term], memo: dict[int, Term]) -> Term:
         """The term with other terms in the place of its reads, the trivial algebra done on the way."""
         algebra = self.algebra
-        simple = {"add": algebra.add, "sub": algebra.sub, "mul": algebra.mul, "div": algebra.div}
+        simple = {
+            "add": algebra.add,
+            "sub": algebra.sub,
+            "mul": algebra.mul,
+            "safe": algebra.safe,
+            "div": algebra.div,
+        }
 
         def value(node: Term, below: list[Term]) -> Term:
             match node:

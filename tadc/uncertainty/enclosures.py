@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any
@@ -11,20 +10,22 @@ import numpy as np
 
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import shape_at, size_sources
+from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
 from tadc.lattice.nest import LoopNest, loop_nest
 from tadc.uncertainty.interval_rounding import Bounds
 from tadc.uncertainty.interval_rules import bounds_of
 
-#: What each kind of reduction combines its elements by, and gives over none.
-_COMBINED: dict[str, tuple[str, float]] = {
-    "sum": ("add", 0.0),
-    "prod": ("mul", 1.0),
-    "max": ("max", -math.inf),
-    "min": ("min", math.inf),
-    "logsumexp": ("logaddexp", -math.inf),
+#: What each reduction combines the bounds of its elements by.
+_COMBINED = {
+    "sum": "add",
+    "prod": "mul",
+    "max": "max",
+    "min": "min",
+    "logsumexp": "logaddexp",
 }
+complete("what its bounds combine by", _COMBINED, REDUCTIONS)
 
 
 def enclose(program: Program, low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -106,11 +107,11 @@ class _Enclosure:
         nest = self.nests.get(term.number)
         if nest is None:
             nest = self.nests[term.number] = loop_nest(term.binders, term.domain, ())
-        function, empty = _COMBINED[term.kind]
+        function, nothing = _COMBINED[term.kind], float(REDUCTIONS[term.kind].nothing)
         points = nest.points({name: env[name] for name in term.free})
         elements = [self.value(term.body, {**env, **point}) for point in points]
         if not elements:
-            return empty, empty
+            return nothing, nothing
         return reduce(lambda x, y: bounds_of(function, x, y), elements)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tadc.dual.rules import called
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.functions import APPLIED, complete
 from tadc.uncertainty.interval_rounding import LIBRARY, Bounds, down, lower, no_bound, up, upper
 
 _Unary = Callable[[float], float]
@@ -312,6 +313,7 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "add": _add,
     "sub": _sub,
     "mul": _mul,
+    "safe": _mul,
     "div": _div,
     "mod": _mod,
     "pow": _pow,
@@ -343,3 +345,4 @@ _RULES: dict[str, Callable[..., Bounds]] = {
     "fsum": _sum,
     "logaddexp": _logaddexp,
 }
+complete("a bound", {**_INCREASING, **_DECREASING, **_RULES}, APPLIED)

@@ -99,6 +99,9 @@ def test_an_infinite_partial(expression: str) -> None:
         ("select(x[i] > 0, sqrt(x[i]), 0)", [-1.0, 0.0, 4.0], [0, 0, 0.25]),
         ("select(x[i] < 0, x[i], 1 / x[i])", [-1.0, 0.5, -3.0], [1, -4, 1]),
         ("select(y[i] > 0, x[i] * y[i], 0)", [1.0, 2.0, 3.0], [5.0, 0, 0]),
+        ("select(y[i] > 1, y[i], sin(x[i]))", [nan, 0.0, 0.0], [0, 1, 1]),
+        ("select(y[i] > 1, y[i], x[i]**2)", [inf, 1.0, 2.0], [0, 2, 4]),
+        ("select(y[i] > 1, y[i], sinh(x[i]) * y[i - i])", [inf, 0.0, 0.0], [0, 5, 5]),
     ],
 )
 def test_the_branch_not_taken_contributes_nothing(

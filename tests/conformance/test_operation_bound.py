@@ -59,10 +59,6 @@ SCANS = (
     "a step of the program is one comparison; of four recurrences and three gradients each compares anew, "
     "and half of them halve ties (13.3 times)"
 )
-PARTIALS = (
-    "nine masks over 48 elements, each of a cotangent of its own, and a quotient by the elements themselves "
-    "in each (13.9 times)"
-)
 
 #: Programs above the bound, and why.
 ABOVE = {
@@ -80,7 +76,6 @@ ABOVE_TWICE = {
     "test_index_maps: several reads of one argument": FACTORS,
     "test_quasi_affine: not a multiple": STEPS,
     "test_scan: the largest so far": SCANS,
-    "test_tensor_algebra: ref 7": PARTIALS,
 }  # fmt: skip
 
 

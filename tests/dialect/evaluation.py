@@ -27,6 +27,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "min": min,
     "sign": lambda x: float(x > 0) - float(x < 0),
     "relu": lambda x: max(x, 0.0),
+    "safe": lambda x, y: x * y if x else 0.0,
 }
 RELATIONS = {
     "=": operator.eq,

@@ -41,7 +41,7 @@ NAMES: dict[str, Callable[..., float]] = {
     "neg": np.negative, "pow": np.power, "max": np.maximum, "min": np.minimum, "abs": np.abs,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "sigmoid": expit,
-    "relu": lambda x: np.maximum(x, 0),
+    "relu": lambda x: np.maximum(x, 0), "safe": lambda x, y: np.where(x == 0, 0, x * y),
 }  # fmt: skip
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "=": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y,
@@ -52,7 +52,7 @@ REDUCTIONS: dict[str, Callable[[Sequence[float]], float]] = {
     "max": lambda e: max(e, default=-math.inf), "min": lambda e: min(e, default=math.inf),
 }  # fmt: skip
 #: The weights of the design: one for what is not here and not transcendental.
-HEAVY = {"div": 4, "sqrt": 4, "mod": 4, "logsumexp": 11}
+HEAVY = {"safe": 2, "div": 4, "sqrt": 4, "mod": 4, "logsumexp": 11}
 LIGHT = set("add sub mul neg max min abs sign relu floor ceil select sum prod".split())
 
 
@@ -123,8 +123,8 @@ class Run:
 
     @property
     def transcendental(self) -> int:
-        """The operations that are neither light nor a quotient or a root."""
-        light = LIGHT | {"div", "sqrt", "mod", "load", "store"}
+        """The operations that are neither light nor a quotient, a root or a safe product."""
+        light = LIGHT | {"safe", "div", "sqrt", "mod", "load", "store"}
         return sum(count for n, count in self.counts.items() if n.split()[0] not in light)
 
     def moved(self, what: str) -> int:

@@ -1,0 +1,209 @@
+"""Values of scalar functions as intervals: bounds, whether a value is finite, whether it is never 0.
+
+Values are those of exact arithmetic: `exp(x)` is positive and finite here for each finite x, though it
+rounds to 0 or overflows for some. What is undefined (`log(-1)`) lies in every interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tadc.frontend.functions import APPLIED, complete
+
+
+class Values(NamedTuple):
+    """`low <= value <= high`; `finite`: never infinite or undefined; `nonzero`: never 0."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    finite: bool = False
+    nonzero: bool = False
+
+    @property
+    def is_nonnegative(self) -> bool:
+        """Whether no value is below 0."""
+        return self.low >= 0
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether every value is above 0."""
+        return self.low > 0 or (self.low == 0 and self.nonzero)
+
+    @property
+    def has_sign(self) -> bool:
+        """Whether all values are above 0, or all below."""
+        return self.is_nonzero and (self.low >= 0 or self.high <= 0)
+
+    def negated(self) -> Values:
+        """The values with the other sign."""
+        return Values(-self.high, -self.low, self.finite, self.nonzero)
+
+    def joined(self, other: Values) -> Values:
+        """The least interval that has the values of both."""
+        return Values(
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.finite and other.finite,
+            self.is_nonzero and other.is_nonzero,
+        )
+
+    def met(self, other: Values) -> Values:
+        """What is known of a value by both."""
+        return Values(
+            max(self.low, other.low),
+            min(self.high, other.high),
+            self.finite or other.finite,
+            self.nonzero or other.nonzero,
+        )
+
+    @property
+    def is_nonzero(self) -> bool:
+        """Whether no value is 0."""
+        return self.nonzero or self.low > 0 or self.high < 0
+
+
+ANY = Values()
+FINITE = Values(finite=True)
+NONNEGATIVE = Values(low=0)
+POSITIVE = Values(low=0, nonzero=True)
+UNIT = Values(-1, 1, finite=True)
+
+
+def exactly(value: float) -> Values:
+    """The one value."""
+    return Values(value, value, True, value != 0) if math.isfinite(value) else ANY
+
+
+def _sum(x: Values, y: Values) -> Values:
+    low, high = x.low + y.low, x.high + y.high
+    one_sign = (x.low >= 0 and y.low >= 0) or (x.high <= 0 and y.high <= 0)
+    return Values(low, high, x.finite and y.finite, one_sign and (x.is_nonzero or y.is_nonzero))
+
+
+def _product(x: Values, y: Values) -> Values:
+    ends = [0.0 if 0 in (a, b) else a * b for a in (x.low, x.high) for b in (y.low, y.high)]
+    return Values(min(ends), max(ends), x.finite and y.finite, x.is_nonzero and y.is_nonzero)
+
+
+def _reciprocal(x: Values) -> Values:
+    if x.high <= 0 and x.low < 0:
+        return _reciprocal(x.negated()).negated()
+    low, high = -math.inf, math.inf
+    if x.low >= 0:
+        low, high = (1 / x.high if x.high else 0.0), (1 / x.low if x.low else math.inf)
+    return Values(low, high, x.is_nonzero, x.finite)
+
+
+def power(x: Values, n: float) -> Values:
+    """Of a literal exponent."""
+    if n < 0:
+        return _reciprocal(power(x, -n))
+    if n == 0:
+        return exactly(1)
+    whole = n == int(n)
+    if whole and n % 2 == 0:
+        x = _absolute(x)
+    if not x.is_nonnegative:
+        return Values(finite=x.finite, nonzero=x.is_nonzero) if whole else NONNEGATIVE
+    # Powers of numbers above 1 may overflow here: they are at least 1.
+    low, high = (end**n if end < 1 else bound for end, bound in ((x.low, 1.0), (x.high, math.inf)))
+    return Values(low, high, x.finite, x.is_nonzero)
+
+
+def _absolute(x: Values) -> Values:
+    low = max(x.low, -x.high, 0.0)
+    return Values(low, max(-x.low, x.high), x.finite, x.is_nonzero)
+
+
+def _greatest(x: Values, y: Values) -> Values:
+    nonzero = (x.is_nonzero and y.is_nonzero) or x.is_positive or y.is_positive
+    return Values(max(x.low, y.low), max(x.high, y.high), x.finite and y.finite, nonzero)
+
+
+def _odd(x: Values) -> Values:
+    """Of a function with the sign of its operand, finite where that is."""
+    low, high = (0.0 if x.low >= 0 else -math.inf), (0.0 if x.high <= 0 else math.inf)
+    return Values(low, high, x.finite, x.is_nonzero)
+
+
+def _root(x: Values) -> Values:
+    return Values(min(math.sqrt(max(x.low, 0.0)), 1.0), math.inf, x.finite and x.low >= 0, x.is_nonzero)
+
+
+def _logarithm(x: Values) -> Values:
+    return Values(0.0 if x.low >= 1 else -math.inf, math.inf, x.finite and x.is_positive)
+
+
+def _exponential(x: Values) -> Values:
+    low, high = (1.0 if x.low >= 0 else 0.0), (1.0 if x.high <= 0 else math.inf)
+    return Values(low, high, x.finite, nonzero=True)
+
+
+def _within(x: Values, low: float, high: float, found: Values) -> Values:
+    """What is found of a function that is defined between these ends."""
+    return found if x.low >= low and x.high <= high else found._replace(finite=False)
+
+
+def _remainder(x: Values, y: Values) -> Values:
+    """Floored: with the sign of the divisor, 0 included."""
+    low, high = (0.0 if y.low >= 0 else y.low), (0.0 if y.high <= 0 else y.high)
+    return Values(low, high, x.finite and y.finite and y.is_nonzero)
+
+
+_UNARY: Mapping[str, Callable[[Values], Values]] = {
+    "neg": Values.negated,
+    "abs": _absolute,
+    "exp": _exponential,
+    "exp2": _exponential,
+    "expm1": lambda x: _odd(x)._replace(low=max(-1.0, _odd(x).low)),
+    "log": _logarithm,
+    "log2": _logarithm,
+    "log10": _logarithm,
+    "log1p": lambda x: _logarithm(_sum(x, exactly(1))),
+    "sqrt": _root,
+    "cbrt": _odd,
+    "erf": lambda x: UNIT,
+    "sin": lambda x: UNIT._replace(finite=x.finite),
+    "cos": lambda x: UNIT._replace(finite=x.finite),
+    "tan": lambda x: Values(finite=x.finite),
+    "asin": lambda x: _within(x, -1, 1, Values(-2, 2, finite=True)),
+    "acos": lambda x: _within(x, -1, 1, Values(0, 4, finite=True)),
+    "atan": lambda x: Values(-2, 2, finite=True),
+    "sinh": _odd,
+    "cosh": lambda x: Values(1, math.inf, x.finite),
+    "tanh": lambda x: UNIT,
+    "asinh": _odd,
+    "acosh": lambda x: _within(x, 1, math.inf, Values(0, math.inf, x.finite)),
+    "atanh": lambda x: Values(finite=x.low > -1 and x.high < 1),
+    "sign": lambda x: UNIT,
+    "floor": lambda x: Values(max(-math.inf, x.low - 1), x.high, x.finite),
+    "ceil": lambda x: Values(x.low, x.high + 1, x.finite),
+    "sigmoid": lambda x: Values(0, 1, finite=True, nonzero=True),
+    "relu": lambda x: _greatest(x, exactly(0)),
+}
+_BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
+    "add": _sum,
+    "sub": lambda x, y: _sum(x, y.negated()),
+    "mul": _product,
+    "div": lambda x, y: _product(x, _reciprocal(y)),
+    "safe": _product,
+    "max": _greatest,
+    "min": lambda x, y: _greatest(x.negated(), y.negated()).negated(),
+    "mod": _remainder,
+    "atan2": lambda x, y: Values(-4, 4, finite=True),
+    "pow": lambda x, y: (
+        Values(0, math.inf, x.finite and y.finite, nonzero=True)
+        if x.is_positive
+        else NONNEGATIVE
+        if x.is_nonnegative
+        else ANY
+    ),
+}
+
+#: The values of functions and operators of one operand, and of two.
+UNARY, BINARY = (
+    complete("an interval", table, (name for name, f in APPLIED.items() if f.arity == arity))
+    for arity, table in ((1, _UNARY), (2, _BINARY))
+)

@@ -1,0 +1,260 @@
+"""Which values the terms of a program take, through definitions and reductions: positive, finite, any.
+
+Arguments are finite. A definition has the values of its body, and a recurrence values that its body keeps:
+its elements are computed in an order, so what holds of each if it holds of all before holds of all. That a
+sum of positive numbers is positive needs a point in its domain; where that is a condition on indices and
+sizes, it is asked at the place where the tensor is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tadc.frontend.conditions import NEGATED
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, operands
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.polyhedron import implied, negation
+from tadc.passes.terms.intervals import ANY, BINARY, FINITE, NONNEGATIVE, UNARY, Values, exactly, power
+from tadc.passes.terms.occupied import occupied
+
+#: What a recurrence is tried to keep, the strongest first.
+_KEPT = (
+    Values(0, math.inf, finite=True, nonzero=True),
+    Values(0, math.inf, finite=True),
+    FINITE,
+    Values(0, math.inf, nonzero=True),
+    NONNEGATIVE,
+)
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """The values of a tensor: of each element, and of those where rows on its indices and on sizes hold.
+
+    `filled` is for rows that say that domains have points, `numbers` for these and others.
+    """
+
+    values: Values
+    indices: tuple[str, ...] = ()
+    filled: tuple[Domain, Values] = ((), ANY)
+    numbers: tuple[Domain, Values] = ((), ANY)
+
+
+class ValueRanges:
+    """The values of terms of a program; without one, of reads nothing is known."""
+
+    def __init__(self, program: Program | None = None) -> None:
+        self.program = program
+        self.tensors: dict[str, _Tensor] = {}
+        self.waiting: list[Definition] = []
+        self.plain = _Walk(self)
+        if program is not None:
+            self.tensors = {a.name: _Tensor(FINITE) for a in program.arguments}
+            self.waiting = list(reversed(program.definitions))
+
+    def of(self, term: Term, facts: Domain = ()) -> Values:
+        """The values of a term where the facts hold."""
+        return self.plain.visit(term, facts)
+
+    def tensor(self, name: str) -> _Tensor:
+        """What is known of a tensor."""
+        while name not in self.tensors and self.waiting:
+            definition = self.waiting.pop()
+            self.tensors[definition.name] = self._tensor(definition)
+        return self.tensors.get(name, _Tensor(ANY))
+
+    def _tensor(self, definition: Definition) -> _Tensor:
+        assert self.program is not None
+        facts = self.program.facts(definition)
+        if definition.order is not None:
+            return _Tensor(self._kept(definition, facts))
+        # A walk of its own: `plain` may be on its way to a read of this tensor.
+        values = _Walk(self).visit(definition.body, facts)
+        names = frozenset(definition.indices).union(self.program.sizes)
+        asked: list[tuple[Domain, Values]] = []
+        for numbers in (False, True):
+            asking = _Walk(self, names, numbers)
+            found = asking.visit(definition.body, facts)
+            asked.append((tuple(asking.rows), found) if found != values else ((), ANY))
+        return _Tensor(values, definition.indices, *asked)
+
+    def _kept(self, definition: Definition, facts: Domain) -> Values:
+        """Values that the body has if the elements that it reads have them."""
+        for tried in _KEPT:
+            self.tensors[definition.name] = _Tensor(tried)
+            found = _Walk(self).visit(definition.body, facts)
+            if found.low >= tried.low and found.finite >= tried.finite and found.is_nonzero >= tried.nonzero:
+                return found
+        return ANY
+
+
+@dataclass
+class _Walk:
+    """Values from the operands up.
+
+    When `asking`, conditions on these names are taken to hold: that domains have points, with `numbers` that
+    indices and sizes are not 0. `rows` notes them.
+    """
+
+    ranges: ValueRanges
+    asking: frozenset[str] | None = None
+    numbers: bool = False
+    rows: dict[Constraint, None] = field(default_factory=dict[Constraint, None])
+    known: dict[tuple[int, Domain], Values] = field(default_factory=dict[tuple[int, Domain], Values])
+
+    def visit(self, term: Term, facts: Domain) -> Values:
+        """The values of a term where the facts hold; iterative, for terms may be deep."""
+        stack = [(term, False)]
+        while stack:
+            node, ready = stack.pop()
+            if (node.number, facts) in self.known:
+                continue
+            if not ready and isinstance(node, Apply | Select):
+                stack.append((node, True))
+                stack += [(t, False) for t in operands(node)]
+                continue
+            self.known[node.number, facts] = self.values(node, facts)
+        return self.known[term.number, facts]
+
+    def values(self, node: Term, facts: Domain) -> Values:
+        """The same for a term whose operands are done."""
+        match node:
+            case Const(value=value):
+                return exactly(value)
+            case IndexValue(form=form):
+                if form.is_constant:
+                    return exactly(form.constant)
+                return self.number(form, facts)
+            case Read():
+                return self.read(node, facts)
+            case Apply():
+                return _applied(node, [self.known[t.number, facts] for t in node.operands])
+            case Select():
+                lhs, rhs, then, otherwise = (self.known[t.number, facts] for t in operands(node))
+                if node.then is node.lhs:
+                    then = _compared(lhs, node.relation, rhs)
+                if node.otherwise is node.lhs:
+                    otherwise = _compared(lhs, NEGATED[node.relation], rhs)
+                return then.joined(otherwise)
+            case Guard():
+                then = self.visit(node.then, facts + node.conditions)
+                return then.joined(self.visit(node.otherwise, facts + negation(node.conditions, facts)))
+            case Reduce():
+                body = self.visit(node.body, facts + node.domain)
+                matters = body.has_sign if node.kind == "sum" else node.kind != "prod"
+                return _reduced(node.kind, body, matters and self.has_points(node, facts))
+            case _:
+                return ANY
+
+    def number(self, form: Affine, facts: Domain) -> Values:
+        """The values of an index form."""
+        if not implied(form, facts):
+            return FINITE
+        low = float(self.hold([Constraint(form - 1)], facts, self.numbers))
+        return Values(low, math.inf, finite=True)
+
+    def read(self, read: Read, facts: Domain) -> Values:
+        """The values of an element of a tensor."""
+        tensor = self.ranges.tensor(read.tensor)
+        found = tensor.values
+        for (rows, values), numbers in ((tensor.filled, False), (tensor.numbers, True)):
+            at = dict(zip(tensor.indices, read.indices, strict=False))
+            rows = [row.substitute(at) for row in rows]
+            if rows and self.hold(rows, facts, numbers <= self.numbers):
+                found = found.met(values)
+        return found
+
+    def has_points(self, node: Reduce, facts: Domain) -> bool:
+        """Whether the domain of a reduction is not empty where the facts hold."""
+        rows = occupied(node.binders, node.domain, facts)
+        return rows is not None and self.hold(rows, facts)
+
+    def hold(self, rows: Sequence[Constraint], facts: Domain, may_ask: bool = True) -> bool:
+        """Whether rows hold where the facts do; when asking, those that may hold do, and are noted."""
+        left = [row for row in rows if not all(implied(form, facts) for form in row.inequalities)]
+        if (
+            left
+            and may_ask
+            and self.asking is not None
+            and all(row.form.variables <= self.asking for row in left)
+        ):
+            self.rows.update(dict.fromkeys(left))
+            return True
+        return not left
+
+
+def _compared(x: Values, relation: str, y: Values) -> Values:
+    """The values of what compares so with y."""
+    if relation in (">", ">="):
+        x = x._replace(low=max(x.low, y.low))
+        return x._replace(nonzero=x.is_nonzero or (relation == ">" and y.low >= 0))
+    if relation in ("<", "<="):
+        return _compared(x.negated(), ">" if relation == "<" else ">=", y.negated()).negated()
+    if relation == "!=" and y == exactly(0):
+        return x._replace(nonzero=True)
+    return x
+
+
+def _applied(node: Apply, below: list[Values]) -> Values:
+    """The values of a function."""
+    match node.function, node.operands:
+        case "pow", (_, Const(value=value)) if math.isfinite(value):
+            return power(below[0], value)
+        case "mul", (x, y) if x is y:
+            return power(below[0], 2)
+        case function, (_,):
+            return UNARY[function](*below)
+        case function, _:
+            return BINARY[function](*below)
+
+
+def _reduced(kind: str, body: Values, has_points: bool) -> Values:
+    """The values of a reduction of elements with these values."""
+    match kind:
+        case "sum":
+            low = -math.inf if body.low < 0 else body.low if has_points else 0.0
+            high = math.inf if body.high > 0 else body.high if has_points else 0.0
+            return Values(low, high, body.finite, has_points and body.has_sign)
+        case "prod":
+            low = 0.0 if body.low >= 0 else -math.inf
+            return Values(low, math.inf, body.finite, body.is_nonzero)
+        case "max":
+            return body if has_points else body._replace(low=-math.inf, finite=False)
+        case "min":
+            return body if has_points else body._replace(high=math.inf, finite=False)
+        case "logsumexp" if has_points:  # at least the greatest element
+            return Values(body.low, math.inf, body.finite)
+        case _:
+            return ANY
+
+
+def read_under(program: Program) -> Mapping[str, Domain]:
+    """Of each definition that is no output, sizes that are at least 1 wherever it is read.
+
+    What it holds for other sizes is never seen.
+    """
+    rows = tuple(Constraint(Affine.var(size) - 1) for size in program.sizes)
+    found: dict[str, Domain] = {d.name: rows for d in program.definitions if not d.is_output}
+    for definition in reversed(program.definitions) if rows else ():
+        facts = program.facts(definition) + found.get(definition.name, ())
+        stack, seen = [(definition.body, facts)], set[tuple[int, Domain]]()
+        while stack:
+            node, known = stack.pop()
+            if (node.number, known) in seen:
+                continue
+            seen.add((node.number, known))
+            match node:
+                case Read(tensor=tensor):
+                    if left := found.get(tensor):
+                        found[tensor] = tuple(row for row in left if implied(row.form, known))
+                case Guard():
+                    outside = known + negation(node.conditions, known)
+                    stack += [(node.then, known + node.conditions), (node.otherwise, outside)]
+                case Reduce():
+                    stack.append((node.body, known + node.domain))
+                case _:
+                    stack += [(t, known) for t in operands(node)]
+    return found
