@@ -65,6 +65,13 @@ def read_program(function: Any) -> Program:
         return _Reader(function).program()
 
 
+def names_of(function: Any) -> tuple[list[str], list[str]]:
+    """The names that a program of the function gives its arguments, sizes included, and its results."""
+    block, reader = function.regions[0].blocks[0], _Reader(function)
+    arguments = reader.claim("arg_attrs", block.arguments, "x")
+    return arguments, reader.claim("res_attrs", list(list(block.operations)[-1].operands), "f")
+
+
 def read_fused(function: Any) -> Fused:
     """Read a function that `tad-fuse` is through with; raises UnsupportedIR where it is no program.
 

@@ -58,7 +58,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),
     Stage("nvvm", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the nvvm dialect", _cuda),
-    Stage("llvm", st.translate, lambda state: state.llvm_ir, ".ll", "LLVM IR"),
+    Stage("llvm", st.translate, st.show_llvm, ".ll", "LLVM IR"),
     Stage("asm", _nothing, st.show_assembly, ".s", "assembly of this machine", _cpu),
     Stage("ptx", st.emit_ptx, lambda state: state.ptx, ".ptx", "PTX", _cuda),
     Stage("cubin", _nothing, st.show_cubin, ".cubin", "machine code of the GPU (needs ptxas)", _cuda),

@@ -10,6 +10,7 @@ from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
     from tadc.backend.target import Target
+    from tadc.c_signature import CSignature
     from tadc.frontend.extents import Shape
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
@@ -81,6 +82,7 @@ class Compilation:
     temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
         default_factory=list["tuple[str, Shape, tuple[int, int]]"]
     )
+    signatures: list[CSignature] = field(default_factory=list["CSignature"])
     gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
     llvm_ir: str = ""
@@ -229,7 +231,8 @@ def _may_store(options: Options) -> bool:
 
 
 def _note_buffers(state: Compilation) -> None:
-    """The symbol of the function, and the tensors in between."""
+    """The symbol of the function, its signature, and the tensors in between."""
+    from tadc.c_signature import signature_of
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.passes.maps.buffers import buffers_of, symbol_of
@@ -237,6 +240,7 @@ def _note_buffers(state: Compilation) -> None:
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
+        state.signatures.append(signature_of(function, buffers))
         state.temporaries = [
             (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
             for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
@@ -329,11 +333,21 @@ def show_module(state: Compilation) -> str:
     return to_text(state.module.operation)
 
 
+def show_llvm(state: Compilation) -> str:
+    """LLVM IR; of the host it begins with how its functions are called."""
+    return state.llvm_ir if state.options.is_cuda else _calls(state, ";") + state.llvm_ir
+
+
 def show_assembly(state: Compilation) -> str:
-    """Assembly of the host."""
+    """Assembly of the host, which begins with how its functions are called."""
     from tadc.backend.object_code import assembly
 
-    return assembly(state.llvm_ir, state.options.level)
+    # `#` is no comment in the assembly of ARM, but where a line begins with it.
+    return _calls(state, "#") + assembly(state.llvm_ir, state.options.level)
+
+
+def _calls(state: Compilation, comment: str) -> str:
+    return "\n".join([signature.text(comment) for signature in state.signatures] + [""])
 
 
 def show_cubin(state: Compilation) -> bytes:
