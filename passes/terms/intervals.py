@@ -202,8 +202,11 @@ _BINARY: Mapping[str, Callable[[Values, Values], Values]] = {
     ),
 }
 
+
+def _names(arity: int) -> list[str]:
+    return [name for name, function in APPLIED.items() if function.arity == arity]
+
+
 #: The values of functions and operators of one operand, and of two.
-UNARY, BINARY = (
-    complete("an interval", table, (name for name, f in APPLIED.items() if f.arity == arity))
-    for arity, table in ((1, _UNARY), (2, _BINARY))
-)
+UNARY = complete("an interval", _UNARY, _names(1))
+BINARY = complete("an interval", _BINARY, _names(2))
