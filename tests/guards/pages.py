@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 import tadc
 from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.runtime.kernel import Kernel
+from tadc.frontend.extents import shape_at
 
 _PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -38,7 +40,7 @@ class Fenced:
         room[:] = _FILL
         here = len(room) - size if at_end else 0
         self.address = start + _PAGE + here
-        self.array = room[here : here + size].view(parameter.dtype).reshape(parameter.shape)
+        self.array = room[here : here + size].view(parameter.dtype).reshape(shape_at(parameter.shape, {}))
         self._around = room[:here], room[here + size :]
 
     def is_alone(self) -> bool:
@@ -52,6 +54,7 @@ def check(function: tadc.Function, sizes: Mapping[str, int], seed: int = 0) -> N
     Every argument, result and tensor in between has pages of its own.
     """
     kernel = function.compiled().kernel
+    assert isinstance(kernel, Kernel)
     rng = np.random.default_rng(seed)
     given = {p.name: _drawn(rng, p.at(sizes)) for p in kernel.inputs}
     numbers = kernel.sizes.values([a.shape for a in given.values()], sizes) if kernel.sizes else {}
@@ -72,7 +75,7 @@ def check(function: tadc.Function, sizes: Mapping[str, int], seed: int = 0) -> N
 
 
 def _drawn(rng: np.random.Generator, parameter: Parameter) -> NDArray[np.floating]:
-    return rng.uniform(-1, 1, parameter.shape).astype(parameter.dtype)
+    return rng.uniform(-1, 1, shape_at(parameter.shape, {})).astype(parameter.dtype)
 
 
 def _assert_same(found: Sequence[NDArray[np.floating]], expected: Sequence[object], where: str) -> None:

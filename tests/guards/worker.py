@@ -48,4 +48,7 @@ def _line(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:5], *map(int, sys.argv[5:8]))
+    _, *texts = sys.argv
+    kind, source, machine, dtype = texts[:4]
+    first, count, start = map(int, texts[4:])
+    main(kind, source, machine, dtype, first, count, start)
