@@ -14,7 +14,7 @@ import re
 LOAD = "llvm.masked.load."
 
 _LOADED = re.compile(
-    rf"^( *)%([\w.]+) = ((?:\w+ )*call (<(\d+) x (?:float|double)>) @{re.escape(LOAD)}.*)$", re.M
+    rf"^( *)%([\w.]+) = (.*\bcall [^@\n]*(<(\d+) x (?:float|double)>) @{re.escape(LOAD)}.*)$", re.M
 )
 
 
@@ -30,4 +30,4 @@ def fenced(text: str) -> str:
         return f"{space}{loaded} = {load}\n{space}%{name} = call {type} {function}({type} {loaded})"
 
     text = _LOADED.sub(fence, text)
-    return "\n".join([text.rstrip("\n"), *sorted(declared - set(text.split("\n"))), ""])
+    return "\n".join([text.rstrip("\n"), *sorted(declared), ""])
