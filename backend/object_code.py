@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from tadc.backend.llvm_ir import complete, defer, loops_for_speed, not_inlined, undefer
+from tadc.backend.masked_loads import LOAD, fenced
 from tadc.backend.splitting import size_of_loops
 from tadc.backend.target import binding, host_features, host_machine
 
@@ -45,6 +46,14 @@ def object_code(text: str, level: int = 3) -> bytes:
 
 
 def _optimise(text: str, machine: Any, level: int) -> Any:
+    module = _by_pipelines(text, machine, level)
+    # Last, since LLVM makes masked loads of its own where it turns loops into vectors.
+    if any(function.name.startswith(LOAD) for function in module.functions):
+        module = _parsed(fenced(str(module)), machine)
+    return module
+
+
+def _by_pipelines(text: str, machine: Any, level: int) -> Any:
     is_huge = size_of_loops(text) > HUGE
     deferred = None if is_huge or level < 2 else defer(text)
     if deferred is None:

@@ -1,0 +1,75 @@
+"""Masked loads stay masked in machine code, for vectors of each width."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+import tadc
+from tadc.backend import object_code
+from tests.guards.machine_code import check, unmasked
+from tests.guards.machines import MACHINES, compiling_for, has_masks
+from tests.guards.run import run
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="about instructions of x86")
+
+
+def convolution(width: int, dtype: str) -> tadc.Function:
+    """Each channel under a window of its own that stands over the edges."""
+    return tadc.function(
+        f"x: {dtype}[4, {width}, {width}]; d: {dtype}[4, 3, 3]\n"
+        f"f[c, i: {width}, j: {width}] = sum{{p}}_(max [0; 1 - i])^(min [2; {width} - i]) "
+        f"(sum{{q}}_(max [0; 1 - j])^(min [2; {width} - j]) (x[c, i + p - 1, j + q - 1]*d[c, p, q]))"
+    )
+
+
+#: Widths of images at which LLVM forgets masks of loads that are not fenced.
+FORGOTTEN = [
+    ("avx512", "f32", 56),
+    ("avx512", "f64", 28),
+    ("znver4", "f64", 28),
+    ("avx512-256", "f32", 10),
+    ("avx512-256", "f64", 10),
+    ("avx512-128", "f32", 7),
+]
+
+
+@pytest.mark.parametrize(("machine", "dtype", "width"), [*FORGOTTEN, ("avx2", "f32", 10), ("avx", "f64", 10)])
+def test_masks_are_kept(machine: str, dtype: str, width: int) -> None:
+    with compiling_for(machine):
+        assert check(convolution(width, dtype)) > 0
+
+
+@pytest.mark.parametrize(("machine", "dtype", "width"), FORGOTTEN[:1])
+def test_fences_are_needed(machine: str, dtype: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If this fails, LLVM keeps masks by itself, and the fences can go."""
+    monkeypatch.setattr(object_code, "fenced", lambda text: text)
+    with compiling_for(machine), pytest.raises(AssertionError, match=r"vmovups\s+%fs:"):
+        check(convolution(width, dtype))
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("vmovups\t%fs:-224(%rcx,%r14,4), %zmm9", True),
+        ("vmovups\t%fs:-224(%rcx,%r14,4), %zmm9 {%k1} {z}", False),
+        ("vmovups\t-224(%rcx,%r14,4), %zmm9", False),
+        ("vfmadd132ps\t%fs:448(%rcx), %zmm4, %zmm11", True),
+        ("vfmadd132ps\t%fs:448(%rcx), %zmm4, %zmm11 {%k1} {z}", False),
+        ("vfmadd132ss\t%fs:448(%rcx), %xmm4, %xmm11", False),
+        ("vpermilps\t$27, %fs:(%rax), %zmm1 {%k1} {z}", True),
+        ("vmaskmovps\t%fs:(%rax), %ymm1, %ymm2", False),
+        ("vblendps\t$15, %fs:(%rax), %ymm1, %ymm2", True),
+    ],
+)
+def test_what_the_check_finds(line: str, is_found: bool) -> None:
+    assert unmasked(f"f:\n\t{line}\n\tretq\n") == [line] * is_found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", [name for name in MACHINES if has_masks(name)])
+@pytest.mark.parametrize("source", ["conformance", "examples", "bench", "windows"])
+def test_masks_of_many_programs(source: str, machine: str) -> None:
+    for dtype in ("f32", "f64"):
+        assert not run("code", source, machine, dtype).failures
