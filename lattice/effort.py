@@ -17,8 +17,16 @@ LIMIT = 6_000_000
 tenth of it."""
 
 
+WHOLE = 100_000_000
+"""The most entries for all questions of one pass over a program: about a minute."""
+
+
 class EliminationLimit(Exception):
     """A question about an index set takes too many rows or too much work."""
+
+
+class WorkLimit(Exception):
+    """All questions together take too much work; unlike one question, nobody goes on without the answer."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +43,40 @@ class _Meter:
     """What is left, and the systems that have been paid for."""
 
     left: int
+    limit: type[Exception] = EliminationLimit
     paid: set[int] = field(default_factory=set[int])
 
     def spend(self, entries: int) -> None:
         self.left -= entries
         if self.left < 0:
-            raise EliminationLimit("too much work")
+            raise self.limit("too much work")
+
+    def pay(self, price: Price) -> None:
+        self.spend(price.entries + (0 if price.system in self.paid else price.first))
+        self.paid.add(price.system)
 
 
-_meter: ContextVar[_Meter | None] = ContextVar("meter", default=None)
+_meters: ContextVar[tuple[_Meter, ...]] = ContextVar("meters", default=())
+"""That of the pass first, then that of the question."""
 
 
 @contextmanager
-def _metered(meter: _Meter) -> Generator[_Meter]:
-    token = _meter.set(meter)
+def _metered(*meters: _Meter) -> Generator[None]:
+    token = _meters.set(meters)
     try:
-        yield meter
+        yield
     finally:
-        _meter.reset(token)
+        _meters.reset(token)
+
+
+@contextmanager
+def whole() -> Generator[None]:
+    """All questions in this block share a limit beside their own. Work beyond it raises WorkLimit."""
+    if _meters.get():
+        yield
+        return
+    with _metered(_Meter(WHOLE, WorkLimit)):
+        yield
 
 
 @contextmanager
@@ -61,30 +85,29 @@ def limited(entries: int = LIMIT) -> Generator[None]:
 
     Work beyond it raises EliminationLimit; what was asked is then as it was before.
     """
-    if _meter.get() is not None:
+    outer = _meters.get()
+    if any(meter.limit is EliminationLimit for meter in outer):
         yield
         return
-    with _metered(_Meter(entries)):
+    with _metered(*outer, _Meter(entries)):
         yield
 
 
 @contextmanager
 def apart() -> Generator[_Meter]:
     """Work in this block has a limit of its own; what is kept of it is charged to all who use it."""
-    with _metered(_Meter(LIMIT)) as meter:
+    meter = _Meter(LIMIT)
+    with _metered(meter):
         yield meter
 
 
 def spend(entries: int) -> None:
-    """Count work that is about to be done. Raises EliminationLimit where the limit does not allow it."""
-    meter = _meter.get()
-    if meter is not None:
+    """Count work that is about to be done. Raises EliminationLimit or WorkLimit where a limit is reached."""
+    for meter in _meters.get():
         meter.spend(entries)
 
 
 def pay(price: Price) -> None:
-    """Count an answer, kept or not. Raises EliminationLimit as `spend`."""
-    meter = _meter.get()
-    if meter is not None:
-        meter.spend(price.entries + (0 if price.system in meter.paid else price.first))
-        meter.paid.add(price.system)
+    """Count an answer, kept or not. Raises as `spend`."""
+    for meter in _meters.get():
+        meter.pay(price)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 import tadc
-from tadc.lattice import polyhedron
+from tadc.lattice import effort, polyhedron
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.effort import LIMIT, EliminationLimit, apart, limited
 from tadc.lattice.polyhedron import implied, irredundant, is_empty, quotient
@@ -55,7 +55,7 @@ def forget() -> None:
         cache.cache_clear()
 
 
-def effort(ask: Callable[[], object]) -> int:
+def price(ask: Callable[[], object]) -> int:
     """What is charged for questions."""
     with apart() as meter:
         ask()
@@ -91,11 +91,11 @@ def test_an_answer_costs_the_same_whatever_was_asked_before(seed: int) -> None:
     forget()
     first = ask()
     forget()
-    cold = effort(ask)
+    cold = price(ask)
     assert cold > 0
     for other in range(8):
         questions(other)()
-    assert effort(ask) == cold
+    assert price(ask) == cold
     assert ask() == first
 
 
@@ -107,7 +107,28 @@ def test_a_program_costs_the_same_whatever_was_compiled_before() -> None:
         return str(tadc.vjp(tadc.function(program)))
 
     forget()
-    cold = effort(lambda: compiled(text))
+    cold = price(lambda: compiled(text))
     for other in others:
         compiled(other)
-    assert effort(lambda: compiled(text)) == cold > 0
+    assert price(lambda: compiled(text)) == cold > 0
+
+
+def test_a_program_of_too_much_work_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever that is noticed: where it is checked, where it is differentiated, where it is compiled."""
+    text = "x: f64[9]; f[i: 5] = sum{k}_(max [0; i - 1])^(min [i + 2; 4]) (x[k]*x[i + k]*x[(i + k) // 2])"
+    f = tadc.function(text)
+    guarded = text.replace("x[k]*", "(if {2*k + 3*i >= 4 and k + i <= 5} then (x[2*i + 3*k - 4]) else (0))*")
+    for made in (
+        lambda: tadc.function(guarded),
+        lambda: tadc.vjp(f).program,
+        lambda: f.lower().as_text("loops"),
+    ):
+        forget()
+        monkeypatch.setattr(effort, "WHOLE", 5)
+        with pytest.raises(tadc.CompileError) as error:
+            made()
+        monkeypatch.undo()
+        (problem,) = error.value.diagnostics
+        assert problem.code == "TAD0318"
+        assert problem.notes
+        assert problem.helps
