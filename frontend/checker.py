@@ -14,6 +14,7 @@ from tadc.frontend.binders import check_binders
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import Extent, size_sources
+from tadc.frontend.index_sets import limits_told
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.ranges import RangeUses, inferred_size, interval_text
 from tadc.frontend.reads import ReadChecker, Setting
@@ -50,7 +51,7 @@ def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None
         raise CompileError([*module.errors, *problems])
     reporter = Reporter(source, module.errors)
     checker = program = None
-    with deep_recursion(), suppress(Enough):
+    with deep_recursion(), limits_told(source), suppress(Enough):
         checker = _Checker(module, reporter, given)
         program = checker.program()
     reporter.finish()

@@ -49,6 +49,7 @@ CODES: dict[str, str] = {
     "TAD0315": "an index set with too many bounds",
     "TAD0316": "a recurrence that reads what is not computed earlier",
     "TAD0317": "an order of a recurrence that is not affine",
+    "TAD0318": "a program that takes too much work",
     # Differentiation.
     "TAD0401": "a name that one cannot differentiate by",
     "TAD0402": "a gradient that is zero almost everywhere",

@@ -1,14 +1,16 @@
-"""The error for an index set whose bounds cannot be worked out."""
+"""The errors for index sets that take too much work, one alone or all of a program."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
-from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.print_index import condition_text
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Reduce, Term, reachable
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
 
 #: The most rows of a set that are shown.
 SHOWN = 12
@@ -37,6 +39,34 @@ class IndexSetLimit(Exception):
         if where is not None and source is not None:
             made.primary = Label(where, "indices here run over it")
         return made
+
+
+class ProgramLimit(Exception):
+    """The index sets of a program take too much work together."""
+
+    def __init__(self) -> None:
+        super().__init__("its index sets take more work together than a program may")
+
+    def diagnostic(self, source: Source | None) -> Diagnostic:
+        """What a person reads."""
+        made = Diagnostic("TAD0318", "a program that takes too much work to compile", source=source)
+        made.notes.append("work on index sets is counted, so it does not depend on the machine or the time")
+        made.helps.append(
+            "use fewer conditions in one another, or end a sum or a branch with an intermediate (`let`)"
+        )
+        return made
+
+
+@contextmanager
+def limits_told(source: Source | None) -> Generator[None]:
+    """Work on a program, whose limits are told as errors about it. Raises CompileError."""
+    try:
+        with whole():
+            yield
+    except IndexSetLimit as limit:
+        raise CompileError([limit.diagnostic(source)]) from None
+    except (EliminationLimit, WorkLimit):
+        raise CompileError([ProgramLimit().diagnostic(source)]) from None
 
 
 def set_text(binders: Sequence[str], rows: Sequence[Constraint]) -> str:

@@ -7,9 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.extents import extent_text, shape_text
-from tadc.frontend.index_sets import IndexSetLimit
+from tadc.frontend.index_sets import limits_told
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
 from tadc.frontend.limits import MAX_PIECES, too_large
@@ -51,13 +50,11 @@ def print_program(program: Program) -> str:
     """The program as text: declarations, a blank line, definitions; ends with a newline.
 
     What the checker reads back has the same value everywhere, the same derivatives, and prints the same.
-    Raises Unbounded for a sum over infinitely many points, and CompileError (TAD0315) for one whose
-    bounds cannot be worked out.
+    Raises Unbounded for a sum over infinitely many points, and CompileError for one whose bounds cannot be
+    worked out (TAD0315), or where all together take too much work (TAD0318).
     """
-    try:
+    with limits_told(program.source):
         return _print_program(program)
-    except IndexSetLimit as limit:
-        raise CompileError([limit.diagnostic(program.source)]) from None
 
 
 def _print_program(program: Program) -> str:

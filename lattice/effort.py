@@ -1,8 +1,8 @@
-"""A limit on the work of one question about an index set.
+"""Limits on work: on one question about an index set, and on all that a stage of the compiler asks.
 
 Elimination and its exact pruning can take time exponential in the number of variables. Work is counted in
-entries of tableaus that change, so that the answer does not depend on the machine. Answers that are
-known from before cost nothing: near the limit, a question that was refused may be answered later.
+entries of tableaus that change, so that the answer does not depend on the machine. Nor does it depend on what
+was asked before: an answer that is kept is kept with its price, and who asks again is charged the same.
 """
 
 from __future__ import annotations
@@ -10,17 +10,73 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 LIMIT = 6_000_000
 """The most entries that one question may change: some seconds. Random programs of 6 indices stay below a
 tenth of it."""
 
 
+WHOLE = 100_000_000
+"""The most entries for all questions of one pass over a program: about a minute."""
+
+
 class EliminationLimit(Exception):
     """A question about an index set takes too many rows or too much work."""
 
 
-_left: ContextVar[list[int] | None] = ContextVar("left", default=None)
+class WorkLimit(Exception):
+    """All questions together take too much work; unlike one question, nobody goes on without the answer."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a question costs: `entries`, and `first` where nothing was asked of this system before."""
+
+    system: int
+    first: int
+    entries: int
+
+
+@dataclass
+class _Meter:
+    """What is left, and the systems that have been paid for."""
+
+    left: int
+    limit: type[Exception] = EliminationLimit
+    paid: set[int] = field(default_factory=set[int])
+
+    def spend(self, entries: int) -> None:
+        self.left -= entries
+        if self.left < 0:
+            raise self.limit("too much work")
+
+    def pay(self, price: Price) -> None:
+        self.spend(price.entries + (0 if price.system in self.paid else price.first))
+        self.paid.add(price.system)
+
+
+_meters: ContextVar[tuple[_Meter, ...]] = ContextVar("meters", default=())
+"""That of the pass first, then that of the question."""
+
+
+@contextmanager
+def _metered(*meters: _Meter) -> Generator[None]:
+    token = _meters.set(meters)
+    try:
+        yield
+    finally:
+        _meters.reset(token)
+
+
+@contextmanager
+def whole() -> Generator[None]:
+    """All questions in this block share a limit beside their own. Work beyond it raises WorkLimit."""
+    if _meters.get():
+        yield
+        return
+    with _metered(_Meter(WHOLE, WorkLimit)):
+        yield
 
 
 @contextmanager
@@ -29,20 +85,29 @@ def limited(entries: int = LIMIT) -> Generator[None]:
 
     Work beyond it raises EliminationLimit; what was asked is then as it was before.
     """
-    if _left.get() is not None:
+    outer = _meters.get()
+    if any(meter.limit is EliminationLimit for meter in outer):
         yield
         return
-    token = _left.set([entries])
-    try:
+    with _metered(*outer, _Meter(entries)):
         yield
-    finally:
-        _left.reset(token)
+
+
+@contextmanager
+def apart() -> Generator[_Meter]:
+    """Work in this block has a limit of its own; what is kept of it is charged to all who use it."""
+    meter = _Meter(LIMIT)
+    with _metered(meter):
+        yield meter
 
 
 def spend(entries: int) -> None:
-    """Count work that is about to be done. Raises EliminationLimit where the limit does not allow it."""
-    left = _left.get()
-    if left is not None:
-        left[0] -= entries
-        if left[0] < 0:
-            raise EliminationLimit("too much work")
+    """Count work that is about to be done. Raises EliminationLimit or WorkLimit where a limit is reached."""
+    for meter in _meters.get():
+        meter.spend(entries)
+
+
+def pay(price: Price) -> None:
+    """Count an answer, kept or not. Raises as `spend`."""
+    for meter in _meters.get():
+        meter.pay(price)

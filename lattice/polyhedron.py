@@ -14,6 +14,7 @@ from functools import lru_cache
 from math import gcd
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
+from tadc.lattice.effort import Price, pay
 from tadc.lattice.simplex import Linear
 from tadc.lattice.system import System, floor_facts
 
@@ -40,11 +41,14 @@ def implied(form: Affine, facts: Sequence[Constraint]) -> bool:
     """Whether it is proven that `form >= 0` at every integer point where the facts hold."""
     if not form.terms and form.constant >= 0:
         return True
-    return _implied(form, tuple(facts))
+    holds, price = _implied(form, tuple(facts))
+    if price is not None:
+        pay(price)
+    return holds
 
 
 @lru_cache(maxsize=1 << 14)
-def _implied(form: Affine, facts: tuple[Constraint, ...]) -> bool:
+def _implied(form: Affine, facts: tuple[Constraint, ...]) -> tuple[bool, Price | None]:
     return _with_floors([form], _about(form, facts)).implies(form)
 
 

@@ -67,6 +67,11 @@ class Tableau:
         return False
 
     @property
+    def entries(self) -> int:
+        """How many numbers it has: those that a pivot may change."""
+        return len(self._rows) * len(self._columns)
+
+    @property
     def vertex(self) -> Direction:
         """Where the tableau stands."""
         values = {label: (row[0], den) for label, row, den in self._basic_variables()}
@@ -209,7 +214,7 @@ class Tableau:
     def _pivot(self, i: int, column: int) -> None:
         """Exchange the basic variable of row i with the column's. Raises EliminationLimit."""
         rows, dens = self._rows, self._dens
-        spend(len(rows) * len(self._columns))
+        spend(self.entries)
         row, den = rows[i], dens[i]
         t = row[column]
         if t < 0:

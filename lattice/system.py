@@ -10,7 +10,8 @@ from math import gcd
 from threading import Lock
 
 from tadc.lattice.affine import Affine, Constraint, Floor
-from tadc.lattice.simplex import Linear, Tableau
+from tadc.lattice.effort import Price, apart, pay
+from tadc.lattice.simplex import Direction, Linear, Tableau
 
 _Key = tuple[tuple[int, int], ...]
 
@@ -38,6 +39,7 @@ class System:
     def __init__(self, facts: Sequence[Constraint]) -> None:
         """Take the rows in."""
         self.atoms: dict[str | Floor, int] = {}
+        self._key = hash(tuple(facts))
         self.contradiction = False
         self._lock = Lock()
         self._solved: dict[int, Linear] = {}
@@ -167,35 +169,52 @@ class System:
         return Tableau(len(place), equalities, [_placed(row, place) for row in least]), place
 
     @cached_property
-    def _program(self) -> tuple[Tableau, dict[int, int]]:
-        return self.tableau()
+    def _made(self) -> tuple[Tableau, dict[int, int], Direction, Price]:
+        with apart() as meter:
+            before = meter.left
+            tableau, place = self.tableau()
+            price = Price(self._key, before - meter.left, tableau.entries)
+        return tableau, place, tableau.vertex, price
+
+    @property
+    def price(self) -> Price:
+        """What is charged for a question that the tableau answers. Raises EliminationLimit."""
+        return self._made[3]
 
     @property
     def empty(self) -> bool:
         """Whether it is proven that no integer point satisfies all rows."""
-        return self.contradiction or not self._program[0].feasible
-
-    def implies(self, form: Affine) -> bool:
-        """Whether `form >= 0` is proven to follow."""
         if self.contradiction:
             return True
-        normal = self.normal(form)
-        if normal is None:
-            return self.empty
-        if self.states(normal):
-            return True
-        return not self._refuted(normal) and self._proven(normal)
+        pay(self.price)
+        return not self._made[0].feasible
+
+    def implies(self, form: Affine) -> tuple[bool, Price | None]:
+        """Whether `form >= 0` is proven to follow, and what to pay for the answer; nothing for a plain one.
+
+        What is known from earlier questions may answer this one sooner; the price is the same.
+        """
+        normal = None if self.contradiction else self.normal(form)
+        if self.contradiction or (normal is not None and self.states(normal)):
+            return True, None
+        with apart():
+            if not self._made[0].feasible:
+                return True, self.price
+            holds = normal is not None and not self._refuted(normal) and self._proven(normal)
+        return holds, self.price
 
     def value(self, form: Affine) -> Fraction | None:
-        """The form's value at some rational point where all rows hold; None if one is not at hand."""
+        """The form's value at some rational point where all rows hold; None if one is not at hand.
+
+        The point is the same whatever was asked before.
+        """
         normal = None if self.contradiction else self._reduced_form(form, None)
         if normal is None:
             return None
-        tableau, place = self._program
+        pay(self.price)
+        tableau, place, (point, den), _ = self._made
         if not tableau.feasible or any(v not in place for v in normal[0]):
             return None
-        with self._lock:
-            point, den = tableau.vertex
         return Fraction(sum(k * point[place[v]] for v, k in normal[0].items()), den) + normal[1]
 
     def states(self, row: Linear) -> bool:
@@ -215,17 +234,14 @@ class System:
         return any(sum([k * point.get(v, 0) for v, k in terms]) <= limit * den for point, den in self._points)
 
     def _proven(self, row: Linear) -> bool:
-        tableau, place = self._program
-        if not tableau.feasible:
-            return True
-        if any(v not in place for v in row[0]):
+        if any(v not in self._made[1] for v in row[0]):
             return False
         # Systems are shared by a process-wide cache, and a question moves the tableau.
         with self._lock:
             return self._minimum_allows(row)
 
     def _minimum_allows(self, row: Linear) -> bool:
-        tableau, place = self._program
+        tableau, place, _, _ = self._made
         if tableau.bounded(_placed(row, place)):
             return True
         if tableau.ray is not None:

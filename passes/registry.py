@@ -22,10 +22,11 @@ from typing import Any, ClassVar
 from tadc.dialect.mlir import passmanager
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.index_sets import IndexSetLimit
+from tadc.frontend.index_sets import IndexSetLimit, ProgramLimit
+from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
 
 #: What stopped a pass, for who runs the pipeline: MLIR hands on a text alone. Guarded by `mlir.LOCK`.
-exceeded: list[IndexSetLimit] = []
+exceeded: list[IndexSetLimit | ProgramLimit] = []
 
 REGISTRY: dict[str, type[Pass]] = {}
 
@@ -67,18 +68,19 @@ class Pass:
     description: ClassVar[str] = ""
 
     def run(self, module: Any) -> None:
-        """Transform the module in place; raises UnsupportedIR or IndexSetLimit with what stops it."""
+        """Transform the module in place; raises UnsupportedIR or a limit with what stops it."""
         raise NotImplementedError
 
     def __call__(self, operation: Any, external: Any) -> None:
         """Run under MLIR's pass manager."""
         try:
-            with deep_recursion():
+            with deep_recursion(), whole():
                 self.run(operation)
         except UnsupportedIR as problem:
             problem.location.emit_error(f"{self.argument}: {problem.message}")
             external.signal_pass_failure()
-        except IndexSetLimit as limit:
+        except (IndexSetLimit, WorkLimit, EliminationLimit) as problem:
+            limit = problem if isinstance(problem, IndexSetLimit) else ProgramLimit()
             exceeded.append(limit)
             operation.location.emit_error(f"{self.argument}: {limit}")
             external.signal_pass_failure()

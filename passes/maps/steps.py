@@ -19,10 +19,13 @@ from tadc.dialect.ops import indices_of, own_tensor
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
-from tadc.passes.terms.ranges import negations
+from tadc.passes.terms.ranges import outside
 
 MOST_INDICES = 5
 """Of more indices not all sequences are tried."""
+
+MOST_CASES = 24
+"""What holds in an `else` is kept in no more cases than these."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class _OwnRead:
-    """The element that is read, and what holds where it is."""
+    """The element that is read, and what holds where it is, in one of some cases."""
 
     forms: tuple[Affine, ...]
     facts: Domain
@@ -61,7 +64,7 @@ class _OwnRead:
 def steps_of(op: Any) -> Steps:
     """How to visit the elements of a `tad.scan`."""
     rank = len(indices_of(op))
-    reads = _OwnReads(op).found
+    reads = list(OwnReads(op).found)
     batch = frozenset(n for n in range(rank) if all(r.forms[n] == Affine.var(f"d{n}") for r in reads))
     order = parse_map(str(op.attributes["order"])).forms[0]
     if len(order.terms) == 1:
@@ -95,17 +98,17 @@ def _is_legal(reads: Sequence[_OwnRead], chosen: Sequence[int], signs: Sequence[
     return not left
 
 
-class _OwnReads:
+class OwnReads:
     """The reads of the tensor itself, in forms over `d0, d1, …`, its indices."""
 
     def __init__(self, op: Any) -> None:
         self.own = own_tensor(op)
-        self.found: list[_OwnRead] = []
+        self.found: dict[_OwnRead, None] = {}
         self.forms: dict[Any, Affine] = {a: Affine.var(f"d{n}") for n, a in enumerate(indices_of(op))}
         self.count = 0
         names = [f"d{n}" for n in range(len(self.forms))]
         extents = [self.over(form, op.operands, "s") for form in box_extents(parse_set(_domain(op))) or []]
-        self.block(op.regions[0].blocks[0], box(names, extents))
+        self.block(op.regions[0].blocks[0], [box(names, extents)])
 
     def form(self, value: Any) -> Affine:
         """The form of an index; one from above is a size."""
@@ -118,8 +121,8 @@ class _OwnReads:
         """A form of an attribute, over what its operands stand for."""
         return form.substitute({f"{letter}{n}": self.form(value) for n, value in enumerate(values)})
 
-    def block(self, block: Any, facts: Domain) -> None:
-        """Take in a block in which the facts hold."""
+    def block(self, block: Any, cases: Sequence[Domain]) -> None:
+        """Take in a block in which the facts of one of the cases hold."""
         for operation in block.operations:
             op = operation.operation
             if op.name == "tad.index":
@@ -128,20 +131,25 @@ class _OwnReads:
             elif op.name == "tad.read" and op.operands[0] == self.own:
                 at = parse_map(str(op.attributes["at"])).forms
                 forms = tuple(self.over(form, list(op.operands)[1:], "d") for form in at)
-                self.found.append(_OwnRead(forms, facts))
+                self.found |= {_OwnRead(forms, facts): None for facts in cases}
             elif op.name == "tad.guard":
                 rows = parse_set(str(op.attributes["where"])).constraints
                 rows = tuple(Constraint(self.over(r.form, op.operands, "d"), r.equality) for r in rows)
-                self.block(op.regions[0].blocks[0], facts + rows)
-                for others in negations(rows):
-                    self.block(op.regions[1].blocks[0], facts + others)
+                then, otherwise = (region.blocks[0] for region in op.regions)
+                self.block(then, [facts + rows for facts in cases])
+                self.block(otherwise, _few([case for facts in cases for case in outside(rows, facts)], cases))
             elif op.regions:
                 inner = op.regions[0].blocks[0]
                 own = {f"d{n}": self.form(argument) for n, argument in enumerate(inner.arguments)}
                 rows = parse_set(_domain(op)).constraints
                 forms = [self.over(row.form.substitute(own), op.operands, "s") for row in rows]
-                pairs = zip(forms, rows, strict=True)
-                self.block(inner, facts + tuple(Constraint(form, row.equality) for form, row in pairs))
+                rows = tuple(Constraint(f, row.equality) for f, row in zip(forms, rows, strict=True))
+                self.block(inner, [facts + rows for facts in cases])
+
+
+def _few(found: Sequence[Domain], cases: Sequence[Domain]) -> Sequence[Domain]:
+    """Cases in place of others that hold more: alternatives multiply, so of too many nothing is kept."""
+    return found if len(found) <= MOST_CASES else cases
 
 
 def _domain(op: Any) -> str:

@@ -14,7 +14,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import implied, is_empty
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class _Walk:
                     self.visit(body, facts + rows)
                 case Guard():
                     self.visit(term.then, facts + term.conditions)
-                    for rows in negations(term.conditions):
-                        self.visit(term.otherwise, facts + rows)
+                    for case in outside(term.conditions, facts):
+                        self.visit(term.otherwise, case)
                 case _:
                     stack += operands(term)
 
@@ -127,6 +127,15 @@ def violation(rows: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None
         sides = (Constraint(-form - 1) for row in refused for form in row.inequalities)
         return next((p for side in sides if (p := violation((*rows, side), others)) is not None), None)
     return point
+
+
+def outside(conditions: Domain, facts: Domain) -> list[Domain]:
+    """What holds where the facts do and not all conditions, in cases that do not overlap.
+
+    Of several cases none is empty: in a chain of `else`, cases without a point would multiply.
+    """
+    cases = [facts + rows for rows in negations(conditions)]
+    return cases if len(cases) <= 1 else [rows for rows in cases if not is_empty(rows)]
 
 
 def negations(conditions: Domain) -> Iterator[Domain]:

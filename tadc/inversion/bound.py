@@ -12,8 +12,18 @@ from tadc.backend.runtime.memory import available_memory
 from tadc.frontend.diagnostics import CompileWarning
 from tadc.frontend.program import Definition
 from tadc.inversion.factors import Array, Factored
+from tadc.inversion.forms import positions
 from tadc.inversion.kernels import Kernel, Kernels, joined, parted
-from tadc.inversion.kinds import Blocks, Class, Dense, LowRank, Permutation, Recurrent, Triangular
+from tadc.inversion.kinds import (
+    Blocks,
+    Class,
+    Dense,
+    LowRank,
+    Permutation,
+    Recurrent,
+    Triangular,
+    is_interleaved,
+)
 from tadc.inversion.plan import Plan, Planned
 from tadc.inversion.pool import Pool
 from tadc.inversion.problems import near_singular, singular_step, too_large
@@ -179,12 +189,11 @@ class BoundLump:
         names, title = (
             (form.new, "derivative") if isinstance(kind, Permutation | Recurrent) else (form.dying, "pivot")
         )
-        for name in names:
-            count = form.elements([name])
-            if place < count:
-                element = _element(np.unravel_index(place, form.shapes[name]) if form.shapes[name] else ())
+        for name, (start, step, count) in positions(form, names, is_interleaved(_base(kind))).items():
+            number, other = divmod(place - start, step)
+            if not other and 0 <= number < count:
+                element = _element(np.unravel_index(number, form.shapes[name]) if form.shapes[name] else ())
                 return f"the {title} of `{self.own(name)}`", element
-            place -= count
         return "a pivot of the low rank", ""
 
 

@@ -10,7 +10,7 @@ from math import prod
 
 from tadc.frontend.terms import Term
 from tadc.inversion.forms import positions
-from tadc.inversion.kinds import Banded, Blocks, Class, Permutation
+from tadc.inversion.kinds import Banded, Blocks, Class, Permutation, is_interleaved
 from tadc.inversion.pieces import Pieces, Seed
 from tadc.lattice.affine import Affine, Constraint, equals_zero
 
@@ -22,11 +22,11 @@ def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:
         return 1, {name: pieces.one for name in form.dying}
     if isinstance(kind, Blocks):
         return one_each(pieces, form.dying, kind.batch)
-    if not isinstance(kind, Banded):
-        return one_each(pieces, form.dying, 0)
-    width = kind.lower + kind.upper + 1
-    left = form.size % width if kind.cyclic else 0
-    places = positions(form, form.dying, kind.interleaved)
+    is_band = isinstance(kind, Banded)
+    width = kind.lower + kind.upper + 1 if is_band else form.size
+    left = form.size % width if is_band and kind.cyclic else 0
+    # Columns are numbered as the vectors that are solved for.
+    places = positions(form, form.dying, is_interleaved(kind))
 
     def seed(name: str) -> Seed:
         start, step, _ = places[name]
@@ -34,7 +34,7 @@ def colours(pieces: Pieces, kind: Class) -> tuple[int, dict[str, Seed]]:
         def found(forms: Sequence[Affine]) -> Term:
             lane, *element = forms
             place = _flat(form.shapes[name], element) * step + start
-            same = where(pieces, lane - place.mod(width))
+            same = where(pieces, lane - (place.mod(width) if is_band else place))
             if not left:
                 return same
             # The columns that do not fill a round have colours of their own.

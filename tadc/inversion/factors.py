@@ -128,6 +128,27 @@ class BandFactors(Factored):
         return self._solver(self._lu, self._lower, self._upper, right, self._order, trans=1)[0]
 
 
+class PermutedFactors(Factored):
+    """A matrix by the factors of another, whose row and column k are its row and column `order[k]`."""
+
+    def __init__(self, factors: Factored, order: Array) -> None:
+        self._factors, self._order = factors, order
+        self.pivots = self._put_back(factors.pivots)
+
+    def solve(self, right: Array) -> Array:
+        """As `Factored.solve`."""
+        return self._put_back(self._factors.solve(right[self._order]))
+
+    def solve_transposed(self, right: Array) -> Array:
+        """As `Factored.solve_transposed`."""
+        return self._put_back(self._factors.solve_transposed(right[self._order]))
+
+    def _put_back(self, moved: Array) -> Array:
+        found = np.empty_like(moved)
+        found[self._order] = moved
+        return found
+
+
 class TridiagonalFactors(Factored):
     """LU with partial pivoting of three diagonals: what is below, on and above the main one."""
 

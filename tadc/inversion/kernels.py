@@ -23,6 +23,7 @@ from tadc.inversion.factors import (
     DiagonalFactors,
     Factored,
     LowRankFactors,
+    PermutedFactors,
     TriangularFactors,
     TridiagonalFactors,
 )
@@ -35,6 +36,7 @@ from tadc.inversion.kinds import (
     Permutation,
     Recurrent,
     Triangular,
+    is_interleaved,
 )
 from tadc.inversion.pool import LARGE, Pool
 from tadc.inversion.programs import Programs, one_band
@@ -181,11 +183,14 @@ class Kernels:
         if isinstance(kind, LowRank):
             base = _assembled(self.form, kind.base, found)
             outer = _stacked(self.form, kind.base, self.outer(values))
-            if np.all(base.pivots):
+            if _is_far_from_singular(base):
                 return LowRankFactors(base, np.ascontiguousarray(outer.T), self._inner(kind, values))
-            # The base alone has no inverse; the sum may have one.
+            # The base alone hardly has an inverse; the sum may have one.
             whole = _matrix(self.form, kind.base, found) + outer.T @ self._inner(kind, values)
             return DenseFactors(whole)
+        band = one_band(self.form, kind)
+        if band is not None:
+            return _of_diagonals(band, [found[f"c_{k}"] for k in range(band.lower + band.upper + 1)])
         return _assembled(self.form, kind, found)
 
     def _inner(self, kind: LowRank, values: Arrays) -> Array:
@@ -202,12 +207,15 @@ class Kernels:
         return np.stack(rows)
 
 
+def _is_far_from_singular(base: Factored) -> bool:
+    """Whether half of the digits are left where a base is divided by."""
+    pivots = np.abs(base.pivots)
+    limit = np.sqrt(np.finfo(pivots.dtype).eps) * pivots.max(initial=0)
+    return bool(np.all(pivots > limit))
+
+
 def _dtype(form: Form, name: str) -> Any:
     return np.float32 if form.types[name] == "f32" else np.float64
-
-
-def _interleaved(kind: Class) -> bool:
-    return isinstance(kind, Banded | Triangular) and kind.interleaved
 
 
 def joined(form: Form, kind: Class, names: Sequence[str], arrays: Arrays) -> Array:
@@ -218,7 +226,7 @@ def joined(form: Form, kind: Class, names: Sequence[str], arrays: Arrays) -> Arr
     parts = [arrays[name].reshape(-1) for name in names]
     if len(parts) == 1:
         return parts[0]
-    return np.stack(parts, axis=1).reshape(-1) if _interleaved(kind) else np.concatenate(parts)
+    return np.stack(parts, axis=1).reshape(-1) if is_interleaved(kind) else np.concatenate(parts)
 
 
 def parted(form: Form, kind: Class, names: Sequence[str], vector: Array) -> dict[str, Array]:
@@ -230,7 +238,7 @@ def parted(form: Form, kind: Class, names: Sequence[str], vector: Array) -> dict
         if isinstance(kind, Blocks):
             size = prod(shape) // kind.count
             part = vector.reshape(kind.count, -1)[:, start : start + size]
-        elif _interleaved(kind):
+        elif is_interleaved(kind):
             size, part = 0, vector[position :: len(names)]
         else:
             size = prod(shape)
@@ -249,7 +257,7 @@ def _stacked(form: Form, kind: Class, found: Arrays) -> Array:
     parts = [found[f"c_{name}"].reshape(lanes, -1) for name in form.new]
     if len(parts) == 1:
         return parts[0]
-    if _interleaved(kind):
+    if is_interleaved(kind):
         return np.stack(parts, axis=2).reshape(lanes, -1)
     return np.concatenate(parts, axis=1)
 
@@ -263,9 +271,6 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         return BlockFactors(
             np.ascontiguousarray(columns.reshape(kind.size, kind.count, -1).transpose(1, 2, 0))
         )
-    band = one_band(form, kind)
-    if band is not None:
-        return _of_diagonals(band, [found[f"c_{k}"] for k in range(band.lower + band.upper + 1)])
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
     if isinstance(kind, Permutation | Recurrent):
@@ -309,31 +314,29 @@ def _of_diagonals(kind: Banded, diagonals: Sequence[Array]) -> Factored:
 
 
 def _band(kind: Banded, columns: Array) -> Factored:
-    """The factors of a band from coloured columns; what goes on past the end is of low rank."""
+    """The factors of a band from coloured columns.
+
+    One that goes on past the end is a band twice as wide where rows and columns from both ends take turns:
+    first and last, second and last but one, and so on. No corner is left out, so no part must have an inverse
+    of its own.
+    """
     size, lower, upper = kind.size, kind.lower, kind.upper
+    place = np.arange(size)
+    if kind.cyclic:
+        lower = upper = 2 * max(lower, upper)
+        place = np.where(2 * place < size, 2 * place, 2 * (size - place) - 1)
     band = np.zeros((2 * lower + upper + 1, size), columns.dtype, order="F")
-    width = lower + upper + 1
-    for offset in range(-lower, upper + 1):
-        rows = np.arange(max(0, -offset), size - max(0, offset))
-        lanes = _lane(kind, rows + offset, width)
-        band[lower + upper - offset, rows + offset] = columns[lanes, rows]
+    for offset in range(-kind.lower, kind.upper + 1):
+        rows = np.arange(size) if kind.cyclic else np.arange(max(0, -offset), size - max(0, offset))
+        at = (rows + offset) % size
+        band[lower + upper + place[rows] - place[at], place[at]] = columns[_lane(kind, at), rows]
     factors = BandFactors(band, lower, upper)
-    if not kind.cyclic:
-        return factors
-    ends = np.concatenate([np.arange(lower), np.arange(size - upper, size)])
-    outer = np.zeros((size, len(ends)), columns.dtype)
-    outer[ends, np.arange(len(ends))] = 1
-    inner = np.zeros((len(ends), size), columns.dtype)
-    for number, row in enumerate(ends):
-        for offset in range(-lower, upper + 1):
-            if not 0 <= row + offset < size:
-                column = np.array((row + offset) % size)
-                inner[number, column] = columns[_lane(kind, column, width), row]
-    return LowRankFactors(factors, outer, inner)
+    return PermutedFactors(factors, np.argsort(place)) if kind.cyclic else factors
 
 
-def _lane(kind: Banded, columns: Array, width: int) -> Array:
+def _lane(kind: Banded, columns: Array) -> Array:
     """The colours of columns, as `programs.colours` gives them."""
+    width = kind.lower + kind.upper + 1
     if not kind.cyclic:
         return columns % width
     cut = kind.size - kind.size % width

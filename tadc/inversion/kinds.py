@@ -66,11 +66,11 @@ class Banded:
     @property
     def cost(self) -> int:
         """Multiplications and divisions of a solve."""
+        if self.cyclic:
+            half = 2 * max(self.lower, self.upper)
+            return self.size * (2 * half + 1) * (half + 2)
         width = self.lower + self.upper + 1
-        if not self.cyclic:
-            return self.size * (width if not (self.lower and self.upper) else width * (self.lower + 2))
-        corners = self.lower + self.upper
-        return self.size * width * (self.lower + 2) + self.size * width * corners + lu_cost(corners)
+        return self.size * (width if not (self.lower and self.upper) else width * (self.lower + 2))
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,11 @@ class LowRank:
 
 
 Class = Blocks | Permutation | Banded | Recurrent | Triangular | Dense | LowRank
+
+
+def is_interleaved(kind: Class) -> bool:
+    """Whether the elements of several tensors take turns, as rows and as columns."""
+    return isinstance(kind, Banded | Triangular) and kind.interleaved
 
 
 def lu_cost(size: int) -> int:

@@ -89,6 +89,18 @@ PROGRAMS = {
         "x",
     ),
     "cumulative sums": ("x: f64[9]; y[i: 9] = sum{k}_0^(i) (x[k]*x[i] + x[k])", "lower triangular", "x"),
+    "two tensors, triangles in turns": (
+        "x: f64[6]; y: f64[6]; a[i: 6] = 2*x[i] + sin(x[i]) + .3*sum{q}_0^(i - 1) (y[q]);"
+        "b[i: 6] = exp(y[i]) + .3*sum{q}_0^(i - 1) (x[q])",
+        "lower triangular",
+        "x y",
+    ),
+    "two tensors, triangles above": (
+        "x: f64[6]; y: f64[6]; a[i: 6] = 3*x[i] + sin(x[i]) + .3*sum{q}_(i)^5 (y[q]);"
+        "b[i: 6] = 2*y[i] + .3*sum{q}_(i + 1)^5 (x[q])",
+        "upper triangular",
+        "x y",
+    ),
     "a sum added to each": (
         "x: f64[9]; u: f64[9]; y[i] = 2*x[i] + u[i]*sum{k} (u[k]*x[k]**2)",
         "diagonal plus rank 1",

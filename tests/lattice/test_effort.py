@@ -1,10 +1,15 @@
 """The limit on the work of one question."""
 
+import random
+from collections.abc import Callable
+
 import pytest
 
-from tadc.lattice.affine import Affine, box
-from tadc.lattice.effort import EliminationLimit, limited
-from tadc.lattice.polyhedron import implied, irredundant
+import tadc
+from tadc.lattice import effort, polyhedron
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.effort import LIMIT, EliminationLimit, apart, limited
+from tadc.lattice.polyhedron import implied, irredundant, is_empty, quotient
 from tadc.lattice.solve import solve
 from tests.lattice.support import fresh_names
 
@@ -42,3 +47,88 @@ def test_solve_is_limited():
     assert solve("ijk", rows, (), fresh_names()) is not None
     with pytest.raises(EliminationLimit), limited(10):
         solve("ijk", rows, (), fresh_names())
+
+
+def forget() -> None:
+    """Drop all answers that are kept."""
+    for cache in (polyhedron._implied, polyhedron._system):  # pyright: ignore[reportPrivateUsage]
+        cache.cache_clear()
+
+
+def price(ask: Callable[[], object]) -> int:
+    """What is charged for questions."""
+    with apart() as meter:
+        ask()
+    return LIMIT - meter.left
+
+
+def questions(seed: int) -> Callable[[], object]:
+    """Some about one random set."""
+    choose = random.Random(seed)
+
+    def form() -> Affine:
+        return sum((choose.randint(-3, 3) * v for v in (i, j, k)), Affine.const(choose.randint(-4, 9)))
+
+    rows = [*FACTS, *(Constraint(form()) for _ in range(4)), Constraint(form().floordiv(3))]
+    forms = [form() for _ in range(5)]
+
+    def ask() -> object:
+        return (
+            is_empty(rows),
+            [implied(each, rows) for each in forms],
+            irredundant(rows, FACTS),
+            [quotient(each, 4, rows) for each in forms],
+            solve("ijk", rows, (), fresh_names()),
+        )
+
+    return ask
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_answer_costs_the_same_whatever_was_asked_before(seed: int) -> None:
+    """Whether a limit is reached must not depend on what is kept, nor must the answer."""
+    ask = questions(seed)
+    forget()
+    first = ask()
+    forget()
+    cold = price(ask)
+    assert cold > 0
+    for other in range(8):
+        questions(other)()
+    assert price(ask) == cold
+    assert ask() == first
+
+
+def test_a_program_costs_the_same_whatever_was_compiled_before() -> None:
+    text = "x: f64[9]; f[i: 4, j: 4] = sum{k}_(max [i; 2*j - 1])^(i + 2*j) (x[(k + i)//2])"
+    others = ["x: f64[9]; f[i: 4] = sum{k}_i^(i + 4) (x[k])", text]
+
+    def compiled(program: str) -> str:
+        return str(tadc.vjp(tadc.function(program)))
+
+    forget()
+    cold = price(lambda: compiled(text))
+    for other in others:
+        compiled(other)
+    assert price(lambda: compiled(text)) == cold > 0
+
+
+def test_a_program_of_too_much_work_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever that is noticed: where it is checked, where it is differentiated, where it is compiled."""
+    text = "x: f64[9]; f[i: 5] = sum{k}_(max [0; i - 1])^(min [i + 2; 4]) (x[k]*x[i + k]*x[(i + k) // 2])"
+    f = tadc.function(text)
+    guarded = text.replace("x[k]*", "(if {2*k + 3*i >= 4 and k + i <= 5} then (x[2*i + 3*k - 4]) else (0))*")
+    for made in (
+        lambda: tadc.function(guarded),
+        lambda: tadc.vjp(f).program,
+        lambda: f.lower().as_text("loops"),
+    ):
+        forget()
+        monkeypatch.setattr(effort, "WHOLE", 5)
+        with pytest.raises(tadc.CompileError) as error:
+            made()
+        monkeypatch.undo()
+        (problem,) = error.value.diagnostics
+        assert problem.code == "TAD0318"
+        assert problem.notes
+        assert problem.helps
