@@ -44,6 +44,7 @@ from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.costs import LARGE, Costs
 from tadc.passes.terms.guarded_addends import regrouped
 from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.operation_counts import count_definition
 from tadc.passes.terms.products import Product, added, product_of, summands, without
@@ -70,7 +71,8 @@ def factor_program(program: Program, values: bool = False) -> Program:
     definitions = tuple(map(factoring.definition, program.definitions))
     if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
         return program
-    return replace(program, definitions=definitions)
+    # A factor of 0 leaves tensors that nothing reads any more.
+    return replace(program, definitions=needed(definitions))
 
 
 @dataclass(frozen=True)
