@@ -94,9 +94,6 @@ class _Factoring:
     values: bool
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
-    known: dict[tuple[int, frozenset[str]], int] = field(
-        default_factory=dict[tuple[int, frozenset[str]], int]
-    )
 
     def __post_init__(self) -> None:
         self.terms: Terms = self.program.terms
@@ -207,7 +204,7 @@ class _Factoring:
             plain = self.without_invariants(s, facts)
             tried = self.ways(s, facts, around) if self.left > 0 else ()
             ways = [plain, *(way for way in tried if way.type == s.body.type)]
-            self.found[s] = min(ways, key=lambda way: self.costs.total(way, around, self.known))
+            self.found[s] = min(ways, key=lambda way: self.costs.total(way, around))
         return self.found[s]
 
     def ways(self, s: _Sum, facts: Domain, around: Around) -> Iterator[Term]:
