@@ -230,7 +230,9 @@ class _Reader:
         shape = tuple(extent(form) for form in map_shape(operation, self.inside.indices))
         indices = self.index_names("h", [name_of(a.location) for a in block.arguments])
         self.inside.indices |= zip(block.arguments, map(Affine.var, indices), strict=True)
+        self.inside.is_fused = True
         bodies = self.inside.all_yielded(block)
+        self.inside.is_fused = False
         names: list[str] = []
         for value, body in zip(operation.results, bodies, strict=True):
             name, is_output, _, _ = self.role(value, operation.location)

@@ -35,6 +35,8 @@ class RegionReader:
     values: dict[Any, Term] = field(default_factory=dict[Any, Term])
     #: The numbers of sums that one operation computes.
     together: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
+    #: Whether the region computes several tensors: one that only others of them read is a value, and rounded.
+    is_fused: bool = False
 
     def region(self, block: Any) -> Term:
         """What a region yields, first of all."""
@@ -92,9 +94,9 @@ class RegionReader:
             raise UnsupportedIR(f"'{name}' has no place in a tensor program", operation.location)
 
     def converted(self, operation: Any) -> Term:
-        """Conversions are implied by types: up anywhere, down only where a tensor is stored."""
+        """Conversions are implied by types: up anywhere, down only where a tensor is stored, or was."""
         _require_float(operation)
-        if operation.name == "arith.truncf":
+        if operation.name == "arith.truncf" and not self.is_fused:
             for use in operation.results[0].uses:
                 user = use.owner.operation
                 if user.name not in ("tad.yield", "tad.yields") or user.parent.name not in MAPS:

@@ -216,14 +216,21 @@ class Terms:
         """Return a name that no program and no sum uses."""
         return f"?{prefix}{next(self._fresh)}"
 
-    def _make(self, key: tuple[Any, ...], build: Callable[[], T], span: Where | None) -> T:
+    def _make(
+        self,
+        key: tuple[Any, ...],
+        build: Callable[[], T],
+        span: Where | None,
+        type: ElementType | None = None,
+    ) -> T:
+        """The node of a key, which tells all that it is: one that is in the table never changes."""
         node = self._table.get(key)
         if node is None:
             if len(self._table) >= MAX_TERMS:
                 raise too_large(f"more than {MAX_TERMS} different terms")
             node = build()
             node.number = len(self._table)
-            node.span = span
+            node.span, node.type = span, type
             node.below = _operands(node)
             for term in node.below:
                 node.height = max(node.height, term.height)
@@ -253,18 +260,13 @@ class Terms:
     ) -> Read:
         """An element of a tensor whose elements have this type."""
         forms = tuple(indices)
-        node = self._make(("read", tensor, forms), lambda: Read(tensor, forms), span)
-        node.type = type
-        return node
+        return self._make(("read", tensor, forms, type), lambda: Read(tensor, forms), span, type)
 
     def apply(self, function: str, below: Sequence[Term], span: Where | None = None) -> Apply:
         """A function of operands."""
         terms = tuple(below)
         key = ("apply", function, *(t.number for t in terms))
-        node = self._make(key, lambda: Apply(function, terms), span)
-        if node.type is None:
-            node.type = join_types(t.type for t in terms)
-        return node
+        return self._make(key, lambda: Apply(function, terms), span, join_types(t.type for t in terms))
 
     def reduce(
         self,
@@ -291,9 +293,7 @@ class Terms:
             body = self.substitute(body, mapping)
         rows = tuple(dict.fromkeys(domain))
         key = ("reduce", kind, names, rows, body.number)
-        node = self._make(key, lambda: Reduce(kind, names, rows, body, hints), span)
-        node.type = body.type
-        return node
+        return self._make(key, lambda: Reduce(kind, names, rows, body, hints), span, body.type)
 
     def guard(
         self, conditions: Iterable[Constraint], then: Term, otherwise: Term, span: Where | None = None
@@ -301,18 +301,16 @@ class Terms:
         """Choose by index values."""
         rows = tuple(dict.fromkeys(conditions))
         key = ("guard", rows, then.number, otherwise.number)
-        node = self._make(key, lambda: Guard(rows, then, otherwise), span)
-        node.type = join_types((then.type, otherwise.type))
-        return node
+        type = join_types((then.type, otherwise.type))
+        return self._make(key, lambda: Guard(rows, then, otherwise), span, type)
 
     def select(
         self, relation: str, lhs: Term, rhs: Term, then: Term, otherwise: Term, span: Where | None = None
     ) -> Select:
         """Choose by value; the comparison's type does not reach the result."""
         key = ("select", relation, lhs.number, rhs.number, then.number, otherwise.number)
-        node = self._make(key, lambda: Select(relation, lhs, rhs, then, otherwise), span)
-        node.type = join_types((then.type, otherwise.type))
-        return node
+        type = join_types((then.type, otherwise.type))
+        return self._make(key, lambda: Select(relation, lhs, rhs, then, otherwise), span, type)
 
     def open(self, node: Reduce) -> tuple[tuple[str, ...], Domain, Term]:
         """Fresh binders, domain and body of a reduction."""

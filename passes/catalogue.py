@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tadc.dialect.index_maps import IndexOverflow
@@ -38,6 +38,7 @@ from tadc.passes.registry import (
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import simplify_program
 
 if TYPE_CHECKING:
@@ -45,12 +46,13 @@ if TYPE_CHECKING:
 
 
 def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
-    """Replace every program of a module by what `rewrite` makes of it, if that is another."""
+    """Replace every program of a module by what `rewrite` makes of it and needs, if that is another."""
     for function in tad_functions(module):
         before = read_program(function)
         program = rewrite(before)
         if program is before:
             continue
+        program = replace(program, definitions=needed(program.definitions))
         name = ir.StringAttr(function.attributes["sym_name"]).value
         try:
             write_program(program, module, name + suffix, before=function)

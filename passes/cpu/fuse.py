@@ -29,6 +29,7 @@ from tadc.passes.maps.marks import JOINED, PARTS
 from tadc.passes.maps.merge_sums import merge_sums, sums_of
 from tadc.passes.maps.share_values import Key, share_values
 from tadc.passes.maps.tile_values import all_yielded, region_operations
+from tadc.passes.maps.unused import erase_unused
 from tadc.passes.maps.work import operations_of
 
 MOST_OPERATIONS = 250
@@ -81,6 +82,8 @@ class _Fusion:
         self.function, self.machine = function, machine
         self.block = function.regions[0].blocks[0]
         self.forms = {value: Affine.var(f"s{n}") for n, value in enumerate(sizes_of(function))}
+        # Of maps together one at least has to be needed.
+        erase_unused(self.block)
         for op in maps_of(function):
             block = op.regions[0].blocks[0]
             if op.name == "tad.map" and len(sums_of(block)) > 1:

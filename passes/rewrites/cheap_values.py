@@ -30,7 +30,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.coordinates import coordinates_of
-from tadc.passes.rewrites.moves import Mover, Place, about, in_order
+from tadc.passes.rewrites.moves import Key, Mover, Place, about, in_order
 from tadc.passes.rewrites.places import Places
 from tadc.passes.terms.costs import ACCESS, ELEMENT, Costs, points, weight
 from tadc.passes.terms.names import Names
@@ -78,7 +78,7 @@ class Sharing:
 
     program: Program
     limit: int | None
-    values: dict[tuple[int, Shape], Value] = field(default_factory=dict[tuple[int, Shape], Value])
+    values: dict[Key, Value] = field(default_factory=dict[Key, Value])
     all: int = 0
 
     def __post_init__(self) -> None:
@@ -118,22 +118,18 @@ class Sharing:
             return True
         return coordinates_of(term, self.mover.shapes, self.sizes) is not None
 
-    def key(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
+    def key(self, number: int, at: int, term: Term) -> Key | None:
         """What is equal for terms that one tensor holds; None where it has no room."""
         return self.held(number, at, term) if self.may_move(term, self.places[number].places[at]) else None
 
-    def held(self, number: int, at: int, term: Term) -> tuple[int, Shape] | None:
+    def held(self, number: int, at: int, term: Term) -> Key | None:
         """The same of a term that may move."""
         place, definition = self.places[number].places[at], self.program.definitions[number]
         if definition.order is not None and definition.name in tensors_read([term]):
             return None
-        self.enter(definition)
+        self.mover.enter(definition)
         key = self.mover.key(term, place)
         return key if key and about(key[1]) * ELEMENT[term.type or "f64"] <= NEAR else None
-
-    def enter(self, definition: Definition) -> None:
-        """Tell the mover which definition is looked at."""
-        self.mover.inside, self.mover.is_recurrence = definition.name, definition.order is not None
 
     def survey(self) -> None:
         """Find out how often each value is evaluated."""
@@ -164,13 +160,13 @@ class Sharing:
                     stack += places.below(at, term)
                     yield number, at, term
 
-    def note(self, key: tuple[int, Shape], term: Term, definition: Definition, place: Place) -> None:
+    def note(self, key: Key, term: Term, definition: Definition, place: Place) -> None:
         """Count the evaluations of a term at a place."""
         if key not in self.values:
             self.values[key] = self.value(key, term, place)
         self.count(self.values[key], term, definition, place)
 
-    def value(self, key: tuple[int, Shape], term: Term, place: Place) -> Value:
+    def value(self, key: Key, term: Term, place: Place) -> Value:
         """What is known of a value before its evaluations are counted."""
         below = (t for t in reachable([term]) if not isinstance(t, Read | Const))
         return Value(self.costs.term(term, place.ranges), sum(map(weight, below)), about(key[1]))
@@ -217,7 +213,7 @@ class _Walk:
     sharing: Sharing
     number: int
     definition: Definition
-    worth: set[tuple[int, Shape]]
+    worth: set[Key]
     new: list[Definition]
     memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
 
@@ -238,4 +234,4 @@ class _Walk:
         if key not in self.worth:
             return None
         place = self.sharing.places[self.number].places[at]
-        return self.sharing.mover.move(term, place, d.name, d.body.type or d.type, self.new, 0)
+        return self.sharing.mover.move(term, place, d.name, self.new, 0)

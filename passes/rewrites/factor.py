@@ -44,6 +44,7 @@ from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.costs import LARGE, Costs
 from tadc.passes.terms.guarded_addends import regrouped
 from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.operation_counts import count_definition
 from tadc.passes.terms.products import Product, added, product_of, summands, without
@@ -70,7 +71,8 @@ def factor_program(program: Program, values: bool = False) -> Program:
     definitions = tuple(map(factoring.definition, program.definitions))
     if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
         return program
-    return replace(program, definitions=definitions)
+    # A factor of 0 leaves tensors that nothing reads any more.
+    return replace(program, definitions=needed(definitions))
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,6 @@ class _Factoring:
     values: bool
     memo: dict[tuple[int, Domain], Term] = field(default_factory=dict[tuple[int, Domain], Term])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
-    known: dict[tuple[int, frozenset[str]], int] = field(
-        default_factory=dict[tuple[int, frozenset[str]], int]
-    )
 
     def __post_init__(self) -> None:
         self.terms: Terms = self.program.terms
@@ -205,7 +204,7 @@ class _Factoring:
             plain = self.without_invariants(s, facts)
             tried = self.ways(s, facts, around) if self.left > 0 else ()
             ways = [plain, *(way for way in tried if way.type == s.body.type)]
-            self.found[s] = min(ways, key=lambda way: self.costs.total(way, around, self.known))
+            self.found[s] = min(ways, key=lambda way: self.costs.total(way, around))
         return self.found[s]
 
     def ways(self, s: _Sum, facts: Domain, around: Around) -> Iterator[Term]:

@@ -22,7 +22,6 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import Shape
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -39,7 +38,7 @@ from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.cheap_values import share_cheap_values
 from tadc.passes.rewrites.copies import is_copy, without_copies
 from tadc.passes.rewrites.known_values import KnownValues
-from tadc.passes.rewrites.moves import MANY, Mover, Place, Test, elements, in_order, is_candidate
+from tadc.passes.rewrites.moves import MANY, Key, Mover, Place, Test, elements, in_order, is_candidate
 from tadc.passes.rewrites.places import Places
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
@@ -99,7 +98,7 @@ def _round(
     mover = Mover(program, names, limit, strict=active is not None)
     costs = Costs(frozenset(program.sizes))
     known = set(active or ())
-    shared: dict[tuple[int, Shape], int] = {}
+    shared: dict[Key, int] = {}
     surveyed: dict[str, _Body] = {}
     if active is None and len(program.definitions) <= MANY_DEFINITIONS:
         for definition in program.definitions:
@@ -161,7 +160,7 @@ class _Body:
     derivative: bool
     active: set[str]
     mode: str
-    shared: dict[tuple[int, Shape], int]
+    shared: dict[Key, int]
     held: KnownValues | None
     inverts: bool = False
     new: list[Definition] = field(default_factory=list[Definition])
@@ -177,7 +176,7 @@ class _Body:
         self.activity = Activity(self.active)
         self.own: dict[int, bool] = {}
         self.reads: int | None = None
-        self.keys: dict[tuple[int, int], tuple[int, Shape] | None] = {}
+        self.keys: dict[tuple[int, int], Key | None] = {}
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
         self.elements: set[tuple[int, int]] = set()
 
@@ -186,19 +185,14 @@ class _Body:
         body = self.definition.body
         if not self.has_candidate(body):
             return self.definition
-        self.enter()
+        self.mover.enter(self.definition)
         self.mark(body)
         made = self.visit(0, body)
         return self.definition if made is body else replace(self.definition, body=made)
 
-    def enter(self) -> None:
-        """Tell the mover which definition is looked at."""
-        self.mover.inside = self.definition.name
-        self.mover.is_recurrence = self.definition.order is not None
-
     def survey(self) -> None:
         """Add to `shared` how often what could be a tensor is evaluated, wherever it stands."""
-        self.enter()
+        self.mover.enter(self.definition)
         seen: set[tuple[int, int]] = set()
         stack = [(0, self.definition.body)]
         while stack:
@@ -212,7 +206,7 @@ class _Body:
             if key is not None:
                 self.shared[key] = self.shared.get(key, 0) + points(self.places[at].ranges)
 
-    def key(self, at: int, term: Term) -> tuple[int, Shape] | None:
+    def key(self, at: int, term: Term) -> Key | None:
         """Equal for terms that one tensor holds."""
         if (at, term.number) not in self.keys:
             self.keys[at, term.number] = self.mover.key(term, self.places[at])
@@ -298,10 +292,9 @@ class _Body:
         uses = self.worth(at, term)
         if not uses:
             return None
-        kind = self.definition.body.type or self.definition.type
         masked = all(choice.is_mask for choice in self.places[at].around if isinstance(choice, Test))
         anywhere = self.derivative and self.activity.passes_on_zero(term, masked)
-        return self.mover.move(term, self.places[at], self.owner, kind, self.new, uses, anywhere)
+        return self.mover.move(term, self.places[at], self.owner, self.new, uses, anywhere)
 
     def may_move(self, at: int, term: Term) -> bool:
         """Whether a term is of a kind that moves: before a derivative, what has one and does not depend on

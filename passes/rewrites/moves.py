@@ -25,7 +25,9 @@ from tadc.frontend.terms import (
     Select,
     Term,
     index_forms,
+    join_types,
     operands,
+    reachable,
     tensors_read,
 )
 from tadc.lattice.affine import Affine, box
@@ -127,6 +129,10 @@ class Moved:
     order: tuple[int, ...]
 
 
+Key = tuple[int, Shape, ElementType]
+"""Equal for terms that one tensor holds: the term over numbered indices, the tensor's shape and its type."""
+
+
 @dataclass
 class Mover:
     """Makes the tensors, each once for all reductions that are equal up to the names of their indices.
@@ -140,34 +146,46 @@ class Mover:
     names: Names
     limit: int | None
     strict: bool
-    made: dict[tuple[int, Shape], Moved] = field(default_factory=dict[tuple[int, Shape], Moved])
-    refused: set[tuple[int, Shape]] = field(default_factory=set[tuple[int, Shape]])
+    made: dict[Key, Moved] = field(default_factory=dict[Key, Moved])
+    refused: set[Key] = field(default_factory=set[Key])
     inside: str = ""  # the definition that is looked at, which cannot read itself
     is_recurrence: bool = False  # whether it does
+    literal: ElementType = "f64"  # the type of what is of literals and indices alone in it
 
     def __post_init__(self) -> None:
         self.algebra = Algebra(self.program.terms)
         self.size_facts = self.program.size_facts()
         self.shapes = self.program.shapes()
         self.sizes = frozenset(self.program.sizes)
+        self.literals: dict[int, ElementType] = {}
+
+    def enter(self, definition: Definition) -> None:
+        """Look at a definition.
+
+        What has no type is as wide there as the widest that it may be compared or computed with.
+        """
+        self.inside, self.is_recurrence = definition.name, definition.order is not None
+        body = definition.body
+        if body.number not in self.literals:
+            self.literals[body.number] = join_types(t.type for t in reachable([body])) or definition.type
+        self.literal = self.literals[body.number]
 
     def move(
         self,
         term: Term,
         place: Place,
         owner: str,
-        type: ElementType,
         new: list[Definition],
         uses: int,
         anywhere: bool = False,
     ) -> Term | None:
         """A read of the tensor that holds a term; what is defined for it is added to `new`.
 
-        A term of literals alone has the `type`. None where a read is not proven in range, or the
-        tensor would be too large for what is used `uses` times an element. `anywhere` is for what may be
-        evaluated, whatever comparisons of values are around it.
+        None where a read is not proven in range, or the tensor would be too large for what is used `uses`
+        times an element. `anywhere` is for what may be evaluated, whatever comparisons of values are around
+        it.
         """
-        type = term.type or type
+        type = term.type or self.literal
         box = self.box(term, place)
         if box is None or not self._fits(box.shape, type, uses):
             return None
@@ -236,7 +254,7 @@ class Mover:
         at = [Affine.var(i) - low for (i, _), low in zip(own, lows, strict=True)]
         return Box(at, [h for _, h in own], shape, shift, plain)
 
-    def key(self, term: Term, place: Place) -> tuple[int, Shape] | None:
+    def key(self, term: Term, place: Place) -> Key | None:
         """Equal for terms whose tensors are one up to the order of their dimensions."""
         box = self.box(term, place)
         body = box and self._guarded(box, place, not self.strict)
@@ -302,10 +320,11 @@ class Mover:
                 return None
         return term
 
-    def _key(self, term: Term, order: tuple[int, ...], shape: Shape) -> tuple[int, Shape]:
-        """Equal for terms that are equal up to the order of their indices."""
+    def _key(self, term: Term, order: tuple[int, ...], shape: Shape) -> Key:
+        """Equal for terms of one type that are equal up to the order of their indices."""
         renamed = {f"?{n}": Affine.var(f"?{place}_") for place, n in enumerate(order)}
-        return self.program.terms.substitute(term, renamed).number, tuple(shape[n] for n in order)
+        number = self.program.terms.substitute(term, renamed).number
+        return number, tuple(shape[n] for n in order), term.type or self.literal
 
     def _define(
         self, body: Term, shape: Shape, hints: Sequence[str], owner: str, type: ElementType

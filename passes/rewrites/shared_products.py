@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import combinations, islice
 
-from tadc.frontend.extents import Shape
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Const, Guard, Select, Term, holds_reduction, operands, reachable
 from tadc.passes.rewrites.cheap_values import MOST_TERMS, WORTH, Sharing, Value
+from tadc.passes.rewrites.moves import Key
 from tadc.passes.terms.algebra import is_product
 from tadc.passes.terms.costs import points
 from tadc.passes.terms.products import Product, product_of
@@ -28,8 +28,6 @@ from tadc.passes.terms.products import Product, product_of
 MOST_FACTORS = 8
 #: So many pairs are put together.
 MOST_PAIRS = 16
-
-Key = tuple[int, Shape]
 
 
 def pair_factors(program: Program, limit: int | None) -> Program:
@@ -167,7 +165,7 @@ class _Pairing:
                     counted.add((key, found.number, found.at))
                     value = values.setdefault(key, sharing.value(key, term, place))
                     definition = sharing.program.definitions[found.number]
-                    sharing.enter(definition)
+                    sharing.mover.enter(definition)
                     sharing.count(value, term, definition, place)
         saved = {
             key: times[key] - (value.elements if value.pays() else value.times)

@@ -62,12 +62,17 @@ def extent(found: Range | None) -> int:
     return max(size.constant, 0) if size.is_constant else LARGE
 
 
+Key = tuple[int, frozenset[tuple[str, Range | None]]]
+"""A term and the ranges of the indices that it depends on: another definition may call others the same."""
+
+
 class Costs:
-    """Costs of terms that stand under indices of known ranges; each term's is found once."""
+    """Costs of terms that stand under indices of known ranges; each reduction's is found once for these."""
 
     def __init__(self, sizes: frozenset[str]) -> None:
         self.sizes = sizes
-        self.known: dict[int, int] = {}
+        self.once: dict[Key, int] = {}
+        self.totals: dict[Key, int] = {}
 
     def term(self, root: Term, ranges: Mapping[str, Range | None]) -> int:
         """The cost of evaluating a term once, what is equal in it once a scope."""
@@ -88,18 +93,17 @@ class Costs:
 
     def reduction(self, node: Reduce, ranges: Mapping[str, Range | None]) -> int:
         """The cost of a reduction."""
-        if node.number not in self.known:
+        key = node.number, frozenset((name, ranges[name]) for name in node.free & ranges.keys())
+        if key not in self.once:
             own = ranges_within(node.binders, node.domain, ranges, self.sizes)
-            self.known[node.number] = points(own) * (self.term(node.body, {**ranges, **own}) + weight(node))
-        return self.known[node.number]
+            self.once[key] = points(own) * (self.term(node.body, {**ranges, **own}) + weight(node))
+        return self.once[key]
 
-    def total(
-        self, root: Term, around: Mapping[str, Range | None], known: dict[tuple[int, frozenset[str]], int]
-    ) -> int:
+    def total(self, root: Term, around: Mapping[str, Range | None]) -> int:
         """The cost of a term for all values of the indices around it.
 
         A reduction that does not depend on all of them is a tensor; what the steps of one share is computed
-        once. `known` keeps the costs of reductions between calls.
+        once.
         """
         times = points(around)
         total = 0
@@ -115,12 +119,12 @@ class Costs:
                 stack += operands(node)
                 continue
             free = {name: found for name, found in around.items() if name in node.free}
-            key = node.number, frozenset(free)
-            if key not in known:
+            key = node.number, frozenset(free.items())
+            if key not in self.totals:
                 own = ranges_within(node.binders, node.domain, around, self.sizes)
                 steps = points(free) * points(own)
-                known[key] = self._steps(node, free, {**free, **own}, known) + weight(node) * steps
-            total += known[key]
+                self.totals[key] = self._steps(node, free, {**free, **own}) + weight(node) * steps
+            total += self.totals[key]
             if points(free) < times:
                 total += ACCESS * (points(free) + times)
         return total
@@ -130,7 +134,6 @@ class Costs:
         node: Reduce,
         free: Mapping[str, Range | None],
         within: Mapping[str, Range | None],
-        known: dict[tuple[int, frozenset[str]], int],
     ) -> int:
         """The cost of the body of a reduction for all its steps."""
         total = 0
@@ -142,7 +145,7 @@ class Costs:
                 continue
             seen.add(term.number)
             if isinstance(term, Reduce):
-                total += self.total(term, within, known)
+                total += self.total(term, within)
                 continue
             shared = term.free.isdisjoint(node.binders)
             if not isinstance(term, Const | Read):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 import tadc
+from tadc.dialect.mlir import ir
 from tadc.dialect.reader import tad_functions
+from tadc.dialect.text import parse_module
 from tadc.driver import compile_until
 from tadc.execute import compile_program
 from tadc.frontend.program import Program
@@ -129,6 +132,46 @@ def test_a_product_of_matrices_keeps_its_blocks(k: int, expected: list[int]) -> 
     """Where a sum goes to memory between blocks of it, nothing else can be computed with it."""
     product = f"a: f32[700, {k}]; b: f32[{k}, 700]\nlet c[i, j] = sum{{n}} (a[i, n] * b[n, j])"
     assert fused(f"{product}\nf[i: 700, j: 700] = exp(c[i, j])") == expected
+
+
+def test_maps_that_nothing_reads() -> None:
+    """Two that belong together, and are needed by no result."""
+    text = """
+    func.func @f(%x: tensor<4xf64> {tad.name = "x"}) -> (tensor<4xf64> {tad.name = "f"}) {
+      %g = tad.map (%i) -> tensor<4xf64> {
+        %0 = tad.read %x[%i] : tensor<4xf64>
+        %1 = math.exp %0 : f64
+        tad.yield %1 : f64
+      }
+      %h = tad.map (%i) -> tensor<4xf64> {
+        %0 = tad.read %g[%i] : tensor<4xf64>
+        %1 = arith.mulf %0, %0 : f64
+        tad.yield %1 : f64
+      }
+      %f = tad.map (%i) -> tensor<4xf64> {
+        %0 = tad.read %x[%i] : tensor<4xf64>
+        tad.yield %0 : f64
+      }
+      return %f : tensor<4xf64>
+    }"""
+    module = parse_module(text, ir.Context())
+    run_passes(module, "tad-fuse")
+    (function,) = tad_functions(module.operation)
+    assert [len(op.results) for op in maps_of(function)] == [1]
+
+
+def test_what_a_factor_of_0_leaves_unread() -> None:
+    """The sum over k is needed by nothing once the empty sum over l is 0."""
+    f = tadc.function("z: f64; x: f64[9]\nf[i: 3] = tanh(sum{k}_0^3 ((z*z)**2) * sum{l}_1^0 (x[i + l]))")
+    with pytest.warns(tadc.CompileWarning, match="zero almost everywhere"):
+        gradient = tadc.vjp(f)
+    names = set(re.findall(r"%(\w+) = tad.map", gradient.lower().as_text("hoist")))
+    assert names == {"df_0", "dx", "dz_0", "dz"}
+    z, x = np.float64(1.5), np.linspace(0, 1, 9)
+    found = gradient(z=z, x=x, df=np.ones(3))
+    assert not any(np.any(d) for d in found)
+    values = tadc.jvp(f)(z=z, x=x, z_dot=z, x_dot=x)
+    assert not any(np.any(v) for v in values)
 
 
 def test_threads() -> None:
