@@ -35,6 +35,7 @@ from tadc.passes.registry import (
     register,
     word_option,
 )
+from tadc.passes.rewrites.compared import store_compared
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
@@ -78,7 +79,7 @@ class ReverseDiff(Pass):
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
             return reverse_program(
-                program,
+                store_compared(program, names),
                 names,
                 keep_values=self.keep_values,
                 unit_cotangent=self.unit_cotangent,
@@ -103,7 +104,8 @@ class ForwardDiff(Pass):
 
         def rewrite(program: Program) -> Program:
             names = argument_names(program, self.wrt, location)
-            return forward_program(program, names, keep_values=not self.drop_values, chunk=self.chunk)
+            stored = store_compared(program, names)
+            return forward_program(stored, names, keep_values=not self.drop_values, chunk=self.chunk)
 
         rewrite_functions(module, rewrite, "_jvp")
 
@@ -120,7 +122,8 @@ class Jacobian(Pass):
         location = module.location
 
         def rewrite(program: Program) -> Program:
-            return jacobian_program(program, argument_names(program, self.wrt, location))
+            names = argument_names(program, self.wrt, location)
+            return jacobian_program(store_compared(program, names), names)
 
         rewrite_functions(module, rewrite, "_jacobian")
 
