@@ -35,7 +35,7 @@ from tadc.passes.registry import (
     register,
     word_option,
 )
-from tadc.passes.rewrites.compared import store_compared
+from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
@@ -78,13 +78,14 @@ class ReverseDiff(Pass):
             names = argument_names(program, self.wrt, location)
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
-            return reverse_program(
+            made = reverse_program(
                 store_compared(program, names),
                 names,
                 keep_values=self.keep_values,
                 unit_cotangent=self.unit_cotangent,
                 separate=self.separate,
             )
+            return store_compared_of_recurrences(made, names)
 
         rewrite_functions(module, rewrite, "_vjp")
 
@@ -105,7 +106,8 @@ class ForwardDiff(Pass):
         def rewrite(program: Program) -> Program:
             names = argument_names(program, self.wrt, location)
             stored = store_compared(program, names)
-            return forward_program(stored, names, keep_values=not self.drop_values, chunk=self.chunk)
+            made = forward_program(stored, names, keep_values=not self.drop_values, chunk=self.chunk)
+            return store_compared_of_recurrences(made, names)
 
         rewrite_functions(module, rewrite, "_jvp")
 
@@ -123,7 +125,8 @@ class Jacobian(Pass):
 
         def rewrite(program: Program) -> Program:
             names = argument_names(program, self.wrt, location)
-            return jacobian_program(store_compared(program, names), names)
+            made = jacobian_program(store_compared(program, names), names)
+            return store_compared_of_recurrences(made, names)
 
         rewrite_functions(module, rewrite, "_jacobian")
 

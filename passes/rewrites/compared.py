@@ -30,10 +30,12 @@ from tadc.frontend.terms import (
     operands,
     tensors_read,
 )
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.points import SearchLimit
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.derivative_table import WINS
-from tadc.passes.rewrites.moves import MANY, Box, Mover, Place, Test, in_order
+from tadc.passes.rewrites.moves import MANY, Box, Mover, Place, Rows, Test, in_order
 from tadc.passes.rewrites.places import Places
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.ranges import out_of_range_in
@@ -44,15 +46,18 @@ _EXACT = frozenset({"neg", "abs", "sign", "floor", "ceil", "relu", "max", "min"}
 _ONCE = frozenset({"add", "sub", "mul"})
 
 
-def store_compared(program: Program, wrt: Collection[str]) -> Program:
-    """The program with definitions for what its derivative by `wrt` compares; it itself without such."""
+def store_compared(program: Program, wrt: Collection[str], *, derived: bool = False) -> Program:
+    """The program with definitions for what its derivative by `wrt` compares; it itself without such.
+
+    Of one that is `derived` they are for what it compares itself.
+    """
     active = active_tensors(program, wrt)
-    mover = _Storing(program, Names(program), limit=None, strict=True)
+    mover = _Storing(program, Names(program), limit=None, strict=not derived)
     definitions: list[Definition] = []
     waiting = list(reversed(program.definitions))
     while waiting:
         definition = waiting.pop()
-        walk = _Walk(mover, Activity(active), definition)
+        walk = _Walk(mover, Activity(active), definition, derived)
         made = walk.run()
         if walk.new:
             # What is new comes first, and may compare, too.
@@ -67,6 +72,17 @@ def store_compared(program: Program, wrt: Collection[str]) -> Program:
     return replace(program, definitions=tuple(in_order(definitions)))
 
 
+def store_compared_of_recurrences(derived: Program, wrt: Collection[str]) -> Program:
+    """A derivative with definitions for what it compares and its program could not store.
+
+    An operand that reads the tensor that it is part of is computed step by step. In the derivative that
+    tensor is known, and the operand and the maximum of it are computed once more, both for it alone.
+    """
+    if all(d.order is None for d in derived.definitions):
+        return derived
+    return store_compared(derived, wrt, derived=True)
+
+
 class _Storing(Mover):
     """Moves as `Mover` does, whatever it takes, and under the choices by values around a term."""
 
@@ -76,10 +92,15 @@ class _Storing(Mover):
 
     def is_proven(self, definition: Definition) -> bool:
         """Whether all reads are in range, by all that is known of the sizes in every call."""
-        return not out_of_range_in(self.program, self.shapes, definition)
+        try:
+            return not out_of_range_in(self.program, self.shapes, definition)
+        except (EliminationLimit, SearchLimit):
+            return False
 
     def wanted(self, term: Term, place: Place) -> frozenset[str]:
-        """With the indices of tests: an element is computed only where it was."""
+        """With the indices of tests: before a derivative an element is computed only where it was."""
+        if not self.strict:
+            return term.free
         tests = [choice.select for choice in place.around if isinstance(choice, Test)]
         return term.free.union(*(test.lhs.free | test.rhs.free for test in tests))
 
@@ -103,6 +124,7 @@ class _Walk:
     mover: _Storing
     activity: Activity
     definition: Definition
+    derived: bool
     new: list[Definition] = field(default_factory=list[Definition])
     memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
     roundings: dict[int, int] = field(default_factory=dict[int, int])
@@ -140,8 +162,8 @@ class _Walk:
             case Apply(function=function) if function in WINS:
                 return [all(map(self.activity.is_active, below))] * 2
             case Select():
-                has = any(map(self.activity.has_derivative, below[2:]))
-                return [has and all(map(self.activity.is_active, below[:2]))] * 2 + [False] * 2
+                counts = self.derived or any(map(self.activity.has_derivative, below[2:]))
+                return [counts and all(map(self.activity.is_active, below[:2]))] * 2 + [False] * 2
             case _:
                 return [False] * len(below)
 
@@ -153,8 +175,19 @@ class _Walk:
             return None
         place, d = self.places.places[at], self.definition
         masked = all(choice.is_mask for choice in place.around if isinstance(choice, Test))
-        anywhere = self.activity.passes_on_zero(term, masked)
-        return self.mover.move(term, place, d.name, d.body.type or d.type, self.new, MANY, anywhere)
+        anywhere = self.derived or self.activity.passes_on_zero(term, masked)
+        kind = d.body.type or d.type
+        for tried in (place, _where_it_has_points(place, term)):
+            found = self.mover.move(term, tried, d.name, kind, self.new, MANY, anywhere)
+            if found is not None:
+                return found
+        return None
+
+
+def _where_it_has_points(place: Place, term: Term) -> Place:
+    """The place where each index that a term does not depend on has a value: reads may rely on that."""
+    others = [place.ranges[i] for i in place.indices if i not in term.free]
+    return place.under(Rows(tuple(Constraint(r.extent - 1) for r in others if r is not None), holds=True))
 
 
 def _roundings(node: Term, below: Sequence[int]) -> int:
