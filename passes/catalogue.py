@@ -35,6 +35,7 @@ from tadc.passes.registry import (
     register,
     word_option,
 )
+from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
@@ -79,13 +80,14 @@ class ReverseDiff(Pass):
             names = argument_names(program, self.wrt, location)
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
-            return reverse_program(
-                program,
+            made = reverse_program(
+                store_compared(program, names),
                 names,
                 keep_values=self.keep_values,
                 unit_cotangent=self.unit_cotangent,
                 separate=self.separate,
             )
+            return store_compared_of_recurrences(made, names)
 
         rewrite_functions(module, rewrite, "_vjp")
 
@@ -105,7 +107,9 @@ class ForwardDiff(Pass):
 
         def rewrite(program: Program) -> Program:
             names = argument_names(program, self.wrt, location)
-            return forward_program(program, names, keep_values=not self.drop_values, chunk=self.chunk)
+            stored = store_compared(program, names)
+            made = forward_program(stored, names, keep_values=not self.drop_values, chunk=self.chunk)
+            return store_compared_of_recurrences(made, names)
 
         rewrite_functions(module, rewrite, "_jvp")
 
@@ -122,7 +126,9 @@ class Jacobian(Pass):
         location = module.location
 
         def rewrite(program: Program) -> Program:
-            return jacobian_program(program, argument_names(program, self.wrt, location))
+            names = argument_names(program, self.wrt, location)
+            made = jacobian_program(store_compared(program, names), names)
+            return store_compared_of_recurrences(made, names)
 
         rewrite_functions(module, rewrite, "_jacobian")
 

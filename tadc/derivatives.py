@@ -25,7 +25,8 @@ def vjp(
 
     `materialize` says which sums become tensors, since the gradient would compute them again and again:
     those that are worth it ("auto"), all that can ("always"), or none ("never"). None of these is larger than
-    `memory_limit` bytes; without a limit, than the largest tensor of f, unless it saves very much.
+    `memory_limit` bytes; without a limit, than the largest tensor of f, unless it saves very much. Neither
+    holds for what a maximum compares, which is stored or its derivative would be wrong.
     """
     return _derivative(f, "vjp", wrt, materialize, memory_limit)
 

@@ -187,7 +187,7 @@ class Mover:
         """
         type = term.type or self.literal
         box = self.box(term, place)
-        if box is None or not self._fits(box.shape, type, uses):
+        if box is None or not self.fits(box.shape, type, uses):
             return None
         body = self._guarded(box, place, anywhere or not self.strict)
         if body is None:
@@ -206,7 +206,7 @@ class Mover:
         if key in self.refused:
             return None
         definition = self._define(body, box.shape, box.hints, owner, type)
-        if not all_proven(self.program, self.shapes, definition):
+        if not self.is_proven(definition):
             self.refused.add(key)
             return None
         name = next(n for k in count_from_0() if (n := f"{owner}_{k}") not in self.names.taken)
@@ -239,9 +239,14 @@ class Mover:
         hints = [place.hints[place.indices.index(c.index)] for c in found]
         return Box(list(at), hints, shape, {}, plain, anywhere=True)
 
+    def wanted(self, term: Term, place: Place) -> frozenset[str]:
+        """The indices that tell the elements of a tensor for a term."""
+        return term.free
+
     def _indices(self, term: Term, place: Place) -> Box | None:
         """The box around the indices of a term; None where one of them has no range."""
-        own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in term.free]
+        wanted = self.wanted(term, place)
+        own = [(i, h) for i, h in zip(place.indices, place.hints, strict=True) if i in wanted]
         ranges = [place.ranges[i] for i, _ in own]
         if None in ranges:
             return None
@@ -277,13 +282,22 @@ class Mover:
         if len(order) == len(shape):
             self.made.setdefault(self._key(body, order, shape), Moved(definition, order))
 
-    def _fits(self, shape: Shape, type: str, uses: int) -> bool:
+    def fits(self, shape: Shape, type: str, uses: int) -> bool:
         """Whether the extents are none below 0, and the bytes within the limit.
 
         Without one, and where there are symbols, a tensor larger than all others has to save very much.
         """
-        if not all(implied(as_form(size), self.size_facts) for size in shape):
-            return False
+        return self.is_shape(shape) and self._is_within(shape, type, uses)
+
+    def is_proven(self, definition: Definition) -> bool:
+        """Whether all reads of a new definition are seen to be in range."""
+        return all_proven(self.program, self.shapes, definition)
+
+    def is_shape(self, shape: Shape) -> bool:
+        """Whether the extents are none below 0."""
+        return all(implied(as_form(size), self.size_facts) for size in shape)
+
+    def _is_within(self, shape: Shape, type: str, uses: int) -> bool:
         size = about(shape)
         if self.limit is None or (self.limit and not is_static(shape)):
             largest = max((about(known) for known in self.shapes.values()), default=0)

@@ -34,12 +34,14 @@ class OutOfRange:
 def reads_out_of_range(program: Program) -> list[OutOfRange]:
     """All reads of a program that are not in range everywhere they are evaluated."""
     shapes = program.shapes()
-    found: list[OutOfRange] = []
-    for definition in program.definitions:
-        walk = _Walk(program, shapes, definition)
-        walk.visit(definition.body, program.facts(definition))
-        found += walk.found
-    return found
+    return [found for d in program.definitions for found in out_of_range_in(program, shapes, d)]
+
+
+def out_of_range_in(program: Program, shapes: dict[str, Shape], definition: Definition) -> list[OutOfRange]:
+    """The same of one definition that could join a program."""
+    walk = _Walk(program, shapes, definition)
+    walk.visit(definition.body, program.facts(definition))
+    return walk.found
 
 
 def all_proven(program: Program, shapes: dict[str, Shape], definition: Definition) -> bool:

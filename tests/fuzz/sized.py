@@ -61,11 +61,11 @@ def generate(seed: int, *, small: bool = False) -> tuple[SizedProgram, list[Size
     every = {tuple(rng.choices(VALUES, WEIGHTS, k=len(names))) for _ in range(40)}
     chosen: list[Sizes] = [dict(zip(names, values, strict=True)) for values in sorted(every)]
     rng.shuffle(chosen)
-    program = _Sized(rng, small, chosen[:SAMPLES]).sized_program()
+    program = Sized(rng, small, chosen[:SAMPLES]).sized_program()
     return program, chosen[: SAMPLES + OTHERS]
 
 
-class _Sized(Generator):
+class Sized(Generator):
     """A program with size symbols that grows, expression by expression."""
 
     def __init__(self, rng: random.Random, small: bool, samples: Sequence[Sizes]) -> None:

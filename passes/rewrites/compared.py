@@ -1,0 +1,206 @@
+"""What a derivative compares is stored: a value that is computed twice may round in two ways.
+
+    m = max{i} (sum{k} (w[k] * x[i + k]))
+    becomes    let m_0[i] = sum{k} (w[k] * x[i + k]),    m = max{i} (m_0[i])
+
+The derivative of a maximum looks for the elements that equal it, and that of a choice between two values
+asks in each gradient anew which of them it was. Sums are fused, vectorised and factored as it suits what
+they stand in, so an element that is computed again may equal no maximum. Here, before a derivative is taken,
+each operand of a comparison whose bits may depend on what it stands in gets a definition, and all that
+compare read it. A definition is computed once, and what reads it reads the same bits.
+
+No limit of memory counts here: a wrong derivative takes less, and is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.extents import Extent, Shape, as_form, extent
+from tadc.frontend.functions import REDUCTIONS
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import (
+    Apply,
+    Reduce,
+    Select,
+    Term,
+    bottom_up,
+    integer_exponent,
+    operands,
+    tensors_read,
+)
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.points import SearchLimit
+from tadc.passes.derivatives.activity import Activity, active_tensors
+from tadc.passes.derivatives.derivative_table import WINS
+from tadc.passes.rewrites.moves import MANY, Box, Mover, Place, Rows, Test, in_order
+from tadc.passes.rewrites.places import Places
+from tadc.passes.terms.names import Names
+from tadc.passes.terms.ranges import out_of_range_in
+
+#: What rounds nothing.
+_EXACT = frozenset({"neg", "abs", "sign", "floor", "ceil", "relu", "max", "min"})
+#: What rounds once, whatever stands around it.
+_ONCE = frozenset({"add", "sub", "mul"})
+
+
+def store_compared(program: Program, wrt: Collection[str], *, derived: bool = False) -> Program:
+    """The program with definitions for what its derivative by `wrt` compares; it itself without such.
+
+    Of one that is `derived` they are for what it compares itself.
+    """
+    active = active_tensors(program, wrt)
+    mover = _Storing(program, Names(program), limit=None, strict=not derived)
+    definitions: list[Definition] = []
+    waiting = list(reversed(program.definitions))
+    while waiting:
+        definition = waiting.pop()
+        walk = _Walk(mover, Activity(active), definition, derived)
+        made = walk.run()
+        if walk.new:
+            # What is new comes first, and may compare, too.
+            active |= {d.name for d in walk.new if not active.isdisjoint(tensors_read([d.body]))}
+            waiting += [made, *reversed(walk.new)]
+            continue
+        definitions.append(made)
+        if made.order is None:
+            mover.holds(made, cheap=True)
+    if len(definitions) == len(program.definitions):
+        return program
+    return replace(program, definitions=tuple(in_order(definitions)))
+
+
+def store_compared_of_recurrences(derived: Program, wrt: Collection[str]) -> Program:
+    """A derivative with definitions for what it compares and its program could not store.
+
+    An operand that reads the tensor that it is part of is computed step by step. In the derivative that
+    tensor is known, and the operand and the maximum of it are computed once more, both for it alone.
+    """
+    if all(d.order is None for d in derived.definitions):
+        return derived
+    return store_compared(derived, wrt, derived=True)
+
+
+class _Storing(Mover):
+    """Moves as `Mover` does, whatever it takes, and under the choices by values around a term."""
+
+    def fits(self, shape: Shape, type: str, uses: int) -> bool:
+        """Whether the shape is one: no derivative is wrong for want of memory."""
+        return self.is_shape(shape)
+
+    def is_proven(self, definition: Definition) -> bool:
+        """Whether all reads are in range, by all that is known of the sizes in every call."""
+        try:
+            return not out_of_range_in(self.program, self.shapes, definition)
+        except (EliminationLimit, SearchLimit):
+            return False
+
+    def wanted(self, term: Term, place: Place) -> frozenset[str]:
+        """With the indices of tests: before a derivative an element is computed only where it was."""
+        if not self.strict:
+            return term.free
+        tests = [choice.select for choice in place.around if isinstance(choice, Test)]
+        return term.free.union(*(test.lhs.free | test.rhs.free for test in tests))
+
+    def box(self, term: Term, place: Place) -> Box | None:
+        """A range of `N - K` values may be of less than none: its tensor has `N` elements."""
+        found = super().box(term, place)
+        return found and replace(found, shape=tuple(map(self._extent, found.shape)))
+
+    def _extent(self, size: Extent) -> Extent:
+        """The size, or where it is not proven to be none below 0, a form that is no less, and is."""
+        if self.is_shape((size,)):
+            return size
+        form = as_form(size)
+        return extent(Affine.of({atom: k for atom, k in form.terms if k > 0}, max(form.constant, 0)))
+
+
+@dataclass
+class _Walk:
+    """One walk over a definition, from the root down; `new` gets what is defined for it."""
+
+    mover: _Storing
+    activity: Activity
+    definition: Definition
+    derived: bool
+    new: list[Definition] = field(default_factory=list[Definition])
+    memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
+    roundings: dict[int, int] = field(default_factory=dict[int, int])
+
+    def __post_init__(self) -> None:
+        program = self.mover.program
+        self.places = Places(program.terms, frozenset(program.sizes), self.definition)
+        self.mover.inside = self.definition.name
+        self.mover.is_recurrence = self.definition.order is not None
+
+    def run(self) -> Definition:
+        """The definition with reads in the place of what its derivative compares."""
+        body = self.visit(0, self.definition.body)
+        return self.definition if body is self.definition.body else replace(self.definition, body=body)
+
+    def visit(self, at: int, term: Term) -> Term:
+        """A term whose comparisons compare what is stored."""
+        if (at, term.number) not in self.memo:
+            stored = self.compares(term)
+            below = [
+                (compared and self.stored(place, operand)) or self.visit(place, operand)
+                for compared, (place, operand) in zip(stored, self.places.below(at, term), strict=True)
+            ]
+            same = isinstance(term, Reduce) and below[0] is self.places.open(at, term)[-1]
+            same = same or all(new is old for new, old in zip(below, operands(term), strict=True))
+            self.memo[at, term.number] = term if same else self.places.rebuilt(at, term, below)
+        return self.memo[at, term.number]
+
+    def compares(self, term: Term) -> list[bool]:
+        """For each operand, whether the derivative compares it with what depends on the inputs, too."""
+        below = operands(term)
+        match term:
+            case Reduce(kind=kind):
+                return [REDUCTIONS[kind].ties_share and self.activity.is_active(below[0])]
+            case Apply(function=function) if function in WINS:
+                return [all(map(self.activity.is_active, below))] * 2
+            case Select():
+                counts = self.derived or any(map(self.activity.has_derivative, below[2:]))
+                return [counts and all(map(self.activity.is_active, below[:2]))] * 2 + [False] * 2
+            case _:
+                return [False] * len(below)
+
+    def stored(self, at: int, term: Term) -> Term | None:
+        """A read of the tensor that holds a term; None where its bits are the same without one."""
+        if bottom_up(term, self.roundings, _roundings) <= 1:
+            return None
+        if self.definition.order is not None and self.definition.name in tensors_read([term]):
+            return None
+        place, d = self.places.places[at], self.definition
+        masked = all(choice.is_mask for choice in place.around if isinstance(choice, Test))
+        anywhere = self.derived or self.activity.passes_on_zero(term, masked)
+        kind = d.body.type or d.type
+        for tried in (place, _where_it_has_points(place, term)):
+            found = self.mover.move(term, tried, d.name, kind, self.new, MANY, anywhere)
+            if found is not None:
+                return found
+        return None
+
+
+def _where_it_has_points(place: Place, term: Term) -> Place:
+    """The place where each index that a term does not depend on has a value: reads may rely on that."""
+    others = [place.ranges[i] for i in place.indices if i not in term.free]
+    return place.under(Rows(tuple(Constraint(r.extent - 1) for r in others if r is not None), holds=True))
+
+
+def _roundings(node: Term, below: Sequence[int]) -> int:
+    """How many operations round between what is stored and a term, one on top of the other; 2 for a sum."""
+    most = max(below, default=0)
+    match node:
+        case Apply(function=function) if function in _ONCE:
+            return most + 1
+        case Apply(function="pow") if integer_exponent(node) == 2:
+            return most + 1
+        case Apply(function=function) if function not in _EXACT:
+            return 2
+        case Reduce(kind=kind) if not REDUCTIONS[kind].ties_share:
+            return 2
+        case _:
+            return most
