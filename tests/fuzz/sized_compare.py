@@ -137,7 +137,7 @@ def _by_name(function: tadc.Function, sizes: Sizes) -> dict[str, int]:
     return {name: sizes[name] for name in function.program.unbound_sizes()}
 
 
-def failure(seed: int, *, order: int) -> str | None:
+def failure(seed: int, order: int) -> str | None:
     """What is wrong with the program of a seed; None if nothing is."""
     program, tries = generate(seed, small=order > 1)
     try:
