@@ -1,8 +1,9 @@
-"""`python -m tests.fuzz FIRST [LAST] [--order N] [--kind KIND]`: try the programs of seeds, show what fails."""
+"""Try the random programs of some seeds, and show what fails."""
 
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 
 import tadc
@@ -20,14 +21,18 @@ parser.add_argument("last", type=int, nargs="?", help="default: FIRST, whose pro
 parser.add_argument("--order", type=int, default=1)
 parser.add_argument("--kind", choices=KINDS, default="plain")
 parser.add_argument("--sized", dest="kind", action="store_const", const="sized", help="--kind sized")
+parser.add_argument("--seconds", type=float, default=float("inf"), help="try no further program then")
 given = parser.parse_args()
 warnings.simplefilter("ignore", tadc.CompileWarning)
 kind = KINDS[given.kind]
 if given.last is None:
     print(kind.program(given.first, given.order))
 seeds = range(given.first, (given.first if given.last is None else given.last) + 1)
-failed, skipped = 0, 0
+failed, tried, skipped, start = 0, 0, 0, time.monotonic()
 for seed in seeds:
+    if time.monotonic() - start > given.seconds:
+        break
+    tried += 1
     try:
         found = kind.failure(seed, given.order)
     except Skipped:
@@ -36,4 +41,4 @@ for seed in seeds:
     if found:
         failed += 1
         print(found, "=" * 80, sep="\n", flush=True)
-print(f"{failed} of {len(seeds) - skipped} programs failed" + (f", {skipped} skipped" if skipped else ""))
+print(f"{failed} of {tried - skipped} programs failed" + (f", {skipped} skipped" if skipped else ""))

@@ -9,6 +9,7 @@ import numpy as np
 from tests.fuzz.evaluate import Evaluator, Flat
 from tests.fuzz.generate import generate
 from tests.fuzz.shrink import shrink
+from tests.fuzz.styles import PLAIN, Style
 from tests.fuzz.tree import Program
 from tests.reference.checking import check
 
@@ -47,9 +48,9 @@ class Skipped(Exception):
     """A program that has nothing to compare."""
 
 
-def failure(seed: int, order: int) -> str | None:
+def failure(seed: int, order: int, style: Style = PLAIN) -> str | None:
     """What is wrong with the program of a seed; None if nothing is."""
-    program = generate(seed, small=order > 1)
+    program = generate(seed, small=order > 1, style=style)
     return failing(
         program, lambda candidate: compare(candidate, order=order, seed=seed), f"seed {seed}, order {order}"
     )

@@ -1,9 +1,9 @@
-"""Truncated Taylor arithmetic in many lanes: a value and all its mixed derivatives along several directions.
+"""Truncated Taylor arithmetic in many lanes: values, and their mixed derivatives along several directions.
 
-A jet is an element of R[e1, …, en] / (e1**2, …, en**2) in every lane: the coefficient of a product of some e is
-the derivative along these directions. Nothing is ever 0 times infinity, as the derivatives of functions are
-formulas of their own, by SymPy; where one is not finite, the lane is marked. At corners and ties derivatives
-are those of docs/language.md.
+A jet is an element of R[e1, …, en] / (e1**2, …, en**2) in every lane: the coefficient of a product of some e
+is the derivative along these directions. Nothing is ever 0 times infinity, as the derivatives of functions
+are formulas of their own, by SymPy; where one is not finite, the lane is marked. At corners and ties
+derivatives are those of docs/language.md.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ def _derivative(name: str, k: int) -> sympy.Expr:
 class Jet:
     """Coefficients by the set of directions, as bits, and by lane.
 
-    `singular` is where a derivative is needed that is not finite, or too large, or where rounding chooses between two values;
-    `active` where it depends on what is differentiated by; `exact` where f64 has this value, in whatever
-    order it is computed.
+    `singular` is where a derivative is needed that is not finite, or too large, or where rounding chooses
+    between two values; `active` where it depends on what is differentiated by; `exact` where f64 has this
+    value, in whatever order it is computed.
     """
 
     parts: Array

@@ -18,15 +18,13 @@ COEFFICIENTS, LARGE_COEFFICIENTS = (1, 1, 1, 1, 1, -1, 2, -2, 3), (1, 1, 2, -2, 
 #: How often a form has no index, one, two, three.
 INDICES, MANY_INDICES = (1, 7, 4, 1), (1, 3, 4, 3)
 
-#: How often a form is divided.
-DIVIDED = 0.12
-
 
 class Reads:
     """The tensors so far: arguments grow with what is read of them, definitions have their shapes."""
 
-    def __init__(self, rng: random.Random, *, large: bool) -> None:
+    def __init__(self, rng: random.Random, *, large: bool, divided: float) -> None:
         self.rng = rng
+        self.divided = divided
         self.extents: dict[str, list[int]] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.seen: set[str] = set()
@@ -61,7 +59,7 @@ class Reads:
                 chosen.append(name)
         constant = rng.choice((0, 0, 0, 1, -1, 2)) if count != 1 or rng.random() < 0.5 else 0
         form = Form(tuple((name, rng.choice(self.coefficients)) for name in chosen), constant)
-        return self._divided(form) if chosen and rng.random() < DIVIDED else form
+        return self._divided(form) if chosen and rng.random() < self.divided else form
 
     def _divided(self, form: Form) -> Form:
         """A form with one division of the form, or of a part of it."""

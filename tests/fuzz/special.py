@@ -179,8 +179,15 @@ class Special(Generator):
             return Literal(value), abs(value)
         if rng.random() < 0.2:
             return self.reads.read(lanes), 1.0
-        formulas = rng.choices((OF_POSITIVE, OF_ANY, AT_THE_EDGE), (5, 5, 1))[0]
-        return self._formula(rng.choice(formulas), lanes), 2.0
+        node = self._residual(lanes)
+        form = rng.choice(("alone", "square", "square", "product", "cube"))
+        if form == "product":
+            return Apply("mul", (node, self._residual(lanes))), 4.0
+        return (node, 2.0) if form == "alone" else (Apply(f"pow{2 if form == 'square' else 3}", (node,)), 4.0)
+
+    def _residual(self, lanes: Lanes) -> Node:
+        formulas = self.rng.choices((OF_POSITIVE, OF_ANY, AT_THE_EDGE), (6, 4, 1))[0]
+        return self._formula(self.rng.choice(formulas), lanes)
 
     def _smooth(self, lanes: Lanes, depth: int) -> tuple[Node, float]:
         return self._leaf(lanes)
@@ -218,7 +225,7 @@ class Special(Generator):
 
 
 def inputs(program: Program, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Values of the arguments: of some the same everywhere. An argument's are its own, whatever others there are."""
+    """Values of the arguments, of some the same everywhere; they do not depend on what other arguments are."""
     found: dict[str, NDArray[np.float64]] = {}
     for name, shape in program.arguments.items():
         rng = np.random.default_rng([seed, zlib.crc32(name.encode())])

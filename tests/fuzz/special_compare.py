@@ -67,8 +67,7 @@ def is_regular(program: Program, order: int, point: int) -> bool:
 def compare(program: Program, modes: Sequence[str], point: int) -> None:
     """Assert one derivative, as a sum of all of its outputs with random weights.
 
-    At every second point it is by the arguments alone, else by the cotangents and tangents too. At some the last
-    step is a Jacobian between two vectors.
+    At every second point it is by the arguments alone, else by the cotangents and tangents too.
     """
     if not is_regular(program, len(modes), point):
         raise Skipped("a derivative that is not finite")
