@@ -10,7 +10,7 @@ import tadc
 from tests.fuzz.compare import Skipped
 from tests.fuzz.kinds import KINDS
 
-kinds = "\n".join(f"  {name:12}{kind.about}" for name, kind in KINDS.items())
+kinds = "\n".join(f"  {name:14}{kind.about}" for name, kind in KINDS.items())
 parser = argparse.ArgumentParser(
     prog="python -m tests.fuzz",
     description=f"{__doc__}\n\nkinds:\n{kinds}",

@@ -225,7 +225,7 @@ class Special(Generator):
 
 
 def inputs(program: Program, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Values of the arguments, of some the same everywhere; they do not depend on what other arguments are."""
+    """Values of the arguments, of some the same everywhere; none depend on what other arguments are."""
     found: dict[str, NDArray[np.float64]] = {}
     for name, shape in program.arguments.items():
         rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
