@@ -28,6 +28,9 @@ WAYS: dict[str, Callable[[tadc.Function], Any]] = {
     "emulated, fast-math": lambda f: f.compiled_for("emulated", fast_math=True),
 }
 
+#: Those for a processor, for programs of which one is chosen by seed.
+ON_CPU = [make for way, make in WAYS.items() if not way.startswith("emulated")]
+
 #: How each derivative of a chain is taken.
 DERIVATIVES: dict[str, dict[str, Any]] = {
     "auto": {},
@@ -50,7 +53,7 @@ def compare(program: Program, seed: int, order: int) -> None:
     for name, shape in program.arguments.items():
         arrays[name] = rng.uniform(-1, 1, shape).astype(types[name].replace("f", "float"))
     chains = {how: [tadc.function(str(program))] for how in (DERIVATIVES if order else ["auto"])}
-    for level in range(order):
+    for _ in range(order):
         mode = (tadc.vjp, tadc.jvp)[rng.integers(2)]
         plain = chains["auto"][-1]
         results = _results(plain, plain, arrays)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import tadc
 from tests.fuzz.compare import Skipped, failing
 from tests.fuzz.jets import Long, Precise
+from tests.fuzz.options import ON_CPU
 from tests.fuzz.special import Special, inputs
 from tests.fuzz.taylor import Chain, Singular, TaylorEvaluator
 from tests.fuzz.tree import Program
@@ -67,7 +68,8 @@ def is_regular(program: Program, order: int, point: int) -> bool:
 def compare(program: Program, modes: Sequence[str], point: int) -> None:
     """Assert one derivative, as a sum of all of its outputs with random weights.
 
-    At every second point it is by the arguments alone, else by the cotangents and tangents too.
+    At every second point it is by the arguments alone, else by the cotangents and tangents too; the point
+    also says how it is compiled.
     """
     if not is_regular(program, len(modes), point):
         raise Skipped("a derivative that is not finite")
@@ -86,7 +88,8 @@ def compare(program: Program, modes: Sequence[str], point: int) -> None:
             shapes = {gradient: arrays[name].shape for name, gradient in function.gradients.items()}
         shapes |= {name: shapes[output] for output, name in function.output_tangents.items()}
     weights = {name: _drawn(rng, shape) for name, shape in shapes.items()}
-    products = _products(functions[-1], arrays, weights)
+    compiled = ON_CPU[point % len(ON_CPU)](functions[-1])
+    products = _products(compiled, functions[-1], arrays, weights)
     got, size = math.fsum(products), 1 + math.fsum(map(abs, products))
     for numbers in (Long(), Precise()):
         want = float(Chain(program, functions, numbers).contracted(arrays, weights))
@@ -95,9 +98,9 @@ def compare(program: Program, modes: Sequence[str], point: int) -> None:
     raise AssertionError(f"{got!r}, not {want!r}\n{_shown(arrays)}\n{functions[-1]}")
 
 
-def _products(function: tadc.Function, arrays: Arrays, weights: Arrays) -> list[float]:
-    """All elements of all results, each with its weight."""
-    found: Any = function(**{name: arrays[name] for name in function.inputs})
+def _products(compiled: Any, function: tadc.Function, arrays: Arrays, weights: Arrays) -> list[float]:
+    """All elements of all results of a compiled function, each with its weight."""
+    found: Any = compiled(**{name: arrays[name] for name in function.inputs})
     results = found if len(function.outputs) > 1 else (found,)
     products: list[float] = []
     for name, result in zip(function.outputs, results, strict=True):

@@ -41,7 +41,7 @@ NAMES: dict[str, Callable[..., float]] = {
     "neg": np.negative, "pow": np.power, "max": np.maximum, "min": np.minimum, "abs": np.abs,
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "erf": erf, "sigmoid": expit,
-    "relu": lambda x: np.maximum(x, 0), "safe": lambda x, y: np.where(x == 0, 0, x * y),
+    "relu": lambda x: np.maximum(x, 0), "safe": lambda x, y: x * y if x else 0.0,
 }  # fmt: skip
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "=": lambda x, y: x == y, "!=": lambda x, y: x != y, "<": lambda x, y: x < y,
