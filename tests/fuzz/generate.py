@@ -69,7 +69,7 @@ class Generator:
         self.depths = (SMALL_DEPTHS if small else DEPTHS)[kind]
         self.output_points = SMALL_OUTPUT_POINTS if small else OUTPUT_POINTS
         self.points = SMALL_POINTS if small else POINTS
-        self.reads = Reads(rng, large=kind == "maps", divided=style.divided)
+        self.reads = Reads(rng, style, large=kind == "maps")
 
     def program(self) -> Program:
         rng = self.rng

@@ -22,6 +22,7 @@ from tests.fuzz.generate import generate as plain
 from tests.fuzz.lanes import padded
 from tests.fuzz.options import ON_CPU
 from tests.fuzz.special import Special
+from tests.fuzz.styles import WIDE
 from tests.fuzz.tree import Program
 
 Array = NDArray[np.float64]
@@ -89,7 +90,7 @@ class NumpyEvaluator(Evaluator):
 def generate(seed: int) -> Program:
     """The program of a seed: of every second one functions leave their domains."""
     if seed % 2:
-        return replace(plain(seed, small=True), narrow=frozenset())
+        return replace(plain(seed, small=seed % 4 == 1, style=WIDE), narrow=frozenset())
     rng = random.Random(seed)
     return replace(Special(rng, branches=seed % 4 == 0).program(), narrow=frozenset())
 

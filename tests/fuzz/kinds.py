@@ -52,6 +52,7 @@ KINDS: dict[str, Kind] = {
     "f32": Kind("elements of f32, and of f32 and f64", *_against_jax(styles.NARROW)),
     "floors": Kind("quotients and remainders in bounds, reads, conditions", *_against_jax(styles.FLOORS)),
     "tiny": Kind("extents of 0 and 1", *_against_jax(styles.TINY)),
+    "wide": Kind("extents of several vectors", *_against_jax(styles.WIDE)),
     "sized": Kind("size symbols, at several of their values", *_sized(styles.PLAIN)),
     "sized-floors": Kind("size symbols, quotients of them", *_sized(styles.FLOORS)),
     "sized-tiny": Kind("size symbols that are 0 or 1", *_sized(styles.TINY)),

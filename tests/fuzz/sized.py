@@ -124,7 +124,7 @@ class SizedReads(Reads):
     """Reads of tensors whose extents are forms; an argument's is what the first read needs."""
 
     def __init__(self, rng: random.Random, style: Style) -> None:
-        super().__init__(rng, large=False, divided=style.divided)
+        super().__init__(rng, style, large=False)
         self.weights = {
             form: weight * (style.quotients if divides(form) else 1) for form, weight in EXTENTS.items()
         }

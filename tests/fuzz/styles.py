@@ -19,6 +19,8 @@ class Style:
     ranges: tuple[float, ...] = (6, 3, 4, 3)
     #: An extent that is a quotient of sizes, beside one that is not.
     quotients: float = 1.0
+    #: The largest extent of an argument, by rank.
+    largest: tuple[int, ...] = (1, 18, 10, 6)
     #: Programs with elements of f32.
     narrow: float = 0.12
 
@@ -26,4 +28,11 @@ class Style:
 PLAIN = Style()
 FLOORS = Style(divided=0.6, ranges=(3, 1, 7, 5), quotients=6.0)
 TINY = Style(extents=(3, 6, 1), sums=(3, 6, 1), values=(4, 6, 1, 0, 0, 0, 0))
+#: Of whole vectors and what is left of them, in f32 too.
+WIDE = Style(
+    extents=(0, *[1, 1, 1, 0.5, 0.5, 0.5, 0.5, 2, 2, 1, 0.5, 0.5, 1, 1, 2, 2, 2] + [0.3] * 18),
+    sums=(0, *[1, 1, 1, 1, 0.5, 0.5, 0.5, 1, 1] + [0.3] * 10),
+    largest=(1, 120, 50, 14),
+    narrow=0.4,
+)
 NARROW = Style(narrow=1.0)
