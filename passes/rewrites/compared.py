@@ -132,8 +132,7 @@ class _Walk:
     def __post_init__(self) -> None:
         program = self.mover.program
         self.places = Places(program.terms, frozenset(program.sizes), self.definition)
-        self.mover.inside = self.definition.name
-        self.mover.is_recurrence = self.definition.order is not None
+        self.mover.enter(self.definition)
 
     def run(self) -> Definition:
         """The definition with reads in the place of what its derivative compares."""
@@ -176,9 +175,8 @@ class _Walk:
         place, d = self.places.places[at], self.definition
         masked = all(choice.is_mask for choice in place.around if isinstance(choice, Test))
         anywhere = self.derived or self.activity.passes_on_zero(term, masked)
-        kind = d.body.type or d.type
         for tried in (place, _where_it_has_points(place, term)):
-            found = self.mover.move(term, tried, d.name, kind, self.new, MANY, anywhere)
+            found = self.mover.move(term, tried, d.name, self.new, MANY, anywhere)
             if found is not None:
                 return found
         return None

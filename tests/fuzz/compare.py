@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tests.fuzz.evaluate import Evaluator, Flat
 from tests.fuzz.generate import generate
 from tests.fuzz.shrink import shrink
+from tests.fuzz.styles import PLAIN, Style
 from tests.fuzz.tree import Program
 from tests.reference.checking import check
 
@@ -41,25 +44,37 @@ def compare(program: Program, *, order: int, seed: int) -> None:
     )
 
 
-def failure(seed: int, *, order: int) -> str | None:
-    """What is wrong with the program of a seed, with a smaller one that fails too; None if nothing is."""
-    program = generate(seed, small=order > 1)
-    error = _error(program, order, seed)
+class Skipped(Exception):
+    """A program that has nothing to compare."""
+
+
+def failure(seed: int, order: int, style: Style = PLAIN) -> str | None:
+    """What is wrong with the program of a seed; None if nothing is."""
+    program = generate(seed, small=order > 1, style=style)
+    return failing(
+        program, lambda candidate: compare(candidate, order=order, seed=seed), f"seed {seed}, order {order}"
+    )
+
+
+def failing(program: Program, compare: Callable[[Program], None], title: str) -> str | None:
+    """What a comparison raises, with a smaller program that fails too; None if it raises nothing."""
+    error = _error(program, compare)
     if error is None:
         return None
     kind = error.split(":", 1)[0]
 
     def fails(candidate: Program) -> bool:
-        return (_error(candidate, order, seed) or "").split(":", 1)[0] == kind
+        return (_error(candidate, compare) or "").split(":", 1)[0] == kind
 
     small = shrink(program, fails)
-    rest = _error(small, order, seed)
-    return f"seed {seed}, order {order}\n{error}\n\nprogram:\n{program}\nsmaller:\n{small}\n{rest}"
+    return f"{title}\n{error}\n\nprogram:\n{program}\nsmaller:\n{small}\n{_error(small, compare)}"
 
 
-def _error(program: Program, order: int, seed: int) -> str | None:
+def _error(program: Program, compare: Callable[[Program], None]) -> str | None:
     try:
-        compare(program, order=order, seed=seed)
+        compare(program)
+    except Skipped:
+        return None
     # Whatever the compiler raises is what is looked for.
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+import tadc
+from tests.fuzz.compare import Skipped
+
 Array = Any
 STEPS = 7
 #: Functions of one value, in the language and in NumPy.
@@ -71,6 +74,26 @@ def generate(seed: int) -> Components:
 
     reads = tuple(tuple(read() for _ in range(choose.randint(0, 3))) for _ in range(count))
     return Components(reads, tuple(round(choose.uniform(-1, 1), 2) for _ in range(count)))
+
+
+def failure(seed: int, order: int) -> str | None:
+    """What is wrong with the value and the derivatives of a program; None if nothing is."""
+    if order > 1:
+        raise Skipped  # complex steps are exact at the first order only
+    program, draw = generate(seed), np.random.default_rng(seed)
+    x, cotangent = draw.uniform(-1, 1, STEPS), draw.uniform(-1, 1, (STEPS, len(program.reads)))
+    tangent = draw.uniform(-1, 1, STEPS)
+    try:
+        f = tadc.function(str(program))
+        np.testing.assert_allclose(f(x), program.value(x), rtol=1e-11, atol=1e-12)
+        expected = program.gradient(x, cotangent)
+        np.testing.assert_allclose(tadc.vjp(f)(x, cotangent), expected, rtol=1e-9, atol=1e-11)
+        found = np.sum(cotangent * tadc.jvp(f)(x, tangent)[1])
+        np.testing.assert_allclose(found, expected @ tangent, rtol=1e-9, atol=1e-11)
+    # Whatever the compiler raises is what is looked for.
+    except Exception as error:
+        return f"seed {seed}\n{type(error).__name__}: {error}\n\n{program}"
+    return None
 
 
 def _text(read: Read) -> str:

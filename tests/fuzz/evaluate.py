@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +17,6 @@ from tests.fuzz.gathering import reduction
 from tests.fuzz.lanes import Lanes, below, box, padded
 from tests.fuzz.operations import OPERATIONS
 from tests.fuzz.tree import Apply, Guard, Literal, Node, Program, Read, Sum, Value
-from tests.reference.autodiff import Tensors
 
 DTYPES = {"f32": jnp.float32, "f64": jnp.float64}
 
@@ -39,7 +40,8 @@ class OutOfRange(Exception):
 class Evaluator:
     """The function that a program is, on flat tensors.
 
-    Raises OutOfRange at a read that is not in range.
+    Raises OutOfRange at a read that is not in range. What is computed with is said by the methods `numbers`,
+    `element`, `apply`, `choose`, `reduce` and `stored`: here, arrays of JAX.
     """
 
     def __init__(self, program: Program) -> None:
@@ -47,36 +49,60 @@ class Evaluator:
         self.shapes = program.shapes
         self.types = program.types
 
-    def __call__(self, values: Tensors) -> dict[str, Array]:
+    def __call__(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by name."""
         known = dict(values)
         for definition in self.program.definitions:
             lanes = box(definition.indices, definition.shape)
             value = self._value(definition.body, lanes, known)
-            known[definition.name] = value.astype(DTYPES[self.types[definition.name]])
+            known[definition.name] = self.stored(value, self.types[definition.name])
         return {name: known[name] for name in self.program.outputs}
+
+    def numbers(self, values: NDArray[np.float64]) -> Any:
+        """These in the lanes."""
+        return jnp.asarray(values)
+
+    def element(self, tensor: Any, address: Integers) -> Any:
+        """What is at these places of a tensor."""
+        # All in between is f64: closer to the value that is meant than f32 can be.
+        return tensor.at[address].get(mode="promise_in_bounds").astype(jnp.float64)
+
+    def apply(self, op: str, operands: Sequence[Any]) -> Any:
+        """An operation of OPERATIONS."""
+        return OPERATIONS[op].function(*operands)
+
+    def choose(self, taken: NDArray[np.bool_], yes: Any, no: Any) -> Any:
+        """One of two in every lane."""
+        return jax.lax.select(jnp.asarray(taken), yes, no)
+
+    def reduce(self, kind: str, values: Any, parents: Integers, active: NDArray[np.bool_]) -> Any:
+        """What the values of each parent reduce to."""
+        return reduction(kind, values, parents, active)
+
+    def stored(self, value: Any, type: str) -> Any:
+        """A value as an element of a tensor of this type."""
+        return value.astype(DTYPES[type])
 
     def check_reads(self) -> None:
         """Raise OutOfRange or KeyError where the program reads what is not there."""
         shapes = self.program.arguments.items()
         self({n: jnp.zeros(padded(math.prod(s)), DTYPES[self.types[n]]) for n, s in shapes})
 
-    def _value(self, node: Node, lanes: Lanes, known: Tensors) -> Array:
+    def _value(self, node: Node, lanes: Lanes, known: Mapping[str, Any]) -> Any:
         match node:
             case Literal(value):
-                return jnp.asarray(np.full(lanes.count, value))
+                return self.numbers(np.full(lanes.count, value))
             case Value(form):
-                return jnp.asarray(lanes.form(form).astype(float))
+                return self.numbers(lanes.form(form).astype(float))
             case Read(tensor, _):
-                # All in between is f64: closer to the value that is meant than f32 can be.
-                return _gather(known[tensor], self._address(node, lanes)).astype(jnp.float64)
+                return self.element(known[tensor], self._address(node, lanes))
             case Apply(op, operands):
-                return OPERATIONS[op].function(*[self._value(o, lanes, known) for o in operands])
+                return self.apply(op, [self._value(o, lanes, known) for o in operands])
             case Guard(conditions, then, otherwise):
                 taken = lanes.where(conditions)
                 yes = self._value(then, lanes.only(taken), known)
                 no = self._value(otherwise, lanes.only(lanes.active & ~taken), known)
-                return jax.lax.select(jnp.asarray(taken), yes, no)
+                return self.choose(taken, yes, no)
             case Sum():
                 inner, parents = below(lanes, node)
                 body = node.body
@@ -86,7 +112,7 @@ class Evaluator:
                     node = body
                     inner, places = below(inner, node)
                     parents, body = np.append(parents, lanes.count)[places], node.body
-                return reduction(node.kind, self._value(body, inner, known), parents, lanes.active)
+                return self.reduce(node.kind, self._value(body, inner, known), parents, lanes.active)
 
     def _address(self, read: Read, lanes: Lanes) -> Integers:
         address = np.zeros(lanes.count, np.int64)
@@ -96,7 +122,3 @@ class Evaluator:
                 raise OutOfRange(f"{read} with shape {self.shapes[read.tensor]}")
             address = address * size + index
         return np.where(lanes.active, address, 0)
-
-
-def _gather(values: Array, address: Integers) -> Array:
-    return values.at[address].get(mode="promise_in_bounds")

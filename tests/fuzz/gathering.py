@@ -23,7 +23,7 @@ def reduction(kind: str, values: Array, parents: Integers, active: NDArray[np.bo
     lanes = len(active)
     if kind == "sum":
         return jnp.zeros(lanes).at[parents].add(values, mode="drop")
-    rows, present = _rows(parents, lanes)
+    rows, present = rows_of(parents, lanes)
     gathered = values[rows]
     if kind == "prod":
         return jnp.prod(jnp.where(present, gathered, 1.0), axis=1)
@@ -39,7 +39,7 @@ def reduction(kind: str, values: Array, parents: Integers, active: NDArray[np.bo
     return jnp.where(some, jnp.log(jnp.where(some, total, 1.0)) + fixed, empty)
 
 
-def _rows(parents: Integers, lanes: int) -> tuple[Integers, np.ndarray]:
+def rows_of(parents: Integers, lanes: int) -> tuple[Integers, np.ndarray]:
     """The lanes of every parent side by side, and which of these places hold one."""
     kept = np.flatnonzero(parents < lanes)
     kept = kept[np.argsort(parents[kept], kind="stable")]

@@ -18,6 +18,7 @@ from tests.fuzz.lanes import Lanes, below, box
 from tests.fuzz.reads import Reads
 from tests.fuzz.rename import renamed
 from tests.fuzz.restyle import restyled
+from tests.fuzz.styles import PLAIN, Style
 from tests.fuzz.tree import Apply, Definition, Guard, Literal, Node, Program, Read, Sum, Value, nodes
 
 ARGUMENTS = "a b c x y w".split()
@@ -48,26 +49,27 @@ KINDS = {"sum": 12, "max": 2, "min": 2, "prod": 2, "logsumexp": 2}
 MAGNITUDE = 50.0
 
 
-def generate(seed: int, *, small: bool = False, renaming: bool = True) -> Program:
+def generate(seed: int, *, small: bool = False, renaming: bool = True, style: Style = PLAIN) -> Program:
     """The program of a seed; a small one is cheap to differentiate three times.
 
     With `renaming` most have names that derivatives would give, and indices that shadow others.
     """
     rng = random.Random(seed)
-    program = Generator(rng, small).program()
+    program = Generator(rng, small, style).program()
     return renamed(program, rng) if renaming and rng.random() < 0.7 else program
 
 
 class Generator:
     """A program that grows, expression by expression."""
 
-    def __init__(self, rng: random.Random, small: bool) -> None:
+    def __init__(self, rng: random.Random, small: bool, style: Style = PLAIN) -> None:
         self.rng = rng
+        self.style = style
         (kind,) = rng.choices(("plain", "maps", "deep"), (5, 3, 2))
         self.depths = (SMALL_DEPTHS if small else DEPTHS)[kind]
         self.output_points = SMALL_OUTPUT_POINTS if small else OUTPUT_POINTS
         self.points = SMALL_POINTS if small else POINTS
-        self.reads = Reads(rng, large=kind == "maps")
+        self.reads = Reads(rng, style, large=kind == "maps")
 
     def program(self) -> Program:
         rng = self.rng
@@ -76,15 +78,15 @@ class Generator:
         names = rng.sample(DEFINITIONS, rng.choices((1, 2, 3), (6, 3, 2))[0])
         definitions = tuple(self._definition(name, last=name == names[-1]) for name in names)
         arguments = self.reads.arguments()
-        narrow = (
-            frozenset(n for n in arguments if rng.random() < 0.6) if rng.random() < 0.12 else frozenset[str]()
-        )
+        narrow = frozenset[str]()
+        if rng.random() < self.style.narrow:
+            narrow = frozenset(n for n in arguments if rng.random() < 0.6)
         return restyled(Program(arguments, definitions, narrow), rng)
 
     def _definition(self, name: str, last: bool) -> Definition:
         rng = self.rng
         rank = rng.choice((0, 1, 1, 2, 2, 3))
-        shape = rng.choices(range(7), (0.6, 4, 10, 10, 8, 6, 4), k=rank)
+        shape = rng.choices(range(len(self.style.extents)), self.style.extents, k=rank)
         while math.prod(shape) > self.output_points:
             shape[shape.index(max(shape))] -= 1
         indices = rng.sample(INDICES[:5], rank)
@@ -240,7 +242,7 @@ class Generator:
     def _range(self, lanes: Lanes) -> Sum:
         """A sum with its range, the body still to come."""
         rng = self.rng
-        kind = rng.choices(("size", "constant", "affine", "several"), (6, 3, 4, 3))[0]
+        kind = rng.choices(("size", "constant", "affine", "several"), self.style.ranges)[0]
         if kind == "size":
             return self.sum_of_size(lanes)
         name = self.fresh(lanes)
@@ -269,7 +271,7 @@ class Generator:
 
     def sum_of_size(self, lanes: Lanes, avoid: str | None = None) -> Sum:
         """A sum over a number of points from 0, the body still to come."""
-        size = self.rng.choices((0, 1, 2, 3, 4, 5), (0.5, 1, 3, 4, 3, 2))[0]
+        size = self.rng.choices(range(len(self.style.sums)), self.style.sums)[0]
         known = self.reads.sizes()
         if known and self.rng.random() < 0.6:
             size = self.rng.choice(known)

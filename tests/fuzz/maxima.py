@@ -1,7 +1,5 @@
 """Maxima and minima over computed values, of a random program, to any order in any mix of modes, against JAX.
 
-    python -m tests.fuzz.maxima FIRST [LAST] [--order N]
-
 A third of the programs takes small integers and computes with them exactly: there are many ties, and in the
 reference the elements that tie do tie. The others take random numbers; there only what is one value written
 twice ties, and every way to share its derivative is the same.
@@ -9,7 +7,6 @@ twice ties, and every way to share its derivative is the same.
 
 from __future__ import annotations
 
-import argparse
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +19,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 import tadc
+from tests.fuzz.compare import Skipped
 from tests.fuzz.evaluate import Evaluator, Flat, OutOfRange
 from tests.fuzz.forms import Form
 from tests.fuzz.generate import Generator
@@ -29,6 +27,7 @@ from tests.fuzz.lanes import Lanes
 from tests.fuzz.sized import Sized
 from tests.fuzz.sized_compare import REFUSED
 from tests.fuzz.sized_tree import SizedDefinition, SizedProgram, plus
+from tests.fuzz.styles import PLAIN
 from tests.fuzz.tree import Apply, Literal, Node, Program, Read, Sum
 from tests.reference.autodiff import Function
 
@@ -179,11 +178,11 @@ def generate(seed: int, *, small: bool = False) -> tuple[str, Program, dict[str,
         program = _Maxima(rng, small).program()
         return str(program), program, {}
     sizes = {"N": rng.choice((2, 3, 4, 5)), "M": rng.choice((1, 2, 3, 4))}
-    sized = _SizedMaxima(rng, small, [sizes]).sized_program()
+    sized = _SizedMaxima(rng, small, [sizes], PLAIN).sized_program()
     return str(sized), sized.at(sizes), sizes
 
 
-def failure(seed: int, *, order: int) -> str | None:
+def failure(seed: int, order: int) -> str | None:
     """What is wrong with the program of a seed; None if nothing is."""
     text, program, sizes = generate(seed, small=order > 1)
     rng = random.Random(seed)
@@ -191,14 +190,14 @@ def failure(seed: int, *, order: int) -> str | None:
     try:
         Evaluator(program).check_reads()
     except OutOfRange:
-        return None  # A few reads are put one further than they fit.
+        raise Skipped from None  # A few reads are put one further than they fit.
     try:
         compare(text, program, sizes, modes, seed)
     # Whatever the compiler raises is what is looked for.
     except Exception as error:
         codes = {d.code for d in error.diagnostics} if isinstance(error, tadc.CompileError) else {"bug"}
         if sizes and codes <= REFUSED:
-            return None
+            raise Skipped from None
         return f"seed {seed}, modes {modes}, sizes {sizes}\n{type(error).__name__}: {error}\n\n{text}"
     return None
 
@@ -265,20 +264,3 @@ def contraction(
     results = found if len(function.outputs) > 1 else (found,)
     named = dict(zip(function.outputs, results, strict=True))
     return sum(float(np.sum(np.asarray(named[name], float) * w)) for name, w in wanted.items())
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.maxima", description=__doc__)
-    parser.add_argument("first", type=int)
-    parser.add_argument("last", type=int, nargs="?", help="default: FIRST, whose program is printed")
-    parser.add_argument("--order", type=int, default=1)
-    given = parser.parse_args()
-    if given.last is None:
-        print(generate(given.first, small=given.order > 1)[0])
-    seeds = range(given.first, (given.first if given.last is None else given.last) + 1)
-    failed = 0
-    for seed in seeds:
-        if found := failure(seed, order=given.order):
-            failed += 1
-            print(found, "=" * 80, sep="\n", flush=True)
-    print(f"{failed} of {len(seeds)} programs failed")

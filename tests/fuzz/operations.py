@@ -34,6 +34,9 @@ def _select(op: str) -> Operation:
     return Operation(f"select({{}} {op} {{}}, {{}}, {{}})", 4, (0, 0, 0, 0), function)
 
 
+#: Functions that JAX has by these names.
+UNARY = "tan asin acos acosh atanh sign floor ceil".split()
+
 OPERATIONS: dict[str, Operation] = {
     "add": Operation("{} + {}", 1, (1, 2), jax.lax.add),
     "sub": Operation("{} - {}", 1, (1, 2), jax.lax.sub),
@@ -43,7 +46,7 @@ OPERATIONS: dict[str, Operation] = {
     "neg": Operation("-{}", 1, (3,), jax.lax.neg),
     **{
         f"pow{n}": Operation(f"{{}}**{n}", 3, (4,), lambda x, n=n: jax.lax.integer_pow(x, n))
-        for n in (2, 3, 5, -1, -2)
+        for n in (0, 1, 2, 3, 4, 5, -1, -2)
     },
     "pow": Operation("{}**{}", 3, (4, 3), jax.lax.pow),
     "exp": _call("exp", jax.lax.exp),
@@ -63,6 +66,11 @@ OPERATIONS: dict[str, Operation] = {
     "expm1": _call("expm1", jax.lax.expm1),
     "log1p": _call("log1p", jax.lax.log1p),
     "cbrt": _call("cbrt", jax.lax.cbrt),
+    **{name: _call(name, getattr(jax.lax, name)) for name in UNARY},
+    "log2": _call("log2", jnp.log2),
+    "log10": _call("log10", jnp.log10),
+    "relu": _call("relu", jax.nn.relu),
+    "safe": _call("safe", lambda x, y: jnp.where(x == 0, 0, x * y), 2),
     "atan2": _call("atan2", jax.lax.atan2, 2),
     "max": _call("max", jax.lax.max, 2),
     "min": _call("min", jax.lax.min, 2),

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from tests.fuzz.forms import Division, Form, Relation
 from tests.fuzz.lanes import Lanes
+from tests.fuzz.styles import Style
 from tests.fuzz.tree import Guard, Literal, Node, Read
 
-#: The largest extent of an argument, by rank; and of one whose reads have large coefficients.
-EXTENTS, LARGE_EXTENTS = (1, 18, 10, 6), (1, 60, 20, 8)
+#: The largest extent of an argument whose reads have large coefficients, by rank.
+LARGE_EXTENTS = (1, 60, 20, 8)
 
 #: Coefficients of indices, and those of programs that are about them.
 COEFFICIENTS, LARGE_COEFFICIENTS = (1, 1, 1, 1, 1, -1, 2, -2, 3), (1, 1, 2, -2, 3, -3, 4, 5, 6, 10)
@@ -18,19 +19,17 @@ COEFFICIENTS, LARGE_COEFFICIENTS = (1, 1, 1, 1, 1, -1, 2, -2, 3), (1, 1, 2, -2, 
 #: How often a form has no index, one, two, three.
 INDICES, MANY_INDICES = (1, 7, 4, 1), (1, 3, 4, 3)
 
-#: How often a form is divided.
-DIVIDED = 0.12
-
 
 class Reads:
     """The tensors so far: arguments grow with what is read of them, definitions have their shapes."""
 
-    def __init__(self, rng: random.Random, *, large: bool) -> None:
+    def __init__(self, rng: random.Random, style: Style, *, large: bool) -> None:
         self.rng = rng
+        self.divided = style.divided
         self.extents: dict[str, list[int]] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.seen: set[str] = set()
-        self.largest = LARGE_EXTENTS if large else EXTENTS
+        self.largest = tuple(map(max, LARGE_EXTENTS, style.largest)) if large else style.largest
         self.coefficients = LARGE_COEFFICIENTS if large else COEFFICIENTS
         self.indices = MANY_INDICES if large else INDICES
 
@@ -61,7 +60,7 @@ class Reads:
                 chosen.append(name)
         constant = rng.choice((0, 0, 0, 1, -1, 2)) if count != 1 or rng.random() < 0.5 else 0
         form = Form(tuple((name, rng.choice(self.coefficients)) for name in chosen), constant)
-        return self._divided(form) if chosen and rng.random() < DIVIDED else form
+        return self._divided(form) if chosen and rng.random() < self.divided else form
 
     def _divided(self, form: Form) -> Form:
         """A form with one division of the form, or of a part of it."""

@@ -20,10 +20,11 @@ from tests.fuzz.lanes import Lanes, box, padded
 from tests.fuzz.reads import Reads
 from tests.fuzz.restyle import INFERRED, Shapes, as_size, is_inferable, with_inferred_sums
 from tests.fuzz.sized_tree import SizedDefinition, SizedProgram, Sizes, extents, plus
+from tests.fuzz.styles import PLAIN, Style
 from tests.fuzz.tree import Guard, Literal, Node, Read, Sum
 
-#: Values of sizes, and how often each is looked at.
-VALUES, WEIGHTS = (0, 1, 2, 3, 4, 5, 7), (2, 3, 4, 5, 3, 3, 1)
+#: Values of sizes.
+VALUES = (0, 1, 2, 3, 4, 5, 7)
 
 #: For so many values of the sizes a program is made; it is tried at as many others.
 SAMPLES, OTHERS = 4, 3
@@ -54,25 +55,25 @@ EXTENTS: dict[Form, float] = {
 BEYOND = 0.04
 
 
-def generate(seed: int, *, small: bool = False) -> tuple[SizedProgram, list[Sizes]]:
+def generate(seed: int, *, small: bool = False, style: Style = PLAIN) -> tuple[SizedProgram, list[Sizes]]:
     """The program of a seed, and values of its sizes at which to try it; it may be refused at some."""
     rng = random.Random(seed)
     names: tuple[str, ...] = ("N", "M")
-    every = {tuple(rng.choices(VALUES, WEIGHTS, k=len(names))) for _ in range(40)}
+    every = {tuple(rng.choices(VALUES, style.values, k=len(names))) for _ in range(40)}
     chosen: list[Sizes] = [dict(zip(names, values, strict=True)) for values in sorted(every)]
     rng.shuffle(chosen)
-    program = Sized(rng, small, chosen[:SAMPLES]).sized_program()
+    program = Sized(rng, small, chosen[:SAMPLES], style).sized_program()
     return program, chosen[: SAMPLES + OTHERS]
 
 
 class Sized(Generator):
     """A program with size symbols that grows, expression by expression."""
 
-    def __init__(self, rng: random.Random, small: bool, samples: Sequence[Sizes]) -> None:
-        super().__init__(rng, small)
+    def __init__(self, rng: random.Random, small: bool, samples: Sequence[Sizes], style: Style) -> None:
+        super().__init__(rng, small, style)
         self.samples = samples
         self.points = 400 if small else 2000
-        self.sized = SizedReads(rng)
+        self.sized = SizedReads(rng, style)
         self.reads = self.sized
 
     def sized_program(self) -> SizedProgram:
@@ -92,7 +93,7 @@ class Sized(Generator):
 
     def _sized_definition(self, name: str, last: bool) -> SizedDefinition:
         rng = self.rng
-        shape = tuple(_extent(rng) for _ in range(rng.choices((0, 1, 2, 3), (1, 5, 5, 1))[0]))
+        shape = tuple(self.sized.extent() for _ in range(rng.choices((0, 1, 2, 3), (1, 5, 5, 1))[0]))
         while max(math.prod(extents(shape, sizes)) for sizes in self.samples) > 60:
             shape = shape[1:]
         indices = tuple(rng.sample(INDICES[:5], len(shape)))
@@ -115,15 +116,18 @@ class Sized(Generator):
 
     def sum_of_size(self, lanes: Lanes, avoid: str | None = None) -> Sum:
         """A sum over as many points as an extent says."""
-        upper = (_extent(self.rng).shifted(-1),)
+        upper = (self.sized.extent().shifted(-1),)
         return Sum(self.fresh(lanes, avoid), (Form(()),), upper, Literal(0.0), "size")
 
 
 class SizedReads(Reads):
     """Reads of tensors whose extents are forms; an argument's is what the first read needs."""
 
-    def __init__(self, rng: random.Random) -> None:
-        super().__init__(rng, large=False)
+    def __init__(self, rng: random.Random, style: Style) -> None:
+        super().__init__(rng, style, large=False)
+        self.weights = {
+            form: weight * (style.quotients if divides(form) else 1) for form, weight in EXTENTS.items()
+        }
         self.forms: dict[str, list[Form | None]] = {}
 
     def argument(self, name: str, rank: int) -> None:
@@ -136,9 +140,18 @@ class SizedReads(Reads):
         self.shapes[name] = (0,) * len(shape)
         self.forms[name] = list(shape)
 
+    def extent(self) -> Form:
+        """One of EXTENTS."""
+        (form,) = self.rng.choices(list(self.weights), list(self.weights.values()))
+        return form
+
+    def shuffled(self) -> list[Form]:
+        """EXTENTS in random order, those that are chosen often before others."""
+        return sorted(self.weights, key=lambda form: self.rng.random() / self.weights[form])
+
     def final(self, name: str) -> tuple[Form, ...]:
         """The shape of a tensor."""
-        return tuple(_extent(self.rng) if form is None else form for form in self.forms[name])
+        return tuple(self.extent() if form is None else form for form in self.forms[name])
 
     def fits(self, tensor: str, forms: Sequence[Form], lanes: Lanes) -> bool:
         """Whether each form can be moved into the range of its dimension."""
@@ -160,7 +173,7 @@ class SizedReads(Reads):
         known = self.forms[tensor][dimension]
         values = lanes.form(form)
         moves = list(itertools.product((0, 0, -1, 1, 2), (0, -1, 1)))
-        for extent in [known] if known else _shuffled(self.rng, list(EXTENTS)):
+        for extent in [known] if known else self.shuffled():
             sizes = lanes.form(extent)
             for n, m in moves:
                 move = Form(tuple((a, c) for a, c in (("N", n), ("M", m)) if c))
@@ -176,20 +189,15 @@ class SizedReads(Reads):
         """A read under the guard that it is in range."""
         conditions: list[Relation] = []
         for dimension, form in enumerate(forms):
-            extent = self.forms[tensor][dimension] or _extent(self.rng)
+            extent = self.forms[tensor][dimension] or self.extent()
             self.forms[tensor][dimension] = extent
             conditions += [Relation(">=", form, Form(())), Relation("<", form, extent)]
         return Guard(tuple(conditions), Read(tensor, tuple(forms)), Literal(self.rng.choice((0.0, 1.0))))
 
 
-def _extent(rng: random.Random) -> Form:
-    (form,) = rng.choices(list(EXTENTS), list(EXTENTS.values()))
-    return form
-
-
-def _shuffled(rng: random.Random, extents: list[Form]) -> list[Form]:
-    """In random order, those that are chosen often before others."""
-    return sorted(extents, key=lambda form: rng.random() / EXTENTS[form])
+def divides(form: Form) -> bool:
+    """Whether a size is divided."""
+    return any(isinstance(atom, Division) for atom, _ in form.terms)
 
 
 def _lanes(indices: Sequence[str], shape: tuple[Form, ...], samples: Sequence[Sizes]) -> Lanes:

@@ -15,6 +15,7 @@ from tadc.frontend.specialise import problems_at
 from tests.fuzz.evaluate import Evaluator, Flat, OutOfRange
 from tests.fuzz.sized import generate
 from tests.fuzz.sized_tree import SizedProgram, Sizes
+from tests.fuzz.styles import PLAIN, Style
 from tests.reference.autodiff import Function, pullback
 from tests.reference.checking import assert_close
 
@@ -137,9 +138,9 @@ def _by_name(function: tadc.Function, sizes: Sizes) -> dict[str, int]:
     return {name: sizes[name] for name in function.program.unbound_sizes()}
 
 
-def failure(seed: int, *, order: int) -> str | None:
+def failure(seed: int, order: int, style: Style = PLAIN) -> str | None:
     """What is wrong with the program of a seed; None if nothing is."""
-    program, tries = generate(seed, small=order > 1)
+    program, tries = generate(seed, small=order > 1, style=style)
     try:
         compare(program, tries, order=order, seed=seed)
     # Whatever the compiler raises is what is looked for.
