@@ -9,7 +9,8 @@ they stand in, so an element that is computed again may equal no maximum. Here, 
 each operand of a comparison whose bits may depend on what it stands in gets a definition, and all that
 compare read it. A definition is computed once, and what reads it reads the same bits.
 
-No limit of memory counts here: a wrong derivative takes less, and is none.
+No limit of memory counts here: without room for what it compares there is no right derivative. An operand
+that one operation makes of what is stored is computed again, to the same bits, and takes no room.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def store_compared(program: Program, wrt: Collection[str], *, derived: bool = Fa
         definitions.append(made)
         if made.order is None:
             mover.holds(made, cheap=True)
-    if len(definitions) == len(program.definitions):
+    if all(made is old for made, old in zip(definitions, program.definitions, strict=False)):
         return program
     return replace(program, definitions=tuple(in_order(definitions)))
 
