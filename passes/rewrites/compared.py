@@ -23,6 +23,7 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
+    Read,
     Reduce,
     Select,
     Term,
@@ -91,12 +92,26 @@ class _Storing(Mover):
         """Whether the shape is one: no derivative is wrong for want of memory."""
         return self.is_shape(shape)
 
-    def is_proven(self, definition: Definition) -> bool:
-        """Whether all reads are in range, by all that is known of the sizes in every call."""
+    def in_range(self, definition: Definition) -> Definition:
+        """A new definition; each read has a condition of its own where not all are proven to be in range.
+
+        Where the term was evaluated before, these hold.
+        """
         try:
-            return not out_of_range_in(self.program, self.shapes, definition)
+            if not out_of_range_in(self.program, self.shapes, definition):
+                return definition
         except (EliminationLimit, SearchLimit):
-            return False
+            pass
+        return replace(definition, body=bottom_up(definition.body, {}, self._conditional))
+
+    def _conditional(self, node: Term, below: Sequence[Term]) -> Term:
+        """A node over operands that read only what there is, and 0 elsewhere."""
+        made = self.program.terms.rebuild(node, below)
+        if not isinstance(node, Read):
+            return made
+        sides = zip(node.indices, self.shapes[node.tensor], strict=True)
+        rows = [Constraint(side) for form, size in sides for side in (form, size - 1 - form)]
+        return self.algebra.guard(rows, made, self.algebra.zero)
 
     def wanted(self, term: Term, place: Place) -> frozenset[str]:
         """With the indices of tests: before a derivative an element is computed only where it was."""

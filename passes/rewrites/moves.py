@@ -205,8 +205,8 @@ class Mover:
         key = self._key(body, order, box.shape)
         if key in self.refused:
             return None
-        definition = self._define(body, box.shape, box.hints, owner, type)
-        if not self.is_proven(definition):
+        definition = self.in_range(self._define(body, box.shape, box.hints, owner, type))
+        if definition is None:
             self.refused.add(key)
             return None
         name = next(n for k in count_from_0() if (n := f"{owner}_{k}") not in self.names.taken)
@@ -289,9 +289,9 @@ class Mover:
         """
         return self.is_shape(shape) and self._is_within(shape, type, uses)
 
-    def is_proven(self, definition: Definition) -> bool:
-        """Whether all reads of a new definition are seen to be in range."""
-        return all_proven(self.program, self.shapes, definition)
+    def in_range(self, definition: Definition) -> Definition | None:
+        """A new definition, if all its reads are seen to be in range."""
+        return definition if all_proven(self.program, self.shapes, definition) else None
 
     def is_shape(self, shape: Shape) -> bool:
         """Whether the extents are none below 0."""

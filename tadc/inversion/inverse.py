@@ -17,6 +17,7 @@ from tadc.frontend.program import Argument, Program
 from tadc.functions import Function
 from tadc.inversion.modes import Modes
 from tadc.inversion.plan import Plan, plan_of
+from tadc.passes.rewrites.compared import store_compared
 
 #: So many values of sizes are kept.
 _KEPT = 16
@@ -129,7 +130,7 @@ class _Fixed:
     """The inverse for one value of all sizes."""
 
     def __init__(self, program: Program, wrt: Sequence[str]) -> None:
-        self.plan = plan_of(program, wrt)
+        self.plan = plan_of(store_compared(program, wrt), wrt)
         self.modes = Modes(self.plan)
         graph = self.plan.graph
         self.parameters = _parameters(program)

@@ -122,3 +122,26 @@ def test_elements_that_tie_share_all_derivatives(modes: str) -> None:
     parts = np.array(list(TIES.values())) @ each
     want = float(np.array([float(w) for w in weights.values()]) @ parts)
     np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+BEYOND = """size K
+x: f64[6]
+y: f64[9]
+f = sum{i: 4} (if {i >= K} then (max(y[0]*y[1]*y[2], sum{p: 3} (x[p + 3 - K]*y[p]))) else (0))"""
+
+
+@pytest.mark.parametrize("shift", range(5))
+def test_what_is_in_range_for_an_index_that_is_summed_away(shift: int) -> None:
+    """The sum is stored though it is in range for K <= 3 alone, which no index of its own says."""
+    gradient = tadc.vjp(tadc.function(BEYOND))
+    assert str(gradient).count("sum{p}") == 1
+    x, y = np.arange(6) / 3, np.arange(1, 10) / 4
+    dx, dy = np.zeros(6), np.zeros(9)
+    if shift < 4:
+        taken = slice(3 - shift, 6 - shift)
+        if np.prod(y[:3]) < x[taken] @ y[:3]:
+            dx[taken], dy[:3] = (4 - shift) * y[:3], (4 - shift) * x[taken]
+        else:
+            dy[:3] = (4 - shift) * np.prod(y[:3]) / y[:3]
+    for found, wanted in zip(gradient(x, y, 1.0, K=shift), (dx, dy), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
