@@ -68,23 +68,18 @@ def test_value_and_tangent(name: str) -> None:
     if not any(word in case.program for word in ("sum", "prod", "max", "min", "logsumexp")):
         for output, value in named(plain, inputs).items():
             np.testing.assert_array_equal(found[output], value)
+    pushed = {output: found[dot] for output, dot in function.output_tangents.items()}
+    check_dot_product(case, plain, pushed)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_dot_product_identity(name: str) -> None:
-    """(J^T w) . v = w . (J v) for random v and w."""
-    case = CASES[name]
+def check_dot_product(case: Case, plain: tadc.Function, pushed: Arrays) -> None:
+    """(J^T w) . v = w . (J v) for the random v of a case and a random w."""
     inputs, tangents = directions(case)
-    plain = tadc.function(case.program)
-    forward, reverse = tadc.jvp(plain), tadc.vjp(plain)
-    pushed = named(forward, {**inputs, **{forward.tangents[n]: v for n, v in tangents.items()}})
     random = np.random.default_rng(case.seed + 8)
-    weights = {
-        output: random.uniform(-1, 1, pushed[dot].shape).astype(pushed[dot].dtype)
-        for output, dot in forward.output_tangents.items()
-    }
+    weights = {name: random.uniform(-1, 1, dot.shape).astype(dot.dtype) for name, dot in pushed.items()}
+    reverse = tadc.vjp(plain)
     pulled = named(reverse, {**inputs, **{reverse.cotangents[o]: w for o, w in weights.items()}})
-    outside = [np.vdot(w, pushed[forward.output_tangents[o]]) for o, w in weights.items()]
+    outside = [np.vdot(w, pushed[name]) for name, w in weights.items()]
     inside = [np.vdot(pulled[reverse.gradients[n]], v) for n, v in tangents.items()]
     size = sum(np.abs(np.asarray(x)).sum() for x in pushed.values()) + 1
     assert abs(sum(outside) - sum(inside)) <= 100 * case.tolerance * size

@@ -345,6 +345,8 @@ def _(x: Array) -> Array:
     "bounds that move with the output and a sum",
     "y: f64[16]; z: f64[17, 9]\n"
     "f[i: 6, l] = sum{j}_(i + 1)^(i + 2) (sum{k}_(i + 1)^(j + 2) (y[k] * z[k + j, l]))",
+    order=2,
+    slow_order=3,
     y=(16,),
     z=(17, 9),
 )
