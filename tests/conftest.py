@@ -1,6 +1,8 @@
 """Settings of all tests."""
 
+import ctypes
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -20,6 +22,9 @@ hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, 
 hypothesis.settings.register_profile("search", deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
+#: glibc's `malloc_trim`; None on other systems.
+_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+
 
 @pytest.fixture(autouse=True)
 def plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,6 +37,14 @@ def plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
 def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors of tests are small, and their code is to be that of large ones."""
     monkeypatch.setattr(stages, "WORTH_VECTORS", 0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def give_memory_back() -> Iterator[None]:
+    """XLA and LLVM leave memory in pieces, which glibc would keep: gigabytes in a whole run."""
+    yield
+    if _TRIM is not None:
+        _TRIM(0)
 
 
 @pytest.fixture(scope="session")
