@@ -80,14 +80,16 @@ class ReverseDiff(Pass):
             names = argument_names(program, self.wrt, location)
             if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
                 raise UnsupportedIR("unit-cotangent needs one scalar output", location)
+            # What is separate shows the sums of the program itself, and is never computed.
+            stored = program if self.separate else store_compared(program, names)
             made = reverse_program(
-                store_compared(program, names),
+                stored,
                 names,
                 keep_values=self.keep_values,
                 unit_cotangent=self.unit_cotangent,
                 separate=self.separate,
             )
-            return store_compared_of_recurrences(made, names)
+            return made if self.separate else store_compared_of_recurrences(made, names)
 
         rewrite_functions(module, rewrite, "_vjp")
 

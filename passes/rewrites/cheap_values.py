@@ -30,8 +30,8 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.coordinates import coordinates_of
-from tadc.passes.rewrites.moves import Key, Mover, Place, about, in_order
-from tadc.passes.rewrites.places import Places
+from tadc.passes.rewrites.moves import Key, Mover, about, in_order
+from tadc.passes.rewrites.places import Place, Places
 from tadc.passes.terms.costs import ACCESS, ELEMENT, Costs, points, weight
 from tadc.passes.terms.names import Names
 

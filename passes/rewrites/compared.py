@@ -37,8 +37,8 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit
 from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.derivative_table import WINS
-from tadc.passes.rewrites.moves import MANY, Box, Mover, Place, Rows, Test, in_order
-from tadc.passes.rewrites.places import Places
+from tadc.passes.rewrites.moves import MANY, Box, Mover, in_order
+from tadc.passes.rewrites.places import Place, Places, Rows, Test
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.ranges import out_of_range_in
 

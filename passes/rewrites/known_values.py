@@ -14,7 +14,8 @@ from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Term, Terms, index_forms, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.rewrites.moves import Place, Rows, is_candidate
+from tadc.passes.rewrites.moves import is_candidate
+from tadc.passes.rewrites.places import Place, Rows
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,8 @@ from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.cheap_values import share_cheap_values
 from tadc.passes.rewrites.copies import is_copy, without_copies
 from tadc.passes.rewrites.known_values import KnownValues
-from tadc.passes.rewrites.moves import MANY, Key, Mover, Place, Test, elements, in_order, is_candidate
-from tadc.passes.rewrites.places import Places
+from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_candidate
+from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import ACCESS, Costs, extent, points

@@ -18,7 +18,6 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
     Const,
-    Domain,
     ElementType,
     Guard,
     Reduce,
@@ -33,9 +32,9 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.rewrites.places import Place, Rows
+from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import DEAR, ELEMENT, LARGE, points, weight
-from tadc.passes.terms.index_ranges import Ranges
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.ranges import all_proven
 
@@ -67,41 +66,6 @@ class _Sizes(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         return LARGE
-
-
-@dataclass(frozen=True)
-class Rows:
-    """All rows hold here, or, where `holds` is False, not all."""
-
-    rows: Domain
-    holds: bool
-
-
-@dataclass(frozen=True)
-class Test:
-    """The comparison of this select holds here, or does not."""
-
-    select: Select
-    holds: bool
-
-    @property
-    def is_mask(self) -> bool:
-        """Whether it tells where a value is 0."""
-        return self.select.relation == "!=" and is_const(self.select.rhs, 0)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a term is evaluated: under indices, outermost first, with their ranges and user's names."""
-
-    indices: tuple[str, ...]
-    hints: tuple[str, ...]
-    ranges: Ranges
-    around: tuple[Rows | Test, ...] = ()
-
-    def under(self, choice: Rows | Test) -> Place:
-        """The same where a choice has been made."""
-        return replace(self, around=(*self.around, choice))
 
 
 @dataclass(frozen=True)

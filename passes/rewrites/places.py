@@ -3,13 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, operands
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.rewrites.moves import Place, Rows, Test
-from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.algebra import is_const
+from tadc.passes.terms.index_ranges import Range, Ranges, ranges_within
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All rows hold here, or, where `holds` is False, not all."""
+
+    rows: Domain
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Test:
+    """The comparison of this select holds here, or does not."""
+
+    select: Select
+    holds: bool
+
+    @property
+    def is_mask(self) -> bool:
+        """Whether it tells where a value is 0."""
+        return self.select.relation == "!=" and is_const(self.select.rhs, 0)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a term is evaluated: under indices, outermost first, with their ranges and user's names."""
+
+    indices: tuple[str, ...]
+    hints: tuple[str, ...]
+    ranges: Ranges
+    around: tuple[Rows | Test, ...] = ()
+
+    def under(self, choice: Rows | Test) -> Place:
+        """The same where a choice has been made."""
+        return replace(self, around=(*self.around, choice))
 
 
 class Places:

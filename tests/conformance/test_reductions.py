@@ -174,9 +174,9 @@ def test_reductions(row: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", [row for row in CATALOGUE.cases if row.slow_order], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", CATALOGUE.slow, ids=lambda row: row.name)
 def test_reductions_slowly(row: Case) -> None:
-    """The same at one order more."""
+    """The same at further orders."""
     row.check(compiled=False, slow=True)
 
 

@@ -217,7 +217,7 @@ def test_tensor_algebra(row: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", [row for row in CATALOGUE.cases if row.slow_order], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", CATALOGUE.slow, ids=lambda row: row.name)
 def test_tensor_algebra_slowly(row: Case) -> None:
-    """The same at one order more."""
+    """The same at further orders."""
     row.check(slow=True)

@@ -28,6 +28,7 @@ from tests.conformance import (
 )
 from tests.conformance.test_sizes import SizedCase
 from tests.reference.cases import Case
+from tests.reference.sampling import one_in
 
 CATALOGUES = (
     test_index_maps,
@@ -89,7 +90,7 @@ def check(
     assert results[1] == results[2]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", one_in(4, CASES), ids=lambda case: case.name)
 def test_programs_of_the_conformance_tests(case: Case) -> None:
     check(tadc.value_and_vjp(tadc.function(case.program)), case.inputs())
 

@@ -290,4 +290,5 @@ def test_every_code_of_the_front_end_is_in_the_table(root: Path) -> None:
 
 def test_every_error_has_a_golden_file(root: Path) -> None:
     shown = {path.name[:7] for path in (root / "lit_tests" / "errors").glob("TAD*.tad")}
-    assert {code for code in CODES if code < "TAD04"} <= shown
+    # Too much work takes a minute: `tests/lattice/test_effort.py` lowers the limit.
+    assert {code for code in CODES if code < "TAD04"} <= shown | {"TAD0318"}

@@ -75,7 +75,12 @@ def compiled(text: str) -> Callable[[], dict[str, Any]]:
 
 #: More seeds for those that panels are made for.
 PANELS = ("contraction", "contraction of f32", "columns", "over two indices", "batch", "filters")
-SEEDS = [(n, seed) for n in PROGRAMS for seed in range(10 if n in PANELS else 4)]
+SEEDS = [
+    pytest.param(name, seed, marks=[pytest.mark.slow] if seed >= count else [])
+    for name in PROGRAMS
+    for count, most in [(4, 10) if name in PANELS else (2, 4)]
+    for seed in range(most)
+]
 
 
 @pytest.mark.parametrize(("name", "seed"), SEEDS)

@@ -75,6 +75,11 @@ class Catalogue:
 
     cases: list[Case] = field(default_factory=list[Case])
 
+    @property
+    def slow(self) -> list[Case]:
+        """Those of which the slow run checks more."""
+        return [case for case in self.cases if case.slow_order > case.order]
+
     def add(
         self,
         name: str,
@@ -87,13 +92,16 @@ class Catalogue:
     ) -> Callable[[Reference], Reference]:
         """Register the decorated function as the reference of a program with these arguments.
 
-        `order` is checked in every run, `slow_order`, if it is higher, in the slow one.
+        `order` is checked in every run, but the third of one case in three alone, and `slow_order`, if it is
+        higher, in the slow run.
         """
 
         def register(reference: Reference) -> Reference:
             arguments = {n: t if isinstance(t, Tensor) else Tensor(t) for n, t in tensors.items()}
             text = textwrap.dedent(program).strip()
-            self.cases.append(Case(name, text, reference, arguments, order, tolerance, slow_order))
+            always = order if order < 3 or len(self.cases) % 3 == 0 else 2
+            most = max(order, slow_order)
+            self.cases.append(Case(name, text, reference, arguments, always, tolerance, most))
             return reference
 
         return register
