@@ -25,7 +25,7 @@ ROUNDED = ("max of a product of two", "min of a product of two")
 CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac", "scan")
 
 
-@pytest.mark.parametrize("name", one_in(2, CASES))
+@pytest.mark.parametrize("name", one_in(3, CASES))
 def test_of_all_arguments(name: str) -> None:
     """Every partial derivative of every output."""
     case = CASES[name]

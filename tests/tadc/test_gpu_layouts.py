@@ -12,6 +12,7 @@ import tadc
 from tadc.passes import catalogue
 from tadc.passes.maps.parts import BLOCKS
 from tests.gpu_programs import PROGRAMS, GpuProgram
+from tests.reference.sampling import one_in
 
 
 def inputs(f: tadc.Function, sizes: dict[str, int]) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "BLOCKS", replace(BLOCKS, worth=1 << 13, part=1 << 12, work=1 << 18))
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", one_in(2, PROGRAMS))
 def test_layouts(name: str) -> None:
     compare(PROGRAMS[name])
 
