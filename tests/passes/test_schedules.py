@@ -78,7 +78,7 @@ PANELS = ("contraction", "contraction of f32", "columns", "over two indices", "b
 SEEDS = [
     pytest.param(name, seed, marks=[pytest.mark.slow] if seed >= count else [])
     for name in PROGRAMS
-    for count, most in [(4, 10) if name in PANELS else (2, 4)]
+    for count, most in [(3, 10) if name in PANELS else (1, 4)]
     for seed in range(most)
 ]
 
