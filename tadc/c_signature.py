@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
+from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.extents import Extent, Shape, extent, extent_text, required_text, shape_text
-from tadc.frontend.naming import first_free
 from tadc.lattice.affine import Affine
 
 if TYPE_CHECKING:
@@ -108,15 +108,14 @@ def signature_of(function: Any, buffers: Buffers) -> CSignature:
         shape = tuple(extent(form.substitute(symbols)) for form in buffers.shapes[tensor])
         return Pointer(name, str(tensor.type.element_type), shape)
 
-    taken, scratch = {*arguments, *results}, list[Pointer]()
-    for tensor in buffers.temporaries:
-        scratch.append(pointer(tensor, first_free("scratch", taken)))
-        taken.add(scratch[-1].name)
+    taken = {*arguments, *results}
+    numbered = (f"scratch_{n}" if n else "scratch" for n in count())
+    scratch = zip(buffers.temporaries, (name for name in numbered if name not in taken), strict=False)
     return CSignature(
         symbol_of(function),
         tuple(pointer(tensor, given[tensor]) for tensor in buffers.arguments),
         tuple(map(pointer, buffers.results, results)),
-        tuple(scratch),
+        tuple(pointer(tensor, name) for tensor, name in scratch),
         sizes,
         tuple(tuple(row.substitute(symbols) for row in rows) for rows in buffers.excluded),
     )

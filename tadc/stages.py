@@ -240,7 +240,8 @@ def _note_buffers(state: Compilation) -> None:
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
-        state.signatures.append(signature_of(function, buffers))
+        if not state.options.is_cuda:
+            state.signatures.append(signature_of(function, buffers))
         state.temporaries = [
             (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
             for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
