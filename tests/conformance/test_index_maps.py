@@ -372,10 +372,3 @@ def _(x: Array, w: Array) -> Array:
 def test_index_maps(row: Case) -> None:
     """Value and gradients at every order of the row."""
     row.check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", CATALOGUE.slow, ids=lambda row: row.name)
-def test_index_maps_slowly(row: Case) -> None:
-    """The same at further orders."""
-    row.check(slow=True)

@@ -310,10 +310,3 @@ def _(x: Array) -> Array:
 def test_programs(row: Case) -> None:
     """Value and gradients at every order of the row."""
     row.check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", CATALOGUE.slow, ids=lambda row: row.name)
-def test_programs_slowly(row: Case) -> None:
-    """The same at further orders."""
-    row.check(slow=True)

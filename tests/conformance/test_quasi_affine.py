@@ -373,10 +373,3 @@ def _(x: Array) -> Array:
 def test_quasi_affine(row: Case) -> None:
     """Value and gradients at every order of the row."""
     row.check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", CATALOGUE.slow, ids=lambda row: row.name)
-def test_quasi_affine_slowly(row: Case) -> None:
-    """The same at further orders."""
-    row.check(slow=True)

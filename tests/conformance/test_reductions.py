@@ -173,13 +173,6 @@ def test_reductions(row: Case) -> None:
     row.check(compiled=False)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("row", CATALOGUE.slow, ids=lambda row: row.name)
-def test_reductions_slowly(row: Case) -> None:
-    """The same at further orders."""
-    row.check(compiled=False, slow=True)
-
-
 def value(kind: str, elements: list[float], dtype: str = "f64") -> float:
     """The reduction of a vector."""
     f = tadc.function(f"x: {dtype}[{len(elements)}]\nf = {kind}{{k}} (x[k])")

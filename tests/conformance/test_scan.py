@@ -381,10 +381,3 @@ def _(x: Array) -> Array:
 def test_case(chosen: Case) -> None:
     """Values and gradients, printed and read again."""
     chosen.check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("chosen", CATALOGUE.slow, ids=lambda c: c.name)
-def test_case_slowly(chosen: Case) -> None:
-    """The same at further orders."""
-    chosen.check(slow=True)

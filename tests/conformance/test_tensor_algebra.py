@@ -214,10 +214,3 @@ def _(x: Array) -> Array:
 def test_tensor_algebra(row: Case) -> None:
     """Value and gradients at every order of the row."""
     row.check()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", CATALOGUE.slow, ids=lambda row: row.name)
-def test_tensor_algebra_slowly(row: Case) -> None:
-    """The same at further orders."""
-    row.check(slow=True)
