@@ -105,7 +105,7 @@ def statistics(
     Raises CompileError: TAD0212 where a size symbol has no value, TAD0401 for a name that is no argument.
     """
     if program.sizes:
-        raise CompileError([_needs_value(name, program) for name in program.sizes])
+        raise _needs_values(program)
     names = resolve_wrt(program, wrt)
     written = cost_of(program)
     value = _compiled_cost(program, "value", (), options)
@@ -192,11 +192,16 @@ def _bytes(type: str, shape: Iterable[int]) -> int:
     return ELEMENT[type] * prod(shape)
 
 
-def _needs_value(name: str, program: Program) -> Diagnostic:
-    return Diagnostic(
+def _needs_values(program: Program) -> CompileError:
+    names = program.sizes
+    listed = ", ".join(f"`{name}`" for name in names)
+    on_line = ",".join(f"{name}=4" for name in names)
+    in_python = ", ".join(f"'{name}': 4" for name in names)
+    made = Diagnostic(
         "TAD0212",
-        f"size `{name}` needs a value",
+        f"size {listed} needs a value" if len(names) == 1 else f"sizes {listed} need values",
         notes=["operations are counted for values of all sizes"],
-        helps=[f"give one: `--size {name}=4`, in Python `sizes={{'{name}': 4}}`"],
+        helps=[f"write `--size {on_line}`, in Python `sizes={{{in_python}}}`"],
         source=program.source,
     )
+    return CompileError([made])
