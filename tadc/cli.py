@@ -35,10 +35,11 @@ def main(argv: list[str] | None = None) -> int:
         arguments = parse_arguments(words)
         if arguments is None:
             return 0
-        from tadc.commands.main import execute
+        from tadc.commands import main as commands
+        from tadc.commands.watch import watched
 
-        with collecting_rarely():
-            return execute(arguments)
+        with collecting_rarely(), watched(arguments):
+            return commands.execute(arguments)
     except UsageError as problem:
         report([problem.diagnostic], error_format)
         return 2
@@ -71,5 +72,10 @@ def collecting_rarely() -> Generator[None]:
 
 
 def script() -> NoReturn:
-    """The entry point of the installed command."""
-    sys.exit(main())
+    """The entry point of the installed command, and of `python -m tadc`."""
+    code = main()
+    if code == INTERRUPTED:
+        from tadc.backend.interrupts import leave
+
+        leave(code)
+    sys.exit(code)

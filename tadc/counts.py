@@ -9,6 +9,7 @@ from math import prod
 
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
+from tadc.backend.steps import step
 from tadc.derive import read_back, resolve_wrt
 from tadc.dialect.reader import Fused, read_fused, tad_functions
 from tadc.driver import compile_until, planned
@@ -107,7 +108,8 @@ def statistics(
     if program.sizes:
         raise _needs_values(program)
     names = resolve_wrt(program, wrt)
-    written = cost_of(program)
+    with step("count"):
+        written = cost_of(program)
     value = _compiled_cost(program, "value", (), options)
     gradients = _compiled_cost(program, "value-and-vjp", names, options)
     return Statistics(written, value, gradients, names)
@@ -116,8 +118,10 @@ def statistics(
 def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Cost:
     state = _compiled(program, mode, wrt, options)
     form = read_back(state)
-    fused = _fused(state)
-    cost = cost_of(fused.program, Together(fused.maps, fused.sums))
+    with step("fuse"):
+        fused = _fused(state)
+    with step("count"):
+        cost = cost_of(fused.program, Together(fused.maps, fused.sums))
     room = workspace(interface_of(state, form).temporaries)
     return replace(cost, temporaries=replace(cost.temporaries, peak=room.bytes))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tadc.backend.steps import step
 from tadc.commands.certificate_plot import picture_format
 from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program
@@ -14,7 +15,10 @@ def execute(arguments: Arguments) -> int:
     """Print how the Jacobian is inverted, or draw it. Raises CompileError."""
     kind = picture_format(arguments.plot) if arguments.plot is not None else ""
     source = read_program(arguments)
-    plan = inverse(function(source.text, source.name, dict(arguments.sizes)), arguments.wrt_names).plan
+    with step("typed"):
+        program = function(source.text, source.name, dict(arguments.sizes))
+    with step("plan"):
+        plan = inverse(program, arguments.wrt_names).plan
     if kind:
         from tadc.inversion.plot import draw
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from tadc.backend.steps import step
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import read_program
 from tadc.commands.option_parser import UsageError
@@ -179,15 +179,13 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
 
 
 class Observer:
-    """Sees each stage: `--time`, `--dump-dir`."""
+    """Sees each stage: `--dump-dir`."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
 
     def __call__(self, stage: Stage, state: Compilation, seconds: float) -> None:
         """Note a stage that is done."""
-        if self.arguments.time:
-            print(f"{stage.name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
         if self.arguments.dump_dir:
             self.dump(stage, state)
 
@@ -250,11 +248,14 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
     assert state.program is not None
     with printing_after_all(arguments.print_ir_after_all):
         symbols = state.per_value.symbols if state.per_value else ()
-        found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
+        with step("certify"):
+            found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
     if arguments.plot is not None:
         from tadc.commands.certificate_plot import draw
 
-        Sink(arguments.plot).write(draw(found, kind))
+        with step("draw"):
+            picture = draw(found, kind)
+        Sink(arguments.plot).write(picture)
     if arguments.certificate:
         output = arguments.output or "-"
         Sink(output).write(found.as_json() if output.endswith(".json") else str(found))

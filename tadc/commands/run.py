@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-import sys
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tadc.backend.steps import step
 from tadc.commands.array_files import check_writable, read_inputs, write_arrays
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
@@ -24,25 +23,22 @@ from tadc.zero_gradients import zero_gradients
 def run(arguments: Arguments, state: Compilation) -> int:
     """Compile the program or its derivative, run it, write what comes out."""
     recipe = _recipe(state)
-    begin = time.perf_counter()
     # The program is the derivative already: there is none left to take.
     options = replace(state.options, mode="value", wrt=None)
-    found = find_kernel(recipe, options) if _is_known(recipe, state) else None
+    with step("cache"):
+        found = find_kernel(recipe, options) if _is_known(recipe, state) else None
     program = state.program if found else _derived(arguments, state, recipe)
     assert program is not None
     if arguments.output and arguments.output != "-":
         check_writable(arguments.output, len(found.kernel.outputs if found else program.outputs))
     inputs = found.kernel.inputs if found else program.arguments
-    arrays = read_inputs(arguments.run or [], [i.name for i in inputs])
+    with step("arrays"):
+        arrays = read_inputs(arguments.run or [], [i.name for i in inputs])
     compiled = found or compile_recipe(recipe, program, options)
-    ready = time.perf_counter()
     with interruptible():
         results = evaluate(compiled, arrays)
-    if arguments.time:
-        done = time.perf_counter()
-        for name, seconds in (("compile", ready - begin), ("run", done - ready)):
-            print(f"{name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
-    write_arrays(results, arguments.output)
+    with step("write"):
+        write_arrays(results, arguments.output)
     return 0
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tadc.backend.steps import step
 from tadc.commands.array_files import read_arrays
 from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program
@@ -21,19 +22,22 @@ from tadc.uncertainty import Result, propagate
 def execute(arguments: Arguments) -> int:
     """Print the uncertainties, or write them as JSON. Raises UsageError, CompileError."""
     source = read_program(arguments)
-    result = propagate(
-        function(source.text, source.name, dict(arguments.sizes)),
-        _values(arguments.at, "--at"),
-        u=_values(arguments.u, "--u"),
-        corr=_pairs(arguments.corr, "--corr"),
-        cov=_pairs(arguments.cov, "--cov"),
-        dof=_values(arguments.dof, "--dof"),
-        method=arguments.method,
-        k=arguments.k,
-        samples=arguments.samples,
-        seed=arguments.seed,
-        pieces=arguments.pieces,
-    )
+    with step("typed"):
+        program = function(source.text, source.name, dict(arguments.sizes))
+    given: dict[str, Any] = {
+        "at": _values(arguments.at, "--at"),
+        "u": _values(arguments.u, "--u"),
+        "corr": _pairs(arguments.corr, "--corr"),
+        "cov": _pairs(arguments.cov, "--cov"),
+        "dof": _values(arguments.dof, "--dof"),
+        "method": arguments.method,
+        "k": arguments.k,
+        "samples": arguments.samples,
+        "seed": arguments.seed,
+        "pieces": arguments.pieces,
+    }
+    with step("propagate"):
+        result = propagate(program, **given)
     if arguments.output and arguments.output != "-":
         Sink(arguments.output).write(as_json(result))
     else:
