@@ -5,7 +5,7 @@ BIN := .venv/bin
 
 .PHONY: demo test lint bench test-gpu bench-gpu clean
 
-demo: .venv/demo.stamp
+demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
 
 test: .venv/test.stamp

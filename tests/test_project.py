@@ -10,6 +10,7 @@ from rich.progress import Progress
 
 import tadc.cli
 from examples import deblur
+from tadc.frontend.packages import DISTRIBUTION
 
 ROOT = Path(__file__).parent.parent
 LAYERS = ("backend", "dialect", "frontend", "lattice", "passes")
@@ -75,6 +76,19 @@ def test_each_layer_is_linked_packaged_and_type_checked() -> None:
     folders = {".".join(part if part[0] == "tadc" else ("tadc", *part)) for part in parts}
     assert folders == set(setuptools["packages"])
     assert setuptools["package-dir"] == {f"tadc.{layer}": layer for layer in LAYERS}
+
+
+def test_what_is_told_to_be_installed_is_this_project() -> None:
+    """PyPI's `tadc` is another project; an extra that is not declared installs nothing, without a word."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION
+    extras = project["optional-dependencies"]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "frontend").rglob("*.md"), *SOURCES]
+    for page in pages:
+        told = re.findall(r"pip install ['\"]?([\w-]+)(?:\[(\w+)\])?", page.read_text(encoding="utf-8"))
+        for name, extra in told:
+            assert name == DISTRIBUTION, page
+            assert not extra or extra in extras, page
 
 
 def test_no_file_is_long() -> None:
