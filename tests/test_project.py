@@ -110,8 +110,11 @@ def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_deblur_finds_the_kernel_and_sharpens() -> None:
     scene = deblur.make_scene()
     with Progress(disable=True) as progress:
-        kernel = deblur.find_kernel(scene, progress)
-        photo = deblur.sharpen(scene, kernel, progress, steps=10)
+        kernel = deblur.find_kernel(scene, progress).picture
+        found = deblur.sharpen(scene, kernel, progress, steps=10)
     assert np.linalg.norm(kernel - scene.kernel) < 0.02 * np.linalg.norm(scene.kernel)
     before = deblur.psnr(deblur.widened(scene.seen_photo), scene.photo)
-    assert deblur.psnr(photo, scene.photo) > before + 5
+    assert deblur.psnr(found.picture, scene.photo) > before + 5
+    assert f"{len(found.seconds)} values with gradients by 260 x 260 = 67,600 numbers" in deblur.work(found)
+    assert len(found.seconds) > 10
+    assert len(deblur.statements(deblur.PHOTO_LOSS).splitlines()) == 4
