@@ -6,15 +6,17 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.backend.errors import backend_error
+from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import LLVM_LOCK, run_pipeline
 from tadc.backend.scalar_functions import device_function, device_instruction
+from tadc.backend.steps import step
 from tadc.backend.target import CUDA_TRIPLE, DEFAULT_SM, binding, cuda_machine
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.packages import install_command
@@ -32,6 +34,10 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
     Raises:
         CompileError: TAD0702, a function is in neither; TAD0705, an unknown architecture.
     """
+    return interruptible(partial(_emit_ptx, text, sm, level, use_libdevice))
+
+
+def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool) -> str:
     with LLVM_LOCK:
         machine = cuda_machine(sm, level)
         library = toolkit_file(LIBDEVICE) if use_libdevice else None
@@ -45,8 +51,10 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
         module.data_layout = str(machine.target_data)
         if needs and library is not None:
             _link(module, library, needs)
-        run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
-        return machine.emit_assembly(module)
+        with step("optimise"):
+            run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
+        with step("emit"):
+            return machine.emit_assembly(module)
 
 
 def _reject_unknown(names: list[str]) -> None:
@@ -102,7 +110,8 @@ def assemble(ptx: str, sm: int) -> bytes:
     Raises:
         CompileError: TAD0703, ptxas rejects the text; TAD0704, there is no ptxas.
     """
-    return _run_ptxas(ptx, sm)[0]
+    with step("ptxas"):
+        return _run_ptxas(ptx, sm)[0]
 
 
 def tools() -> str:
