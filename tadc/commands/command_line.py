@@ -132,6 +132,8 @@ def _place_first(command: Command, found: dict[str, Any], rest: list[str]) -> No
 
 def _may_be_a_command(word: str) -> None:
     """A first word that is no file, and no file's name, may be a misspelt command. Raises UsageError."""
+    if word in COMMANDS and not Path(word).exists():
+        raise UsageError(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
     if word != "-" and re.fullmatch(r"[\w-]+", word) and not Path(word).exists():
         raise UsageError(
             f"no command and no file `{word}`",
@@ -143,6 +145,8 @@ def _may_be_a_command(word: str) -> None:
 def _second_file(word: str, found: dict[str, Any]) -> UsageError:
     """The error for a word too many; it says what may be meant."""
     first = found.get("file")
+    if first is None and word in COMMANDS:
+        return UsageError(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
     if first is None:
         return UsageError("both a FILE and -e TEXT", "`tadc -h` shows the commands")
     helps = ["a command is about one program"]

@@ -85,6 +85,8 @@ def test_a_command_wins_over_a_file_of_its_name(capsys: pytest.CaptureFixture[st
     [
         ("rnu f.tad", 2, ["no command and no file `rnu`", "did you mean `run`?"]),
         ("f.tad run", 2, ["a second FILE, `run`", "`tadc run f.tad`"]),
+        ("-e f=1 run", 2, ["a command stands first: `tadc run …`"]),
+        ("--allow TAD0402 run f.tad", 2, ["a command stands first: `tadc run …`"]),
         ("f.tad x=x.npy", 2, ["`tadc run f.tad x=x.npy`"]),
         ("run f.tad --stats", 2, ["has no option `--stats`", "`tadc stats` does that"]),
         ("stats f.tad --values", 2, ["it is an option of `tadc run`, `tadc diff`"]),
