@@ -140,7 +140,7 @@ def test_free_sizes_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
         ("names", "a,b", ["a", "b"]),
         ("values", "x=a,b.npy,w=2", ["x=a,b.npy", "w=2"]),
         ("values", "V=1, I=-.5", ["V=1", "I=-.5"]),
-        ("pairs", "V,I=-.36,V,phi=.8;I,phi=c,d.npy", ["V,I=-.36", "V,phi=.8", "I,phi=c,d.npy"]),
+        ("pairs", "V,I=-.36,V,phi=.8;I,phi=c,d.npy;", ["V,I=-.36", "V,phi=.8", "I,phi=c,d.npy"]),
     ],
 )
 def test_several_values(kind: str, text: str, items: list[str]) -> None:
