@@ -61,7 +61,13 @@ class Arguments:
     stats: bool
     plot: str | None
     passes: str | None
+    load: list[str]
+    print_ir_before: list[str]
+    print_ir_after: list[str]
     print_ir_after_all: bool
+    generic: bool
+    split_input_file: bool
+    verify_diagnostics: bool
     dump_dir: str | None
     time: bool
     opt_level: int
@@ -94,6 +100,11 @@ class Arguments:
                 f"`--memory-limit {self.memory_limit}` is no number of bytes", "write `--memory-limit 64M`"
             )
         return int(found[1]) * 1024 ** " KMG".index(found[2] or " ")
+
+    @property
+    def prints_ir(self) -> bool:
+        """Whether IR is printed between passes."""
+        return bool(self.print_ir_before or self.print_ir_after or self.print_ir_after_all)
 
     @property
     def is_mlir(self) -> bool:
@@ -139,7 +150,13 @@ def make_parser() -> OptionParser:
     add("--stats", action="store_true", help="operations, bytes, temporaries with gradients (-o FILE.json)")
     add("--plot", type=file_name, metavar="FILE", help="draw domains, preimages and sums (.svg, .png, .pdf)")
     add("--passes", metavar="PIPELINE", help="run passes, ours and MLIR's: 'tad-simplify,canonicalize'")
+    add("--load", action="append", default=[], metavar="FILE.py", help="passes of one's own, for --passes")
+    add("--print-ir-before", action="append", default=[], metavar="PASS", help="the IR before a pass")
+    add("--print-ir-after", action="append", default=[], metavar="PASS", help="the IR after a pass")
     add("--print-ir-after-all", action="store_true", help="the IR after every pass, to stderr")
+    add("--generic", action="store_true", help="all IR in MLIR's generic form")
+    add("--split-input-file", action="store_true", help="the pieces between `// -----`, each by itself")
+    add("--verify-diagnostics", action="store_true", help="against `// expected-error@+1 {{text}}`")
     add("--dump-dir", type=file_name, metavar="DIR", help="write every stage to a folder")
     add("--time", action="store_true", help="the time of every stage, to stderr")
     add("--opt-level", type=int, choices=(0, 1, 2, 3), default=3, metavar="N", help="of LLVM: 0 to 3 (3)")
@@ -199,8 +216,14 @@ def _consistent(a: Arguments) -> None:
         if a.file or a.expression:
             raise UsageError(f"`{'--list' if a.list else '--explain'}` takes no program")
         return
-    if a.error_format == "json" and (a.time or a.print_ir_after_all):
-        other = "--time" if a.time else "--print-ir-after-all"
+    prints = {
+        "--time": a.time,
+        "--print-ir-before": a.print_ir_before,
+        "--print-ir-after": a.print_ir_after,
+        "--print-ir-after-all": a.print_ir_after_all,
+    }
+    other = next((name for name, given in prints.items() if given), None)
+    if a.error_format == "json" and other:
         raise UsageError(
             f"`{other}` does not go with `--error-format json`: both write to stderr",
             "`--dump-dir DIR` writes every stage to a file",
@@ -213,6 +236,7 @@ def _consistent(a: Arguments) -> None:
     if a.bundle is not None and (a.emit or a.output or a.run is not None or a.check_gradient):
         raise UsageError("`--bundle` does not go with `--emit`, `--run`, `--check-gradient` or `-o`")
     _certificate_alone(a)
+    _text_only(a)
     if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
         raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
     if a.mode == "jvp" and (a.check_gradient or a.certificate or a.plot is not None or a.stats):
@@ -235,6 +259,24 @@ def _consistent(a: Arguments) -> None:
             if stage.name == a.emit and ((only_cuda and not cuda) or (only_cpu and cuda)):
                 wanted = "cuda (as in `--target cuda:sm_90`)" if only_cuda else "cpu"
                 raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+
+
+def _text_only(a: Arguments) -> None:
+    """Pieces of a file, and what is expected of them, go with what prints programs and IR."""
+    asked = "--split-input-file" if a.split_input_file else "--verify-diagnostics"
+    others = {
+        "--run": a.run is not None,
+        "--bundle": a.bundle is not None,
+        "--check-gradient": a.check_gradient,
+        "--certificate": a.certificate,
+        "--stats": a.stats,
+        "--plot": a.plot is not None,
+        "--dump-dir": a.dump_dir,
+        "--emit cubin": a.emit == "cubin",
+    }
+    for option, given in others.items():
+        if given and (a.split_input_file or a.verify_diagnostics):
+            raise UsageError(f"`{asked}` does not go with `{option}`")
 
 
 def _certificate_alone(a: Arguments) -> None:
