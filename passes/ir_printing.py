@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -97,8 +97,3 @@ def _title(text: str) -> str:
             if found:
                 return found[1]
     return f"'{text.split('(')[0]}' Pipeline: {text}"
-
-
-def names_of(texts: Iterable[str]) -> frozenset[str]:
-    """The names of passes in lists such as `a,b`."""
-    return frozenset(name for text in texts for name in text.replace(" ", "").split(",") if name)

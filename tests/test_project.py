@@ -10,6 +10,7 @@ from rich.progress import Progress
 
 import tadc.cli
 from examples import deblur
+from tadc.frontend.packages import DISTRIBUTION
 
 ROOT = Path(__file__).parent.parent
 LAYERS = ("backend", "dialect", "frontend", "lattice", "passes")
@@ -77,6 +78,19 @@ def test_each_layer_is_linked_packaged_and_type_checked() -> None:
     assert setuptools["package-dir"] == {f"tadc.{layer}": layer for layer in LAYERS}
 
 
+def test_what_is_told_to_be_installed_is_this_project() -> None:
+    """PyPI's `tadc` is another project; an extra that is not declared installs nothing, without a word."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION
+    extras = project["optional-dependencies"]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "frontend").rglob("*.md"), *SOURCES]
+    for page in pages:
+        told = re.findall(r"pip install ['\"]?([\w-]+)(?:\[(\w+)\])?", page.read_text(encoding="utf-8"))
+        for name, extra in told:
+            assert name == DISTRIBUTION, page
+            assert not extra or extra in extras, page
+
+
 def test_no_file_is_long() -> None:
     lengths = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in SOURCES}
     assert {path: length for path, length in lengths.items() if length > 400} == {}
@@ -96,8 +110,11 @@ def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_deblur_finds_the_kernel_and_sharpens() -> None:
     scene = deblur.make_scene()
     with Progress(disable=True) as progress:
-        kernel = deblur.find_kernel(scene, progress)
-        photo = deblur.sharpen(scene, kernel, progress, steps=10)
+        kernel = deblur.find_kernel(scene, progress).picture
+        found = deblur.sharpen(scene, kernel, progress, steps=10)
     assert np.linalg.norm(kernel - scene.kernel) < 0.02 * np.linalg.norm(scene.kernel)
     before = deblur.psnr(deblur.widened(scene.seen_photo), scene.photo)
-    assert deblur.psnr(photo, scene.photo) > before + 5
+    assert deblur.psnr(found.picture, scene.photo) > before + 5
+    assert f"{len(found.seconds)} values with gradients by 260 x 260 = 67,600 numbers" in deblur.work(found)
+    assert len(found.seconds) > 10
+    assert len(deblur.statements(deblur.PHOTO_LOSS).splitlines()) == 4

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
-from tadc.commands.files import Sink, read_source
+from tadc.backend.steps import step
+from tadc.commands.files import Sink, file_error
+from tadc.commands.given_program import read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
@@ -21,19 +24,26 @@ from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
 from tadc.stages import Compilation, Options
 
+#: Commands with a module of their name, whose `execute` does all of it.
+APART = ("cache", "completion", "help", "inverse", "uncert")
+
 
 def execute(arguments: Arguments) -> int:
     """Do what the command line asks; the exit code. Raises CompileError."""
+    if arguments.command in APART:
+        return import_module(f"tadc.commands.{arguments.command}").execute(arguments)
     with ExitStack() as around:
         if arguments.load or arguments.generic or arguments.prints_ir:
             from tadc.commands.passes import with_passes
 
             around.enter_context(with_passes(arguments))
         if arguments.list:
-            return list_names(arguments.list)
+            return list_names(arguments.list, arguments.names)
         if arguments.explain is not None:
             return explain(arguments.explain)
-        source = read_source(arguments.file, arguments.expression)
+        if arguments.dump_dir and Path(arguments.dump_dir).exists() and not Path(arguments.dump_dir).is_dir():
+            raise file_error(f"`--dump-dir {arguments.dump_dir}` names a file, not a folder")
+        source = read_program(arguments)
         if arguments.split_input_file or arguments.verify_diagnostics:
             from tadc.commands.split_file import in_pieces
 
@@ -56,13 +66,13 @@ def execute_on(arguments: Arguments, source: Source) -> int:
     elif arguments.passes is not None:
         return run_passes_on(arguments, source)
     if arguments.check_gradient:
+        from tadc.commands.array_files import read_arrays
         from tadc.commands.gradient_check import check_gradient
-        from tadc.commands.run import read_arrays
 
-        given = read_arrays(arguments.run or [])
         state = checked(source, arguments)
+        assert state.program is not None
+        given = read_arrays(arguments.run or [], [a.name for a in state.program.arguments])
         if arguments.wrt:
-            assert state.program is not None
             warn_of_zero_gradients(arguments, state.program)
         return check_gradient(state, arguments.wrt_names, given)
     if arguments.bundle is not None:
@@ -76,8 +86,10 @@ def execute_on(arguments: Arguments, source: Source) -> int:
     return show(arguments, source)
 
 
-def list_names(what: str) -> int:
-    """Print what there is."""
+def list_names(what: str, names: Sequence[str] = ()) -> int:
+    """Print what there is, of passes those that are named. Raises UsageError for names of other things."""
+    if names and what != "passes":
+        raise UsageError(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
     if what == "stages":
         lines = [f"{s.name:14}{s.about}" for s in STAGES]
     elif what == "targets":
@@ -91,7 +103,7 @@ def list_names(what: str) -> int:
     else:
         from tadc.commands.passes import describe
 
-        lines = describe()
+        lines = describe(names)
     Sink("-").write("\n".join(lines))
     return 0
 
@@ -104,7 +116,7 @@ def explain(word: str) -> int:
     elif code in CODES:
         Sink("-").write(explanation(code))
     else:
-        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc --explain` lists all codes")
+        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc explain` lists all codes")
     return 0
 
 
@@ -168,9 +180,9 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
     if arguments.certificate or arguments.plot is not None:
         return found.example
     if arguments.run is not None:
-        from tadc.commands.run import read_arrays
+        from tadc.commands.array_files import read_inputs
 
-        arrays = read_arrays(arguments.run)
+        arrays = read_inputs(arguments.run, [a.name for a in found.example.arguments])
         shapes = {name: getattr(value, "shape", ()) for name, value in arrays.items()}
         return found.at({**found.values(shapes, arrays), **dict(arguments.sizes)})
     if (
@@ -185,15 +197,13 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
 
 
 class Observer:
-    """Sees each stage: `--time`, `--dump-dir`."""
+    """Sees each stage: `--dump-dir`."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
 
     def __call__(self, stage: Stage, state: Compilation, seconds: float) -> None:
         """Note a stage that is done."""
-        if self.arguments.time:
-            print(f"{stage.name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
         if self.arguments.dump_dir:
             self.dump(stage, state)
 
@@ -251,11 +261,14 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
     state = checked(source, arguments)
     assert state.program is not None
     symbols = state.per_value.symbols if state.per_value else ()
-    found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
+    with step("certify"):
+        found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
     if arguments.plot is not None:
         from tadc.commands.certificate_plot import draw
 
-        Sink(arguments.plot).write(draw(found, kind))
+        with step("draw"):
+            picture = draw(found, kind)
+        Sink(arguments.plot).write(picture)
     if arguments.certificate:
         output = arguments.output or "-"
         Sink(output).write(found.as_json() if output.endswith(".json") else str(found))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.frontend.suggest import did_you_mean
-from tadc.passes.ir_printing import Printing, names_of, printing
+from tadc.passes.ir_printing import Printing, printing
 from tadc.passes.registry import Pass, options_of
 from tadc.pipeline import REGISTRY, check_names
 from tadc.plugins import plugins
@@ -17,7 +17,7 @@ from tadc.plugins import plugins
 @contextmanager
 def with_passes(arguments: Arguments) -> Generator[None]:
     """Plug-ins loaded, and IR printed as options say. Raises CompileError (TAD0604, TAD0608)."""
-    before, after = names_of(arguments.print_ir_before), names_of(arguments.print_ir_after)
+    before, after = frozenset(arguments.print_ir_before), frozenset(arguments.print_ir_after)
     with plugins(arguments.load):
         check_names(sorted(before), "--print-ir-before")
         check_names(sorted(after), "--print-ir-after")
@@ -25,18 +25,17 @@ def with_passes(arguments: Arguments) -> Generator[None]:
             yield
 
 
-def describe(name: str = "") -> list[str]:
-    """Lines about one pass, or about all: what it guarantees, and its options.
+def describe(names: Sequence[str]) -> list[str]:
+    """Lines about passes, all without names: what they guarantee, and their options.
 
     Raises UsageError for a name that no pass of ours has.
     """
-    if name and name not in REGISTRY:
-        helps = did_you_mean(name, REGISTRY)
-        raise UsageError(
-            f"no pass `{name}` of tadc", *helps, "passes of MLIR: https://mlir.llvm.org/docs/Passes"
-        )
-    chosen = [REGISTRY[name]] if name else list(REGISTRY.values())
-    return [line for item in chosen for line in describe_pass(item)]
+    for name in names:
+        if name not in REGISTRY:
+            helps = did_you_mean(name, REGISTRY)
+            more = "those of MLIR: https://mlir.llvm.org/docs/Passes"
+            raise UsageError(f"no pass `{name}` of tadc", *helps, more)
+    return [line for name in names or REGISTRY for line in describe_pass(REGISTRY[name])]
 
 
 def describe_pass(item: type[Pass]) -> list[str]:

@@ -193,3 +193,15 @@ def test_list_of_passes_and_their_options(capsys: pytest.CaptureFixture[str]) ->
         "limit number = -1 bytes that a tensor may take".split()
         == next(w for w in lines if w[0] == "limit")[:10]
     )
+
+
+def test_passes_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [
+        line.split()[0] for line in run(capsys, "list", "passes", "tad-cut", "tad-simplify")[1].splitlines()
+    ] == [
+        "tad-cut",
+        "gpu",
+        "tad-simplify",
+    ]
+    assert "did you mean `tad-cut`?" in run(capsys, "list", "passes", "tad-cuts")[2]
+    assert run(capsys, "list", "stages", "tad")[0] == 2
