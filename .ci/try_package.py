@@ -35,7 +35,7 @@ def main() -> None:
         with step("comparing their files"):
             compare(builder, wheel, sdist, work)
         with step("installing the wheel in a fresh environment"):
-            python = environment(work / "using", f"{wheel}[plot]")
+            python = environment(work / "using", str(wheel))
         with step("trying it there"):
             (work / "empty").mkdir()
             try_it(python, work / "empty")
@@ -88,18 +88,14 @@ def environment(folder: Path, *packages: str) -> Path:
     """The Python of a new environment with these packages."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-compile",
-        "--disable-pip-version-check",
-        *packages,
-        at=folder,
-    )
+    install(python, *packages)
     return python
+
+
+def install(python: Path, *packages: str) -> None:
+    """As `pip install` does; compiled are only the files that are used."""
+    options = ("-q", "--no-compile", "--disable-pip-version-check")
+    run(python, "-m", "pip", "install", *options, *packages, at=python.parent)
 
 
 def build(python: Path, source: Path, target: Path) -> tuple[Path, Path]:
@@ -138,12 +134,24 @@ def try_it(python: Path, at: Path) -> None:
     expect(example is not None, "the README has no example in Python")
     run(python, "-c", example[1] if example else "", at=at)
     tadc = python.parent / "tadc"
+    install_what_is_told(python, tadc, at)
     expect("tadc f.tad --wrt" in run(tadc, "-h", at=at), "`tadc -h` does not show the forms of the command")
     expect("dx[x_0] = " in run(tadc, "-e", FORMULA, "--wrt", "x", at=at), "no gradient is printed")
     value = run(tadc, "-e", "x: f64; f = x**3", "--wrt", "x", "--run", "x=2", "df=1", at=at)
     expect("12" in value, f"the derivative of x**3 at 2 came out as {value}")
     run(tadc, "-e", FORMULA, "--plot", "f.svg", at=at)
     expect("<svg" in (at / "f.svg").read_text(), "no picture was drawn")
+
+
+def install_what_is_told(python: Path, tadc: Path, at: Path) -> None:
+    """Without matplotlib there is no picture, and the command that the error tells brings it."""
+    command = [str(tadc), "-e", FORMULA, "--plot", "f.svg"]
+    done = subprocess.run(command, cwd=at, capture_output=True, text=True, check=False)
+    told = re.search(r"help: install it with `pip install '(\S+)'`", done.stderr)
+    if done.returncode != 1 or told is None:
+        fail(f"without matplotlib, --plot ends with {done.returncode} and says\n{done.stderr}")
+    else:
+        install(python, told[1])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
@@ -14,7 +13,6 @@ T = TypeVar("T")
 STACK = 8 << 20
 
 _stack_lock = threading.Lock()
-_left_behind: list[threading.Thread] = []
 
 
 def interruptible(work: Callable[[], T]) -> T:
@@ -38,12 +36,8 @@ def interruptible(work: Callable[[], T]) -> T:
             problems.append(problem)
 
     thread = threading.Thread(target=copy_context().run, args=(do,), name="tadc-native", daemon=True)
-    try:
-        _start(thread)
-        thread.join()
-    except BaseException:
-        _left_behind.append(thread)
-        raise
+    _start(thread)
+    thread.join()
     if problems:
         raise problems[0]
     return results[0]
@@ -57,14 +51,3 @@ def _start(thread: threading.Thread) -> None:
             thread.start()
         finally:
             threading.stack_size(before)
-
-
-def is_work_left() -> bool:
-    """Whether interrupted work still goes on."""
-    return any(thread.is_alive() for thread in _left_behind)
-
-
-def leave(code: int) -> None:
-    """End the process where interrupted work goes on: the end of Python would take away what it uses."""
-    if is_work_left():
-        os._exit(code)

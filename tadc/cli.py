@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from tadc.commands.command_line import parse_arguments
@@ -75,7 +75,9 @@ def script() -> NoReturn:
     """The entry point of the installed command, and of `python -m tadc`."""
     code = main()
     if code == INTERRUPTED:
-        from tadc.backend.interrupts import leave
-
-        leave(code)
+        # Native code may still be at work on what the end of Python would take away.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
     sys.exit(code)

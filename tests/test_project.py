@@ -1,4 +1,4 @@
-"""The project's frame: what the README says, what CI runs, and the examples."""
+"""The project's frame: what CI runs, what is packaged, and the examples."""
 
 import re
 import tomllib
@@ -22,11 +22,6 @@ SOURCES = sorted(
 EXAMPLES = sorted((ROOT / "examples").glob("*.tad"))
 
 
-def blocks(file: str, language: str = "") -> list[str]:
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
-    return [text for spoken, text in found if spoken == language]
-
-
 def settings() -> dict[str, dict[str, dict[str, list[str]]]]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
 
@@ -37,33 +32,6 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    make")]
     assert commands == ["make demo", "make test"]
     assert [line for line in ci if line.startswith("make")] == ["make test", "make lint"]
-
-
-def test_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    program, gradient, default, *_ = blocks("README.md")
-    assert program == (ROOT / "examples" / "paper.tad").read_text()
-    command = [str(ROOT / "examples" / "paper.tad"), "--wrt", "a,d"]
-    assert tadc.cli.main([*command, "--materialize=never"]) == 0
-    assert gradient == capsys.readouterr().out
-    assert tadc.cli.main(command) == 0
-    assert capsys.readouterr().out.endswith("\n\n" + default)
-
-
-def test_readme_shows_a_part_of_the_certificate(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, _, part, *_ = blocks("README.md")
-    assert tadc.cli.main([str(ROOT / "examples" / "paper.tad"), "--wrt", "d", "--certificate"]) == 0
-    assert part in capsys.readouterr().out
-
-
-def test_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, np.ndarray] = {}
-    first, *others = blocks("README.md", "python")
-    exec(first, names)
-    np.testing.assert_allclose(names["slope"], 2 * names["x"])
-    capsys.readouterr()
-    for code in others:
-        exec(code, names)
-        assert capsys.readouterr().out.strip() in (block.strip() for block in blocks("README.md"))
 
 
 def test_each_layer_is_linked_packaged_and_type_checked() -> None:

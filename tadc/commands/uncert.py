@@ -25,7 +25,7 @@ def execute(arguments: Arguments) -> int:
     with step("typed"):
         program = function(source.text, source.name, dict(arguments.sizes))
     given: dict[str, Any] = {
-        "at": _values(arguments.at, "--at"),
+        "values": _values(arguments.at, "--at"),
         "u": _values(arguments.u, "--u"),
         "corr": _pairs(arguments.corr, "--corr"),
         "cov": _pairs(arguments.cov, "--cov"),
