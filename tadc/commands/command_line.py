@@ -86,6 +86,9 @@ def _unknown_option(command: Command, name: str, more: str) -> UsageError:
     elsewhere = next((option for option in OPTIONS.values() if name in option.names), None)
     if elsewhere is None:
         return UsageError(f"unknown option `{name}`", *did_you_mean(name, flags), more)
+    if elsewhere.field == command.arrays:
+        where = f"arrays are words of their own: `tadc {command.name} f.tad x=x.npy`"
+        return UsageError(f"`tadc {command.name}` has no option `{name}`", where, more)
     doing = [f"`tadc {other.name}` does that" for other in COMMANDS.values() if elsewhere.field in other.done]
     having = [f"`tadc {other.name}`" for other in (*COMMANDS.values(), FLAT) if elsewhere in other.taken]
     where = doing[0] if doing else f"it is an option of {', '.join(having)}"
@@ -96,6 +99,8 @@ def _place_words(command: Command, found: dict[str, Any], rest: list[str]) -> No
     """Give the words that are no options their meaning. Raises UsageError."""
     if command.word:
         _place_first(command, found, rest)
+    if command.words:
+        found[command.words], rest = rest, []
     for word in rest:
         if not command.takes_program:
             raise UsageError(f"`{command.usage}` takes no `{word}`", f"write `{command.example}`")
@@ -118,7 +123,8 @@ def _place_first(command: Command, found: dict[str, Any], rest: list[str]) -> No
     name = f"tadc {command.name}"
     if command.word == "topic":
         choices = tuple(COMMANDS)
-    if not rest:
+    # `tadc emit f.tad`: the one word is the FILE.
+    if not rest or (command.takes_program and len(rest) == 1 and rest[0].endswith((".tad", ".mlir"))):
         if not option.optional:
             listed = [f"it can be {', '.join(choices)}"] if choices else []
             raise UsageError(f"`{name}` needs a {option.value}", *listed, f"write `{command.example}`")
@@ -137,7 +143,7 @@ def _may_be_a_command(word: str) -> None:
     if word != "-" and re.fullmatch(r"[\w-]+", word) and not Path(word).exists():
         raise UsageError(
             f"no command and no file `{word}`",
-            *did_you_mean(word, COMMANDS),
+            *did_you_mean(word, [*COMMANDS, "--version"]),
             "`tadc help` lists the commands",
         )
 
@@ -153,6 +159,8 @@ def _second_file(word: str, found: dict[str, Any]) -> UsageError:
     for name, file in ((word, first), (first, word)):
         if name in COMMANDS:
             helps = [f"the command stands first: `tadc {name} {file}`"]
+    if re.fullmatch(r"[\w,]+", word) and not Path(word).exists() and word not in COMMANDS:
+        helps = [f"`--wrt {word}` names what to differentiate by", *helps]
     if _ARRAY.match(word):
         helps = [f"arrays are for `tadc run {first} {word}`"]
     return UsageError(f"a second FILE, `{word}`", *helps)

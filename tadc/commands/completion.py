@@ -142,6 +142,9 @@ def _quoted(text: str) -> str:
 def fish() -> str:
     """The script for fish."""
     lines = ["# fish completion of tadc: tadc completion fish > ~/.config/fish/completions/tadc.fish"]
+    lines.append(
+        f"function __tadc_without_command; not __fish_seen_subcommand_from {' '.join(COMMANDS)}; end"
+    )
     lines.append("complete -c tadc -f -k -a '(__fish_complete_suffix .tad .mlir)'")
     for name, command in COMMANDS.items():
         lines.append(f"complete -c tadc -n __fish_use_subcommand -a {name} -d {_fish(command.about)}")
@@ -152,7 +155,7 @@ def fish() -> str:
         if not option.names:
             continue
         having = [name for name, command in COMMANDS.items() if option in command.taken]
-        flat = f"not __fish_seen_subcommand_from {' '.join(COMMANDS)}" if option in FLAT.taken else ""
+        flat = "__tadc_without_command" if option in FLAT.taken else ""
         for condition in filter(
             None, (f"__fish_seen_subcommand_from {' '.join(having)}" if having else "", flat)
         ):

@@ -20,6 +20,8 @@ def spelled(arguments: Arguments, file: str) -> list[str]:
     words = [command.name] if command.name else []
     if command.word and (word := getattr(arguments, command.word)):
         words.append(word)
+    if command.words:
+        words += getattr(arguments, command.words)
     if command.takes_program:
         words.append(file)
     if command.arrays:

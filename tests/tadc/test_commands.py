@@ -96,6 +96,12 @@ def test_a_command_wins_over_a_file_of_its_name(capsys: pytest.CaptureFixture[st
         ("diff f.tad g.tad", 2, ["a second FILE, `g.tad`"]),
         ("emit asn f.tad", 2, ["`tadc emit` cannot be `asn`", "it can be ast"]),
         ("emit -o x.s", 2, ["needs a STAGE"]),
+        ("emit f.tad", 2, ["needs a STAGE"]),
+        ("passes f.tad", 2, ["needs a PIPELINE"]),
+        ("version", 2, ["did you mean `--version`?"]),
+        ("gradcheck f.tad --run x=x.npy", 2, ["`tadc gradcheck f.tad x=x.npy`"]),
+        ("diff f.tad x", 2, ["`--wrt x`"]),
+        ("run f.tad x=[1,2] w=3", 1, ["write a file, `x=x.npy`, or a number"]),
         ("plot f.tad", 2, ["needs `-o FILE`"]),
         ("list", 2, ["it can be stages"]),
         ("help rn", 2, ["did you mean `run`?"]),
@@ -152,7 +158,7 @@ def test_all_options_are_of_a_command_and_a_field() -> None:
     fields = {f.name for f in dataclasses.fields(Arguments)} | {"short_help", "help", "version"}
     assert set(OPTIONS) <= fields
     taken = {option.field for command in (FLAT, *COMMANDS.values()) for option in command.taken}
-    assert set(OPTIONS) == taken | {command.word for command in COMMANDS.values() if command.word}
+    assert set(OPTIONS) == taken | {w for c in COMMANDS.values() for w in (c.word, c.words) if w}
     assert set(METHODS) == set(KINDS)
     assert {s.suffix for s in STAGES} <= {*SUFFIXES, ".txt"}
 
