@@ -10,9 +10,9 @@
 | `mlir` | a module, kept as `f.mlir` |
 | `sh`, `diagram` | nothing: for commands that install, need a GPU or take minutes, and for drawings |
 
-A second word behind the fence is a name: the block is kept as a file of that name, and Python is not run then.
-A line `...` in what is printed stands for any lines. A page runs in a folder of its own, where `examples` is, and a
-small program `f.tad`.
+A second word behind the fence is a name: the block is kept as a file of that name; Python is not run then.
+A line `...` in what is printed stands for any lines. A page runs in a folder of its own, where `examples` is,
+and a small program `f.tad`.
 After a change of what is printed, `python -m tests.pages docs/tutorial.md` writes it into pages.
 """
 
