@@ -101,6 +101,7 @@ def within(program: Program, times: int, of: Program | None = None) -> bool:
     return cost(program, "value-and-vjp", "auto") <= times * primal + elements
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", [*CASES, *BY_NAME])
 def test_first_order(name: str) -> None:
     program = program_of(name)
@@ -108,6 +109,7 @@ def test_first_order(name: str) -> None:
         assert within(program, 4) == (name not in ABOVE), ABOVE.get(name)
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", one_in(2, [*CASES, *BY_NAME]))
 def test_second_order(name: str) -> None:
     program = program_of(name)
@@ -120,11 +122,13 @@ def test_names_of_those_above() -> None:
     assert ABOVE.keys() | ABOVE_TWICE.keys() <= CASES.keys() | BY_NAME.keys()
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SIZES)
 def test_first_order_of_examples(name: str) -> None:
     assert within(programs([name])[name], 4)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SIZES)
 def test_second_order_of_examples(name: str) -> None:
     program = programs([name])[name]

@@ -39,7 +39,6 @@ def compare(program: Program, *, order: int, seed: int) -> None:
         together=seed % 3 == 0,
         layout=Flat(),
         shapes=program.outputs,
-        compiled=False,
         seed=seed,
     )
 

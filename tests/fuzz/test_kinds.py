@@ -51,6 +51,7 @@ def failures(kind: str, order: int, seeds: Iterable[int]) -> list[str]:
     return found
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("kind", "order"), FAST)
 def test_programs(kind: str, order: int) -> None:
     assert not failures(kind, order, FAST[kind, order])

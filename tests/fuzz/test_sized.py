@@ -17,6 +17,7 @@ def outcomes(first: int, count: int, order: int) -> list[Outcome]:
     return [compare(*generate(seed, small=order > 1), order=order, seed=seed) for seed in seeds]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("first", "count", "order"), [(0, 5, 1), (100, 3, 2), (201, 1, 3)])
 def test_sizes(first: int, count: int, order: int) -> None:
     found = outcomes(first, count, order)

@@ -143,6 +143,7 @@ def test_components(seed: int) -> None:
     assert all(found[a] >= found[b] for a, b in zip(*np.nonzero(edges), strict=True))
 
 
+@pytest.mark.sweep
 def test_a_plan_of_3000_statements() -> None:
     """What is planned in well under a second is not planned in many."""
     lines = ["x0: f64[9]; y0: f64[9]"]

@@ -40,6 +40,7 @@ def before(f):
     return Compiled(load_kernel(state, derived)), derived
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_same_values_before_and_after(text):
     f = tadc.function(text)
