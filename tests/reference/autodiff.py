@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 # Read once, when XLA starts: each small kernel runs a few times only, so that compiling it is what costs.
-FLAGS = (
-    "--xla_backend_optimization_level=0",
-    "--xla_llvm_disable_expensive_passes=true",
-    "--xla_cpu_use_fusion_emitters=false",
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_use_fusion_emitters=false",
 )
-os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
