@@ -15,9 +15,20 @@ class Label:
     text: str = ""
 
 
+@dataclass(frozen=True)
+class Edit:
+    """A text to put in the place of a span, which may be empty, or the text."""
+
+    span: Span
+    replacement: str
+
+
 @dataclass
 class Diagnostic:
-    """One message. `code` is `TADnnnn`; `primary` is where it is wrong, `secondary` what else matters."""
+    """One message. `code` is `TADnnnn`; `primary` is where it is wrong, `secondary` what else matters.
+
+    `edits`, of which none overlap, put it right where one way to do so is obvious.
+    """
 
     code: str
     message: str
@@ -27,6 +38,7 @@ class Diagnostic:
     helps: list[str] = field(default_factory=list[str])
     severity: str = "error"
     source: Source | None = None
+    edits: list[Edit] = field(default_factory=list[Edit])
 
 
 class CompileError(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.packages import missing_package
 from tadc.functions import Function, Origin
 from tadc.recipes import find_signature
 
@@ -248,6 +248,5 @@ def _scipy() -> Any:
     try:
         return import_module("scipy.sparse")
     except ImportError as problem:
-        made = Diagnostic("TAD0802", f"sparse arrays need SciPy: {problem}", helps=["`pip install scipy`"])
-        made.notes.append("`compressed()` and its `coordinates` do without")
-        raise CompileError([made]) from None
+        note = "`compressed()` and its `coordinates` do without"
+        raise missing_package(f"sparse arrays need SciPy: {problem}", "sparse", note) from None

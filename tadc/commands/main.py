@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
-from tadc.commands.files import Sink, read_source
+from tadc.backend.steps import step
+from tadc.commands.files import Sink, file_error
+from tadc.commands.given_program import read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
@@ -20,14 +22,21 @@ from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
 from tadc.stages import Compilation, Options
 
+#: Commands with a module of their name, whose `execute` does all of it.
+APART = ("cache", "completion", "help", "inverse", "uncert")
+
 
 def execute(arguments: Arguments) -> int:
     """Do what the command line asks; the exit code. Raises CompileError."""
+    if arguments.command in APART:
+        return import_module(f"tadc.commands.{arguments.command}").execute(arguments)
     if arguments.list:
         return list_names(arguments.list)
     if arguments.explain is not None:
         return explain(arguments.explain)
-    source = read_source(arguments.file, arguments.expression)
+    if arguments.dump_dir and Path(arguments.dump_dir).exists() and not Path(arguments.dump_dir).is_dir():
+        raise file_error(f"`--dump-dir {arguments.dump_dir}` names a file, not a folder")
+    source = read_program(arguments)
     if arguments.certificate or arguments.plot is not None:
         return show_certificate(arguments, source)
     if arguments.stats:
@@ -41,13 +50,13 @@ def execute(arguments: Arguments) -> int:
     elif arguments.passes is not None:
         return run_passes_on(arguments, source)
     if arguments.check_gradient:
+        from tadc.commands.array_files import read_arrays
         from tadc.commands.gradient_check import check_gradient
-        from tadc.commands.run import read_arrays
 
-        given = read_arrays(arguments.run or [])
         state = checked(source, arguments)
+        assert state.program is not None
+        given = read_arrays(arguments.run or [], [a.name for a in state.program.arguments])
         if arguments.wrt:
-            assert state.program is not None
             warn_of_zero_gradients(arguments, state.program)
         return check_gradient(state, arguments.wrt_names, given)
     if arguments.bundle is not None:
@@ -89,7 +98,7 @@ def explain(word: str) -> int:
     elif code in CODES:
         Sink("-").write(explanation(code))
     else:
-        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc --explain` lists all codes")
+        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc explain` lists all codes")
     return 0
 
 
@@ -153,9 +162,9 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
     if arguments.certificate or arguments.plot is not None:
         return found.example
     if arguments.run is not None:
-        from tadc.commands.run import read_arrays
+        from tadc.commands.array_files import read_inputs
 
-        arrays = read_arrays(arguments.run)
+        arrays = read_inputs(arguments.run, [a.name for a in found.example.arguments])
         shapes = {name: getattr(value, "shape", ()) for name, value in arrays.items()}
         return found.at({**found.values(shapes, arrays), **dict(arguments.sizes)})
     if (
@@ -170,15 +179,13 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
 
 
 class Observer:
-    """Sees each stage: `--time`, `--dump-dir`."""
+    """Sees each stage: `--dump-dir`."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
 
     def __call__(self, stage: Stage, state: Compilation, seconds: float) -> None:
         """Note a stage that is done."""
-        if self.arguments.time:
-            print(f"{stage.name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
         if self.arguments.dump_dir:
             self.dump(stage, state)
 
@@ -241,11 +248,14 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
     assert state.program is not None
     with printing_after_all(arguments.print_ir_after_all):
         symbols = state.per_value.symbols if state.per_value else ()
-        found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
+        with step("certify"):
+            found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
     if arguments.plot is not None:
         from tadc.commands.certificate_plot import draw
 
-        Sink(arguments.plot).write(draw(found, kind))
+        with step("draw"):
+            picture = draw(found, kind)
+        Sink(arguments.plot).write(picture)
     if arguments.certificate:
         output = arguments.output or "-"
         Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
