@@ -61,6 +61,7 @@ def test_derivative(expression: str, x: list[float], expected: list[float]) -> N
     np.testing.assert_allclose(gradient(expression, x, [2, 2, 2]), 2 * np.array(expected), rtol=1e-15)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("expression", "x"),
     [

@@ -110,6 +110,7 @@ PROGRAMS: dict[str, tuple[str, Callable[..., jax.Array], tuple[int, int]]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_forward_over_reverse(name: str) -> None:
     """The tangent of the gradients."""
@@ -130,6 +131,7 @@ def test_forward_over_reverse(name: str) -> None:
         close(one, other, 1e-12)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_reverse_over_forward_and_twice_forward(name: str) -> None:
     """The gradients of the tangent, and the tangent of the tangent."""

@@ -101,11 +101,12 @@ def test_affine_coupling_flow(size: int) -> None:
     assert inverse.plan.kinds == {"diagonal": 6}
 
 
+@pytest.mark.sweep
 def test_van_der_pol() -> None:
     assert compare_case(van_der_pol(40), [np.array(1.2), np.array(-0.4)]).plan.forms == 1
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("size", [2, 500])
 def test_many_van_der_pol_oscillators(size: int) -> None:
     random = np.random.default_rng(3)
@@ -133,6 +134,7 @@ def test_recurrence_of_scalars(size: int) -> None:
     assert inverse.plan.forms == 2
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("size", [2, 3, 1000])
 def test_recurrence(size: int) -> None:
     x = np.random.default_rng(4).standard_normal(size)

@@ -39,6 +39,7 @@ def compare(program: Program, *, order: int, seed: int) -> None:
         together=seed % 3 == 0,
         layout=Flat(),
         shapes=program.outputs,
+        compiled=False,
         seed=seed,
     )
 

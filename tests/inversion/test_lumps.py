@@ -89,6 +89,7 @@ def rank(graph: Graph, seed: int) -> int:
     return int(np.linalg.matrix_rank(np.stack([rows[name] for name in graph.outputs]), tol=1e-9))
 
 
+@pytest.mark.sweep
 def test_no_partition_is_finer() -> None:
     """Exhaustively, on hundreds of small programs."""
     compared = singular = 0

@@ -68,7 +68,7 @@ def random_program(seed: int):
     return "\n".join(lines), function
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.sweep
 @pytest.mark.parametrize("seed", one_in(2, range(12)))
 def test_random_programs(seed: int) -> None:
     text, function = random_program(seed)
@@ -138,6 +138,7 @@ def test_a_program_that_only_copies() -> None:
     assert inverse.logabsdet((1, 2)) == 0
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "text",
     [

@@ -45,6 +45,7 @@ def differences(draw: st.DrawFn) -> Affine:
     return Affine.of({**terms}, draw(st.integers(-4, 8)))
 
 
+@pytest.mark.sweep
 @given(forms(NAMES), systems)
 @settings(max_examples=250, deadline=None)
 def test_implied_is_true(form: Affine, facts: list[Constraint]) -> None:
