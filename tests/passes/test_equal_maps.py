@@ -32,6 +32,7 @@ def loops(f: tadc.Function) -> list[str]:
     return re.findall(r"func.func private @tad_\w+?\.(\d+)\(", f.lower().as_text("loops"))
 
 
+@pytest.mark.sweep
 def test_deep_networks_have_the_loops_of_shallow_ones() -> None:
     """A layer more adds no loops, to the value and to the gradients."""
     for made in (tadc.function, lambda text: tadc.value_and_grad(tadc.function(text))):

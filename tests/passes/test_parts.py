@@ -121,6 +121,7 @@ def test_nothing_is_cut_where_nothing_may_be_stored() -> None:
         assert state.temporaries == []
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sizes", [{}, {"N": 400000}])
 def test_threads(kind: str, sizes: dict[str, int]) -> None:

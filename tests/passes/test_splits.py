@@ -47,6 +47,7 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("size", [0, 1, 2, 5, 12, 23])
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_same_bits(program: Callable[[int], str], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
