@@ -46,6 +46,7 @@ SAID = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("text", SAID)
 def test_what_is_said(text: str) -> None:
     """And that it is so, by JAX's Jacobian of the program's own value at small sizes."""
@@ -167,6 +168,7 @@ def test_a_row_and_a_column() -> None:
     np.testing.assert_array_equal(sparse.toarray(), jacobian(x))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -250,6 +252,7 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert builtins.callable(jacobian.compressed())
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 @pytest.mark.parametrize("seed", one_in(2, range(300, 312)))
 def test_random_programs(seed: int) -> None:

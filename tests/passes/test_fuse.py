@@ -88,7 +88,7 @@ def fused(text: str) -> list[int]:
     return [len(op.results) for op in maps_of(function)]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", one_in(2, range(16)))
 def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of any size: the values of NumPy, with the bits of maps one by one."""
