@@ -1,4 +1,4 @@
-"""Warnings about programs that are right but unlikely to be meant: what nothing reads, sizes that stay small."""
+"""Warnings about programs that are unlikely to be meant: what nothing reads, sizes that stay small."""
 
 from __future__ import annotations
 

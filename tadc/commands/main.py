@@ -16,7 +16,7 @@ from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
 from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.per_value import PerValue
-from tadc.frontend.printer import size_conditions_text, print_program
+from tadc.frontend.printer import print_program, size_conditions_text
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
