@@ -34,7 +34,7 @@ from tadc.functions import (
 if TYPE_CHECKING:
     from tadc import dual
     from tadc.backend.runtime.threads import get_num_threads, set_num_threads
-    from tadc.embed import build, load_dialect, run_passes
+    from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.inversion import inverse
     from tadc.lowered import Lowered
     from tadc.reports import certificate, statistics
@@ -47,15 +47,18 @@ _MODULES = ("dual",)
 
 _HOME = {
     "Lowered": "tadc.lowered",
+    "Pass": "tadc.embed",
     "build": "tadc.embed",
     "certificate": "tadc.reports",
     "get_num_threads": "tadc.backend.runtime.threads",
     "inverse": "tadc.inversion",
     "load_dialect": "tadc.embed",
     "propagate": "tadc.uncertainty",
+    "register_pass": "tadc.embed",
     "run_passes": "tadc.embed",
     "set_num_threads": "tadc.backend.runtime.threads",
     "statistics": "tadc.reports",
+    "text": "tadc.embed",
 }
 
 __all__ = [
@@ -65,6 +68,7 @@ __all__ = [
     "Diagnostic",
     "Function",
     "Lowered",
+    "Pass",
     "build",
     "certificate",
     "compile",
@@ -79,9 +83,11 @@ __all__ = [
     "jvp",
     "load_dialect",
     "propagate",
+    "register_pass",
     "run_passes",
     "set_num_threads",
     "statistics",
+    "text",
     "value_and_grad",
     "value_and_vjp",
     "vjp",

@@ -346,10 +346,10 @@ def show_program(state: Compilation) -> str:
 
 
 def show_module(state: Compilation) -> str:
-    """The module in readable form."""
-    from tadc.dialect.text import to_text
+    """The module in readable form, or in the generic form where that is asked for."""
+    from tadc.passes.ir_printing import show
 
-    return to_text(state.module.operation)
+    return show(state.module)
 
 
 def show_llvm(state: Compilation) -> str:

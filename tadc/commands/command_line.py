@@ -96,6 +96,8 @@ def _place_words(command: Command, found: dict[str, Any], rest: list[str]) -> No
     """Give the words that are no options their meaning. Raises UsageError."""
     if command.word:
         _place_first(command, found, rest)
+    if command.words:
+        found[command.words], rest = rest, []
     for word in rest:
         if not command.takes_program:
             raise UsageError(f"`{command.usage}` takes no `{word}`", f"write `{command.example}`")

@@ -12,7 +12,9 @@ _PROGRAM = "expression size allow error_format"
 _DERIVATIVE = "wrt mode values"
 _KERNEL = "target opt_level materialize fast_math memory_limit"
 _TENSORS = "materialize memory_limit"
-_LOOK = "time dump_dir print_ir_after_all"
+_DUMPS = "generic print_ir_before print_ir_after print_ir_after_all"
+_LOOK = f"time dump_dir {_DUMPS}"
+_PIECES = "split_input_file verify_diagnostics"
 _UNCERTAIN = "at u corr cov dof method k budget samples seed pieces"
 _HELP = "short_help help"
 
@@ -21,8 +23,8 @@ _HELP = "short_help help"
 class Command:
     """A command: `tadc NAME` with these options is `tadc` with what it `sets`, and is done as that.
 
-    Its first word sets the field `word`, words after the FILE the field `arrays`, and `-o`, which it then
-    needs, the field `output`.
+    Its first word sets the field `word`, those after it `words`, those after the FILE the field `arrays`, and
+    `-o`, which it then needs, the field `output`.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Command:
     sets: Mapping[str, Any] = field(default_factory=dict[str, Any])
     word: str = ""
     arrays: str = ""
+    words: str = ""
     output: str = ""
     takes_program: bool = True
 
@@ -53,6 +56,8 @@ class Command:
         if self.word:
             word = OPTIONS[self.word]
             parts.append(f"[{word.value}]" if word.optional else word.value)
+        if self.words:
+            parts.append(f"[{OPTIONS[self.words].value} …]")
         if self.takes_program:
             parts.append("FILE")
         if self.arrays:
@@ -64,7 +69,7 @@ class Command:
 
 _ALL = (
     Command("check", "programs", "check a program, and print it with all ranges",
-            f"{_PROGRAM} output fix {_LOOK} {_HELP}", "tadc check f.tad"),
+            f"{_PROGRAM} output fix {_LOOK} {_PIECES} {_HELP}", "tadc check f.tad"),
     Command("fix", "programs", "do what errors say where that is one edit",
             f"{_PROGRAM} output {_HELP}", "tadc fix f.tad", {"fix": True}),
     Command("run", "programs", "run a program or its derivative on arrays",
@@ -74,7 +79,7 @@ _ALL = (
             f"{_PROGRAM} output {_UNCERTAIN} time {_HELP}",
             "tadc uncert f.tad --at V=4.999,I=.0197 --u V=3.2e-3,I=9.5e-6"),
     Command("diff", "derivatives", "print gradients or tangents as a program",
-            f"{_PROGRAM} output {_DERIVATIVE} {_TENSORS} {_LOOK} {_HELP}",
+            f"{_PROGRAM} output {_DERIVATIVE} {_TENSORS} {_LOOK} {_PIECES} {_HELP}",
             "tadc diff f.tad --wrt a,d", {"wrt": ["*"]}),
     Command("gradcheck", "derivatives", "gradients against finite differences",
             f"{_PROGRAM} wrt {_TENSORS} fast_math time {_HELP}",
@@ -85,23 +90,23 @@ _ALL = (
     Command("plot", "derivatives", "draw domains, preimages and sums",
             f"{_PROGRAM} output wrt time {_HELP}", "tadc plot f.tad --wrt d -o f.svg", output="plot"),
     Command("stats", "derivatives", "operations, bytes and tensors in between, counted",
-            f"{_PROGRAM} output wrt {_TENSORS} time print_ir_after_all {_HELP}",
+            f"{_PROGRAM} output wrt {_TENSORS} time {_DUMPS} {_HELP}",
             "tadc stats f.tad --size N=4096", {"stats": True}),
     Command("inverse", "derivatives", "how products with the inverse Jacobian are computed",
             f"{_PROGRAM} output plan plot wrt time {_HELP}", "tadc inverse f.tad --plan"),
     Command("emit", "the compiler", "print a stage: MLIR, LLVM IR, assembly, PTX, …",
-            f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} {_LOOK} {_HELP}",
+            f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} {_LOOK} {_PIECES} {_HELP}",
             "tadc emit asm f.tad --size N=4096 -o f.s", word="emit"),
     Command("passes", "the compiler", "run passes, ours and MLIR's, on a program or on IR",
-            f"{_PROGRAM} output time print_ir_after_all {_HELP}",
+            f"{_PROGRAM} output load time {_DUMPS} {_PIECES} {_HELP}",
             "tadc passes tad-simplify,canonicalize f.mlir", word="passes"),
     Command("bundle", "the compiler", "write kernels of a GPU to run without the compiler",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} time {_HELP}",
             "tadc bundle f.tad --target cuda:sm_90 -o kernels", output="bundle"),
     Command("explain", "about", "what an error or a warning means", f"error_format {_HELP}",
             "tadc explain TAD0302", word="explain", takes_program=False),
-    Command("list", "about", "the stages, passes, functions or targets", f"error_format {_HELP}",
-            "tadc list functions", word="list", takes_program=False),
+    Command("list", "about", "the stages, passes, functions or targets", f"load error_format {_HELP}",
+            "tadc list passes tad-reverse-diff", word="list", words="names", takes_program=False),
     Command("cache", "about", "the kernels on disk; `tadc cache clear` removes them", f"error_format {_HELP}",
             "tadc cache clear", word="action", takes_program=False),
     Command("completion", "about", "a script for your shell, which completes commands, options and files",

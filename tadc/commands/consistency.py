@@ -25,8 +25,14 @@ def check_consistency(a: Arguments, command: Command) -> None:
         return
     if not command.takes_program:
         return
-    if a.error_format == "json" and (a.time or a.print_ir_after_all):
-        other = "--time" if a.time else "--print-ir-after-all"
+    prints = {
+        "--time": a.time,
+        "--print-ir-before": a.print_ir_before,
+        "--print-ir-after": a.print_ir_after,
+        "--print-ir-after-all": a.print_ir_after_all,
+    }
+    other = next((name for name, given in prints.items() if given), None)
+    if a.error_format == "json" and other:
         raise UsageError(
             f"`{other}` does not go with `--error-format json`: both write to stderr",
             "`--dump-dir DIR` writes every stage to a file",
@@ -66,6 +72,7 @@ def _one_thing(a: Arguments) -> None:
     if a.bundle is not None and (a.emit or a.output or a.run is not None or a.check_gradient):
         raise UsageError("`--bundle` does not go with `--emit`, `--run`, `--check-gradient` or `-o`")
     _certificate_alone(a)
+    _text_only(a)
     if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
         raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
     if a.mode == "jvp" and (a.check_gradient or a.certificate or a.plot is not None or a.stats):
@@ -85,6 +92,24 @@ def _one_thing(a: Arguments) -> None:
             if stage.name == a.emit and ((only_cuda and not cuda) or (only_cpu and cuda)):
                 wanted = "cuda (as in `--target cuda:sm_90`)" if only_cuda else "cpu"
                 raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+
+
+def _text_only(a: Arguments) -> None:
+    """Pieces of a file, and what is expected of them, go with what prints programs and IR."""
+    asked = "--split-input-file" if a.split_input_file else "--verify-diagnostics"
+    others = {
+        "--run": a.run is not None,
+        "--bundle": a.bundle is not None,
+        "--check-gradient": a.check_gradient,
+        "--certificate": a.certificate,
+        "--stats": a.stats,
+        "--plot": a.plot is not None,
+        "--dump-dir": a.dump_dir,
+        "--emit cubin": a.emit == "cubin",
+    }
+    for option, given in others.items():
+        if given and (a.split_input_file or a.verify_diagnostics):
+            raise UsageError(f"`{asked}` does not go with `{option}`")
 
 
 def _certificate_alone(a: Arguments) -> None:

@@ -33,7 +33,13 @@ class Arguments:
     stats: bool = False
     plot: str | None = None
     passes: str | None = None
+    load: list[str] = field(default_factory=list[str])
+    print_ir_before: list[str] = field(default_factory=list[str])
+    print_ir_after: list[str] = field(default_factory=list[str])
     print_ir_after_all: bool = False
+    generic: bool = False
+    split_input_file: bool = False
+    verify_diagnostics: bool = False
     dump_dir: str | None = None
     time: bool = False
     opt_level: int = 3
@@ -59,6 +65,7 @@ class Arguments:
     topic: str = ""
     allow: list[str] = field(default_factory=list[str])
     error_format: str = "human"
+    names: list[str] = field(default_factory=list[str])
     list: str | None = None
 
     @property
@@ -82,6 +89,11 @@ class Arguments:
                 f"`--memory-limit {self.memory_limit}` is no number of bytes", "write `--memory-limit 64M`"
             )
         return int(found[1]) * 1024 ** " KMG".index(found[2] or " ")
+
+    @property
+    def prints_ir(self) -> bool:
+        """Whether IR is printed between passes."""
+        return bool(self.print_ir_before or self.print_ir_after or self.print_ir_after_all)
 
     @property
     def is_mlir(self) -> bool:

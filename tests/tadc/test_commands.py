@@ -150,7 +150,7 @@ def test_all_options_are_of_a_command_and_a_field() -> None:
     fields = {f.name for f in dataclasses.fields(Arguments)} | {"short_help", "help", "version"}
     assert set(OPTIONS) <= fields
     taken = {option.field for command in (FLAT, *COMMANDS.values()) for option in command.taken}
-    assert set(OPTIONS) == taken | {command.word for command in COMMANDS.values() if command.word}
+    assert set(OPTIONS) == taken | {w for c in COMMANDS.values() for w in (c.word, c.words) if w}
     assert set(METHODS) == set(KINDS)
     assert {s.suffix for s in STAGES} <= {*SUFFIXES, ".txt"}
 
