@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -12,11 +13,13 @@ from tadc.calls import on_gpu, shape_of
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.reproducers import add_note, calling, compiling, deriving, noted, reading
 from tadc.stages import Options
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
     from tadc.compiled import Compiled
+    from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
@@ -52,7 +55,9 @@ class Origin:
         def make() -> Program:
             from tadc.derive import derive
 
-            return derive(self.base.program, self.mode, *details)
+            program = self.base.program
+            with noted(partial(deriving, self)):
+                return derive(program, self.mode, *details)
 
         recipe = self.base.recipe and self.base.recipe.then(self.mode, *details)
         kind = self.kind or Function
@@ -134,7 +139,8 @@ class Function:
     def remember(self) -> None:
         """Keep on disk that the program is without error or warning."""
         # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
-        if not self.is_known and (self.per_value is None or self.origin is not None):
+        known = self.is_known or self.program.doubts
+        if not known and (self.per_value is None or self.origin is not None):
             keep_signature(self.recipe, self._signature)
             self.is_known = True
 
@@ -171,7 +177,11 @@ class Function:
         if on_gpu(args, kwargs):
             self._on_gpu = self._on_gpu or compile(self, "cuda")
             return self._on_gpu(*args, out=out, **kwargs)
-        return (self._compiled or self.compiled())(*args, out=out, **kwargs)
+        try:
+            return (self._compiled or self.compiled())(*args, out=out, **kwargs)
+        except Exception as bug:
+            add_note(bug, partial(calling, self, args, kwargs))
+            raise
 
     def at_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
         """The function for the sizes of a call, where it is one for each value of some."""
@@ -254,7 +264,8 @@ class Function:
         if found is None:
             from tadc.execute import compile_recipe
 
-            found = compile_recipe(self.recipe, self.program, options)
+            with noted(partial(compiling, self, options)):
+                found = compile_recipe(self.recipe, self.program, options)
             if self.origin is None:
                 self.remember()
         return found
@@ -299,7 +310,7 @@ def compile(
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
     """Parse and check a program, for values of size symbols if `sizes` gives some.
 
-    Raises CompileError with all its errors.
+    Raises CompileError with all its errors, and warns (CompileWarning) of what is unlikely to be meant.
     """
     if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a program is a string, not {type(source).__name__}")
@@ -309,7 +320,16 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if signature is not None:
         return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
     program, per_value = _read(text, sizes)
+    warn_of(program.doubts, stacklevel=3)
     return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
+def warn_of(doubts: Sequence[Diagnostic], stacklevel: int) -> None:
+    """Warn of what is unlikely to be meant, at a caller of the function that calls this."""
+    for doubt in doubts:
+        from tadc.frontend.diagnostics import CompileWarning
+
+        warnings.warn(CompileWarning(doubt), stacklevel=stacklevel)
 
 
 def _function(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
@@ -320,7 +340,8 @@ def _function(make: Callable[[], Program], origin: Origin | None, recipe: Recipe
 def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
     from tadc.frontend.per_value import PerValue, read_program
 
-    found = read_program(source, sizes)
+    with noted(partial(reading, source.text, sizes)):
+        found = read_program(source, sizes)
     return (found.example, found) if isinstance(found, PerValue) else (found, None)
 
 

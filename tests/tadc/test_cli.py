@@ -225,7 +225,7 @@ def test_help_fits_a_screen_and_is_quick():
         "assert not heavy;"
         "sys.exit(code)"
     )
-    for flag, limit in (("-h", 28), ("--help", 48), ("run", 24)):
+    for flag, limit in (("-h", 28), ("--help", 50), ("run", 24)):
         done = subprocess.run(
             [sys.executable, "-c", program, flag], capture_output=True, text=True, check=True
         )
@@ -321,6 +321,16 @@ def test_interrupt(capsys, monkeypatch):
 
     monkeypatch.setattr(tadc.commands.main, "execute", interrupted)
     assert run(capsys, "-e", "f = 1")[0] == 130
+
+
+def test_the_process_ends_at_once_where_it_is_interrupted():
+    """What is printed is out, and nothing of the end of Python is waited for."""
+    program = (
+        "import atexit; from tadc import cli; atexit.register(print, 'end');"
+        "cli.main = lambda: print('said') or 130; cli.script()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stdout) == (130, "said\n")
 
 
 def test_lists(capsys):
