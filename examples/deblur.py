@@ -232,7 +232,8 @@ def work(found: Found) -> str:
     """How much was computed, and in what time."""
     size = " x ".join(map(str, found.picture.shape))
     count = f"{len(found.seconds)} values with gradients by {size} = {found.picture.size:,} numbers"
-    return f"{count}, f64: {found.milliseconds:.2f} ms each, {sum(found.seconds):.2f} s in all"
+    times = f"{found.milliseconds:.2f} ms each, {sum(found.seconds):.2f} s in all, with compiling"
+    return f"{count}, f64: {times}"
 
 
 def in_jax(scene: Scene, photo: Image, kernel: Image) -> list[str]:
@@ -240,7 +241,7 @@ def in_jax(scene: Scene, photo: Image, kernel: Image) -> list[str]:
     try:
         from deblur_in_jax import WAYS, value_and_grad
     except ImportError:
-        return ["In JAX: it is not installed in this environment, so there is nothing to compare with."]
+        return ["In JAX: the package `jax` is not installed here, so there is nothing to compare with."]
     image = scene.seen_photo
     made = {name: value_and_grad(way, kernel, image, WEIGHT) for name, way in WAYS.items()}
     return [in_jax_by(name, theirs, scene, photo, kernel) for name, theirs in made.items()]

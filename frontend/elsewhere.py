@@ -221,7 +221,7 @@ FOLLOWING: dict[str, Hint] = {
     "if": Hint(
         "the choice stands in front: `if {i > 0} then (…) else (…)`, by values `select(x[i] > 0, …, …)`"
     ),
-    "or": Hint("write an `if` for each alternative: `if {a} then (…) else (if {b} then (…) else (…))`"),
+    "or": Hint("write one for each: `if {i = 0} then (…) else (if {i = 2} then (…) else (…))`"),
     "mod": Hint("a remainder is written `%`", "%"),
     "rem": Hint("a remainder is written `%`", "%"),
     "div": Hint("between indices it is written `//`", "//"),
@@ -304,7 +304,7 @@ SIGNS: dict[str, Hint] = {
     "/=": Hint(_AUGMENTED),
     "->": Hint("a result is defined by name: `f[i] = …`"),
     "?": Hint("choose by `select(x[i] > 0, …, …)`, by an index with `if {i > 0} then (…) else (…)`"),
-    "!": Hint('"not equal" is `!=`; there is no other sign with `!`'),
+    "!": Hint('"not equal" is written `!=`'),
     "~": Hint("a proportion has to be stated as an equation: `f[i] = …`"),
     "'": Hint("a transpose names the indices the other way round: `b[j, i] = a[i, j]`"),
     "...": Hint("each index is named: `x[i, j]`"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tadc.commands.command_table import COMMANDS
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
 from tests.pages import ROOT, Runner, alike, blocks, folder_of_a_page
 
@@ -41,9 +42,18 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES[1:] if f"(docs/{page.name})" not in readme] == []
+def test_links_lead_from_the_readme_to_every_page() -> None:
+    reached, new = set[Path](), {ROOT / "README.md"}
+    while new:
+        reached |= new
+        links = [(page, link) for page in new for link in re.findall(r"\]\((\S+?\.md)", page.read_text())]
+        new = {(page.parent / link).resolve() for page, link in links} - reached
+    assert [page.name for page in PAGES if page.resolve() not in reached] == []
+
+
+def test_command_page_names_all_commands() -> None:
+    page = (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"`tadc {name}" not in page] == []
 
 
 def test_language_page_names_all_functions_and_reductions() -> None:

@@ -69,7 +69,9 @@ class Command:
 
 _ALL = (
     Command("check", "programs", "check a program, and print it with all ranges",
-            f"{_PROGRAM} output {_LOOK} {_PIECES} {_HELP}", "tadc check f.tad"),
+            f"{_PROGRAM} output fix {_LOOK} {_PIECES} {_HELP}", "tadc check f.tad"),
+    Command("fix", "programs", "do what errors say where that is one edit",
+            f"{_PROGRAM} output {_HELP}", "tadc fix f.tad", {"fix": True}),
     Command("run", "programs", "run a program or its derivative on arrays",
             f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} time {_HELP}",
             "tadc run f.tad x=x.npy w=w.npy -o out.npz", {"run": []}, arrays="run"),

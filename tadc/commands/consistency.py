@@ -56,6 +56,17 @@ def check_consistency(a: Arguments, command: Command) -> None:
 
 def _one_thing(a: Arguments) -> None:
     """A command does one thing, and options that do not matter to it are errors."""
+    others = {
+        "--emit": a.emit,
+        "--run": a.run is not None,
+        "--wrt": a.wrt,
+        "--mode": a.mode,
+        "--passes": a.passes,
+    }
+    if a.fix and (other := next((option for option, given in others.items() if given), "")):
+        raise UsageError(f"`--fix` does not go with `{other}`", "fix the program first")
+    if a.fix and a.is_mlir:
+        raise UsageError("`--fix` is for programs, not for IR")
     if a.emit and (a.run is not None or a.check_gradient):
         raise UsageError("`--emit` does not go with `--run` or `--check-gradient`")
     if a.bundle is not None and (a.emit or a.output or a.run is not None or a.check_gradient):

@@ -44,6 +44,10 @@ def execute(arguments: Arguments) -> int:
         if arguments.dump_dir and Path(arguments.dump_dir).exists() and not Path(arguments.dump_dir).is_dir():
             raise file_error(f"`--dump-dir {arguments.dump_dir}` names a file, not a folder")
         source = read_program(arguments)
+        if arguments.fix:
+            from tadc.commands.fix import fix
+
+            return fix(arguments, source)
         if arguments.split_input_file or arguments.verify_diagnostics:
             from tadc.commands.split_file import in_pieces
 

@@ -58,6 +58,7 @@ class Arguments:
     seed: int = 0
     pieces: int = 1
     plan: bool = False
+    fix: bool = False
     explain: str | None = None
     shell: str | None = None
     action: str = ""
