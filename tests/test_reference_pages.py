@@ -1,4 +1,4 @@
-"""docs/passes.md and docs/dialect.md: what is generated is up to date, and what is written by hand runs."""
+"""docs/passes.md and docs/dialect.md: what is generated is up to date, and the dialect is what it says."""
 
 import re
 from pathlib import Path
