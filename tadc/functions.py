@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,6 +19,7 @@ from tadc.stages import Options
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
     from tadc.compiled import Compiled
+    from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
@@ -137,7 +139,8 @@ class Function:
     def remember(self) -> None:
         """Keep on disk that the program is without error or warning."""
         # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
-        if not self.is_known and (self.per_value is None or self.origin is not None):
+        known = self.is_known or self.program.doubts
+        if not known and (self.per_value is None or self.origin is not None):
             keep_signature(self.recipe, self._signature)
             self.is_known = True
 
@@ -307,7 +310,7 @@ def compile(
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
     """Parse and check a program, for values of size symbols if `sizes` gives some.
 
-    Raises CompileError with all its errors.
+    Raises CompileError with all its errors, and warns (CompileWarning) of what is unlikely to be meant.
     """
     if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a program is a string, not {type(source).__name__}")
@@ -317,7 +320,16 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if signature is not None:
         return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
     program, per_value = _read(text, sizes)
+    warn_of(program.doubts, stacklevel=3)
     return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
+def warn_of(doubts: Sequence[Diagnostic], stacklevel: int) -> None:
+    """Warn of what is unlikely to be meant, at a caller of the function that calls this."""
+    for doubt in doubts:
+        from tadc.frontend.diagnostics import CompileWarning
+
+        warnings.warn(CompileWarning(doubt), stacklevel=stacklevel)
 
 
 def _function(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:

@@ -13,12 +13,12 @@ from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
-from tadc.commands.warn import warn_of_zero_gradients
+from tadc.commands.warn import report_warnings, warn_of_zero_gradients
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
 from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.per_value import PerValue
-from tadc.frontend.printer import print_program
+from tadc.frontend.printer import print_program, size_conditions_text
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
@@ -160,6 +160,8 @@ def checked(source: Source, arguments: Arguments) -> Compilation:
         compile_until(state, "typed", after=Observer(arguments))
         if state.per_value is not None:
             state.program = program_for_values(arguments, state.per_value)
+        found = state.program or (state.per_value and state.per_value.example)
+        report_warnings(arguments, found.doubts if found else ())
     state.options = options_of(arguments)
     if state.options.differentiates:
         assert state.program is not None
@@ -218,7 +220,10 @@ def show(arguments: Arguments, source: Source) -> int:
     watched = arguments.prints_ir or arguments.dump_dir
     if arguments.emit in ("ast", "typed") or (not arguments.emit and arguments.wrt is None and not watched):
         stage = next(s for s in STAGES if s.name == (arguments.emit or "typed"))
-        sink.write(stage.show(state))
+        shown_program = str(stage.show(state))
+        if stage.name == "typed" and state.program is not None:
+            shown_program = size_conditions_text(state.program) + shown_program
+        sink.write(shown_program)
         return 0
     shown: list[str | bytes] = []
 
