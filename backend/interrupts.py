@@ -21,8 +21,8 @@ def interruptible(work: Callable[[], T]) -> T:
     """Do work that releases the GIL; Ctrl-C raises KeyboardInterrupt at once, wherever the work is.
 
     Python runs handlers of signals in the main thread, when that gets to run Python: so it waits, and another
-    thread does the work. One that is interrupted goes on to its end, for which nothing waits, not even the end
-    of the process; it must not hold what the main thread needs. In another thread the work is just done.
+    thread does the work. One that is interrupted goes on to its end, for which nothing waits, not even the
+    end of the process; it must not hold what the main thread needs. In another thread the work is just done.
 
     Raises what the work raises.
     """
