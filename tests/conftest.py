@@ -63,7 +63,7 @@ def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def give_memory_back() -> Iterator[None]:
-    """JAX keeps all that it compiled, and glibc what XLA and LLVM left in pieces: gigabytes in a whole run."""
+    """JAX keeps all that it compiled, glibc what XLA and LLVM left in pieces: gigabytes in a whole run."""
     yield
     if _TRIM is not None and _resident() > MEMORY:
         jax = sys.modules.get("jax")
