@@ -219,3 +219,7 @@ def test_small_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
         0,
         "x: f64\nf: f64\n\nf = x\n",
     )
+
+
+def test_passes_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\npasses " in run(capsys, *PROGRAM, "--passes", "tad-simplify", "--time")[2]
