@@ -81,6 +81,7 @@ def test_print_ir_is_of_the_passes_that_are_named(capsys: pytest.CaptureFixture[
             "import tadc\n@tadc.register_pass('tad-cut', '')\nclass P(tadc.Pass): ...",
             "a pass of tadc already",
         ),
+        ("import tadc\n@tadc.register_pass('cse', '')\nclass P(tadc.Pass): ...", "a pass of MLIR already"),
         ("import tadc\n@tadc.register_pass('p', '')\nclass P: ...", "not a subclass of `Pass`"),
         (
             "import tadc, dataclasses\n@tadc.register_pass('p', '')\n@dataclasses.dataclass\n"
