@@ -13,6 +13,7 @@ from tadc.calls import on_gpu, shape_of
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.reproducers import add_note, calling, compiling, deriving, noted, reading
 from tadc.stages import Options
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
@@ -54,7 +55,9 @@ class Origin:
         def make() -> Program:
             from tadc.derive import derive
 
-            return derive(self.base.program, self.mode, *details)
+            program = self.base.program
+            with noted(partial(deriving, self)):
+                return derive(program, self.mode, *details)
 
         recipe = self.base.recipe and self.base.recipe.then(self.mode, *details)
         kind = self.kind or Function
@@ -174,7 +177,11 @@ class Function:
         if on_gpu(args, kwargs):
             self._on_gpu = self._on_gpu or compile(self, "cuda")
             return self._on_gpu(*args, out=out, **kwargs)
-        return (self._compiled or self.compiled())(*args, out=out, **kwargs)
+        try:
+            return (self._compiled or self.compiled())(*args, out=out, **kwargs)
+        except Exception as bug:
+            add_note(bug, partial(calling, self, args, kwargs))
+            raise
 
     def at_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
         """The function for the sizes of a call, where it is one for each value of some."""
@@ -257,7 +264,8 @@ class Function:
         if found is None:
             from tadc.execute import compile_recipe
 
-            found = compile_recipe(self.recipe, self.program, options)
+            with noted(partial(compiling, self, options)):
+                found = compile_recipe(self.recipe, self.program, options)
             if self.origin is None:
                 self.remember()
         return found
@@ -332,7 +340,8 @@ def _function(make: Callable[[], Program], origin: Origin | None, recipe: Recipe
 def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
     from tadc.frontend.per_value import PerValue, read_program
 
-    found = read_program(source, sizes)
+    with noted(partial(reading, source.text, sizes)):
+        found = read_program(source, sizes)
     return (found.example, found) if isinstance(found, PerValue) else (found, None)
 
 

@@ -37,7 +37,7 @@ def check_names(names: Iterable[str], option: str) -> None:
     """Raise CompileError (TAD0604) for a name that no pass has, of ours or of MLIR's."""
     for name in names:
         try:
-            _ = name in REGISTRY or passmanager.PassManager.parse(f"any({name})", ir.Context())
+            _ = name in REGISTRY or passmanager.PassManager.parse(f"any({name or '-'})", ir.Context())
         except ValueError:
             helps = did_you_mean(name, REGISTRY)
             message = f"`{option}`: no pass has the name `{name}`"

@@ -1,7 +1,9 @@
 """Settings of all tests."""
 
 import ctypes
+import gc
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +24,24 @@ hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, 
 hypothesis.settings.register_profile("search", deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
+# Programs are large graphs without cycles: looking for some is a twentieth of the time.
+gc.set_threshold(100_000, 20, 20)
+
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but every n-th of the parameters of a test that is marked `one_in(n)` to the sweep."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark and not item.get_closest_marker("slow"):
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % mark.args[0]:
+                item.add_marker("sweep")
+            seen[test] += 1
 
 
 @pytest.fixture(autouse=True)

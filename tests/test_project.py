@@ -86,3 +86,11 @@ def test_deblur_finds_the_kernel_and_sharpens() -> None:
     assert f"{len(found.seconds)} values with gradients by 260 x 260 = 67,600 numbers" in deblur.work(found)
     assert len(found.seconds) > 10
     assert len(deblur.statements(deblur.PHOTO_LOSS).splitlines()) == 4
+
+
+def test_contributing_names_files_that_exist() -> None:
+    named = re.findall(
+        r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.(?:py|md|toml))`", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert len(named) > 50
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tadc.backend.steps import step
 from tadc.commands.files import Sink, file_error
-from tadc.commands.given_program import read_program
+from tadc.commands.given_program import is_ir, read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import report_warnings, warn_of_zero_gradients
@@ -122,18 +122,6 @@ def explain(word: str) -> int:
     else:
         raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc explain` lists all codes")
     return 0
-
-
-def looks_like_ir(text: str) -> bool:
-    """Whether a text from stdin is a module and no program."""
-    lines = (line.strip() for line in text.splitlines())
-    first = next((line for line in lines if line and not line.startswith("//")), "")
-    return first.startswith(("module", "func.func", "builtin.module", '"builtin', "gpu.module", "llvm.func"))
-
-
-def is_ir(arguments: Arguments, source: Source) -> bool:
-    """Whether the input is a module."""
-    return arguments.is_mlir or (arguments.file == "-" and looks_like_ir(source.text))
 
 
 def options_of(arguments: Arguments) -> Options:
