@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tadc.dialect.locations import place_of
-from tadc.dialect.mlir import LOCK, ir, passmanager
+from tadc.dialect.mlir import LOCK, check_bindings, ir, passmanager
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
@@ -18,8 +18,10 @@ from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, 
 def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None:
     """Run a textual pipeline of our passes and MLIR's on a module of any context.
 
-    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605).
+    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605), and TypeError
+    for what is no module of the bindings that tadc uses.
     """
+    check_bindings(module, "a module")
     try:
         with LOCK:
             manager = build_pipeline(pipeline, module.context)
