@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tadc.dialect.mlir import LOCK
+from tadc.dialect.mlir import LOCK, check_bindings
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.text import to_text
@@ -43,7 +43,7 @@ def text(module: Any, generic: bool = False) -> str:
         >>> from tadc.dialect.mlir import ir
         >>> module = ir.Module.create(ir.Location.unknown(ir.Context()))
         >>> tadc.load_dialect(module.context)
-        >>> f = tadc.function("x: f64[2]; f[i] = x[1 - i]")
+        >>> f = tadc.function("x: f64[2]; f[i: 2] = x[1 - i]")
         >>> print(tadc.text(tadc.build(f, module)), end="")
         func.func @f(%x: tensor<2xf64> {tad.name = "x"}) -> (tensor<2xf64> {tad.name = "f"}) {
           %f = tad.map (%i) -> tensor<2xf64> {
@@ -53,6 +53,7 @@ def text(module: Any, generic: bool = False) -> str:
           return %f : tensor<2xf64>
         }
     """
+    check_bindings(module, "a module")
     with LOCK:
         return to_text(module.operation, generic=generic)
 
@@ -63,6 +64,7 @@ def build(f: Function, module: Any, name: str | None = None) -> Any:
     `name` is its symbol, by default the name of the first output. Where the module has that
     symbol already, it is the first free of `name_1`, `name_2`, …
     """
+    check_bindings(module, "a module")
     with LOCK:
         operations = [op.operation for op in module.operation.regions[0].blocks[0].operations]
         symbols = {op.attributes["sym_name"].value for op in operations if "sym_name" in op.attributes}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tadc.calls import on_gpu, shape_of
+from tadc.doubts import warn_of
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
@@ -19,7 +19,6 @@ from tadc.stages import Options
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
     from tadc.compiled import Compiled
-    from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
@@ -320,16 +319,8 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if signature is not None:
         return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
     program, per_value = _read(text, sizes)
-    warn_of(program.doubts, stacklevel=3)
+    warn_of(program.doubts)
     return Function(lambda: program, per_value=per_value, recipe=recipe)
-
-
-def warn_of(doubts: Sequence[Diagnostic], stacklevel: int) -> None:
-    """Warn of what is unlikely to be meant, at a caller of the function that calls this."""
-    for doubt in doubts:
-        from tadc.frontend.diagnostics import CompileWarning
-
-        warnings.warn(CompileWarning(doubt), stacklevel=stacklevel)
 
 
 def _function(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
