@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,9 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
 # Programs are large graphs without cycles: looking for some is a twentieth of the time.
 gc.set_threshold(100_000, 20, 20)
+
+#: A process that has more gives back what it can after a test.
+MEMORY = 700 << 20
 
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
@@ -57,12 +61,22 @@ def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "WORTH_VECTORS", 0)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def give_memory_back() -> Iterator[None]:
-    """XLA and LLVM leave memory in pieces, which glibc would keep: gigabytes in a whole run."""
+    """JAX keeps all that it compiled, glibc what XLA and LLVM left in pieces: gigabytes in a whole run."""
     yield
-    if _TRIM is not None:
+    if _TRIM is not None and _resident() > MEMORY:
+        jax = sys.modules.get("jax")
+        if jax is not None:
+            jax.clear_caches()
+        gc.collect()
         _TRIM(0)
+
+
+def _resident() -> int:
+    """The bytes of memory that this process has, 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
 @pytest.fixture(scope="session")

@@ -80,7 +80,7 @@ def corrected(shown: str, printed: str) -> str:
 
 @dataclass
 class Runner:
-    """Runs the blocks of one page; `read` gives what was printed since it was last called."""
+    """Runs the blocks of one page; `read` gives what was printed since it was last called, stderr last."""
 
     page: Path
     read: Callable[[], str]
@@ -168,18 +168,20 @@ def folder_of_a_page(folder: Path) -> Generator[None]:
 def rewrite(page: Path) -> None:
     """Let a page show what is printed."""
     page = page.resolve()
-    out, text = io.StringIO(), page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    streams = out, errors = io.StringIO(), io.StringIO()
 
     def read() -> str:
-        printed = out.getvalue()
-        out.seek(0)
-        out.truncate()
+        printed = "".join(stream.getvalue() for stream in streams)
+        for stream in streams:
+            stream.seek(0)
+            stream.truncate()
         return printed
 
     runner = Runner(page, read)
     with tempfile.TemporaryDirectory() as folder, folder_of_a_page(Path(folder)):
         for block in blocks(page):
-            with redirect_stdout(out), redirect_stderr(out):
+            with redirect_stdout(out), redirect_stderr(errors):
                 shown = runner.run(block)
             text = text.replace(block.fence, replace(block, text=shown).fence, 1)
     page.write_text(text, encoding="utf-8")

@@ -30,8 +30,10 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     ci = (ROOT / ".ci" / "run").read_text().splitlines()
     readme = (ROOT / "README.md").read_text()
     commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    make")]
-    assert commands == ["make demo", "make test"]
-    assert [line for line in ci if line.startswith("make")] == ["make test", "make lint"]
+    assert commands == ["make demo", "make check", "make test"]
+    assert [line for line in ci if line.startswith("make")] == [
+        "make test", "make sweep", "make package", "make lint",
+    ]  # fmt: skip
 
 
 def test_each_layer_is_linked_packaged_and_type_checked() -> None:

@@ -90,7 +90,9 @@ def _unknown_option(command: Command, name: str, more: str) -> UsageError:
         where = f"arrays are words of their own: `tadc {command.name} f.tad x=x.npy`"
         return UsageError(f"`tadc {command.name}` has no option `{name}`", where, more)
     doing = [f"`tadc {other.name}` does that" for other in COMMANDS.values() if elsewhere.field in other.done]
-    having = [f"`tadc {other.name}`" for other in (*COMMANDS.values(), FLAT) if elsewhere in other.taken]
+    having = [
+        f"`tadc {other.name or 'FILE'}`" for other in (*COMMANDS.values(), FLAT) if elsewhere in other.taken
+    ]
     where = doing[0] if doing else f"it is an option of {', '.join(having)}"
     return UsageError(f"`tadc {command.name or 'FILE'}` has no option `{name}`", where, more)
 

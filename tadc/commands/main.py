@@ -295,7 +295,8 @@ def run_passes_on(arguments: Arguments, source: Source) -> int:
 
     state = checked(source, arguments)
     compile_until(state, "tad", first="tad")
-    run_passes(state.module, arguments.passes or "", source)
+    with step("passes"):
+        run_passes(state.module, arguments.passes or "", source)
     return write_module(arguments, state)
 
 

@@ -81,6 +81,7 @@ def test_print_ir_is_of_the_passes_that_are_named(capsys: pytest.CaptureFixture[
             "import tadc\n@tadc.register_pass('tad-cut', '')\nclass P(tadc.Pass): ...",
             "a pass of tadc already",
         ),
+        ("import tadc\n@tadc.register_pass('cse', '')\nclass P(tadc.Pass): ...", "a pass of MLIR already"),
         ("import tadc\n@tadc.register_pass('p', '')\nclass P: ...", "not a subclass of `Pass`"),
         (
             "import tadc, dataclasses\n@tadc.register_pass('p', '')\n@dataclasses.dataclass\n"
@@ -219,3 +220,7 @@ def test_small_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
         0,
         "x: f64\nf: f64\n\nf = x\n",
     )
+
+
+def test_passes_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\npasses " in run(capsys, *PROGRAM, "--passes", "tad-simplify", "--time")[2]
