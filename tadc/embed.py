@@ -2,26 +2,71 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tadc.boundary import checked_function, public, usage
+from tadc.dialect import ops
 from tadc.dialect.mlir import LOCK
-from tadc.dialect.ops import load_dialect
 from tadc.dialect.writer import write_program
 from tadc.frontend.naming import first_free
-from tadc.pipeline import run_passes
-
-if TYPE_CHECKING:
-    from tadc.functions import Function
+from tadc.functions import Function
+from tadc.pipeline import run_passes as run_on_module
 
 __all__ = ["build", "load_dialect", "run_passes"]
 
 
+@public
+def load_dialect(context: Any) -> None:
+    """Register `tad` in a context of MLIR; does nothing where it is registered already.
+
+    >>> import tadc
+    >>> from tadc.dialect.mlir import ir
+    >>> context = ir.Context()
+    >>> tadc.load_dialect(context)
+    >>> context.is_dialect_loaded("tad")
+    True
+    """
+    if not hasattr(context, "is_dialect_loaded"):
+        raise usage(f"`load_dialect` takes a context of MLIR, not {type(context).__name__}")
+    ops.load_dialect(context)
+
+
+@public
+def run_passes(module: Any, pipeline: str) -> None:
+    """Run a textual pipeline of our passes and MLIR's on a module of any context.
+
+    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605).
+
+    >>> import tadc
+    >>> module = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)").lower().module
+    >>> tadc.run_passes(module, "tad-reverse-diff{wrt=x},tad-cancel-deltas,canonicalize,cse")
+    >>> "@s_vjp" in str(module)
+    True
+    """
+    run_on_module(module, pipeline)
+
+
+@public
 def build(f: Function, module: Any, name: str | None = None) -> Any:
     """Add a function to a module of any context; returns the `func.func` operation.
 
     `name` is its symbol, by default the name of the first output. Where the module has that
     symbol already, it is the first free of `name_1`, `name_2`, …
+
+    >>> import tadc
+    >>> from tadc.dialect.mlir import ir
+    >>> context = ir.Context()
+    >>> tadc.load_dialect(context)
+    >>> with context, ir.Location.unknown():
+    ...     module = ir.Module.create()
+    >>> _ = tadc.build(tadc.function("x: f64[3]; f[i] = 2*x[i]"), module)
+    >>> "@f" in str(module)
+    True
     """
+    checked_function(f, Function, "build")
+    if not hasattr(module, "operation"):
+        kind = type(module).__name__
+        raise usage(f"`build` adds to a module of MLIR, not to {kind}", "make one: `ir.Module.create()`")
     with LOCK:
         operations = [op.operation for op in module.operation.regions[0].blocks[0].operations]
         symbols = {op.attributes["sym_name"].value for op in operations if "sym_name" in op.attributes}

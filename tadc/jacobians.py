@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tadc.boundary import public
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.functions import Function, Origin
 from tadc.recipes import find_signature
@@ -22,6 +23,7 @@ class Jacobian(Function):
     """A function that computes Jacobians, each of shape `output.shape + argument.shape`."""
 
     @cached_property
+    @public
     def structure(self) -> Any:
         """Where elements can be other than 0: a `Structure`, of several Jacobians a named tuple of these.
 
@@ -33,6 +35,7 @@ class Jacobian(Function):
         self._of_any_size()
         return _by_name(structures(self.program))
 
+    @public
     def compressed(self) -> Compressed:
         """The function that computes the non-zeros alone, in time and memory of their order.
 
@@ -46,6 +49,7 @@ class Jacobian(Function):
     def _compressed(self) -> Compressed:
         return Compressed.of(self, "values")
 
+    @public
     def toscipy(self, /, *args: Any, **kwargs: Any) -> Any:
         """The Jacobian at these inputs as a `scipy.sparse.csr_array`, several as a named tuple of these.
 
@@ -143,6 +147,7 @@ class Compressed(Function):
     def _pattern(self) -> Compressed:
         return Compressed.of(self.jacobian, "pattern")
 
+    @public
     def coordinates(self, /, *args: Any, **kwargs: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         """For each result, where it holds an element of the pattern, and the indices of all elements.
 

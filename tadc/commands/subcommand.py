@@ -6,7 +6,8 @@ import argparse
 
 from tadc.commands.files import read_source
 from tadc.commands.option_parser import OptionParser, UsageError, file_name, sizes_of
-from tadc.functions import Function, function
+from tadc.functions import Function
+from tadc.programs import function
 
 
 class SubcommandParser(OptionParser):
