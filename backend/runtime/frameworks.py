@@ -125,7 +125,8 @@ class Jax(Framework):
 
     def is_traced(self, value: Any) -> bool:
         """Whether a value stands for an array while `jit`, `grad` or `vmap` looks at a function."""
-        return isinstance(value, self.library.core.Tracer)
+        kind = getattr(getattr(self.library, "core", None), "Tracer", None)
+        return kind is not None and isinstance(value, kind)
 
     def is_on_gpu(self, value: Any) -> bool:
         """See Framework."""
