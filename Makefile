@@ -3,9 +3,9 @@
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench test-gpu bench-gpu clean
+.PHONY: demo test lint package bench test-gpu bench-gpu clean
 
-demo: .venv/demo.stamp
+demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
 
 test: .venv/test.stamp
@@ -16,6 +16,10 @@ lint: .venv/lint.stamp
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+# The wheel and the sdist, tried in an environment of their own.
+package: | $(BIN)/python
+	$(BIN)/python .ci/try_package.py
 
 bench: .venv/bench.stamp
 	$(BIN)/python -m bench --publish

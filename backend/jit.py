@@ -9,6 +9,7 @@ from typing import Any
 
 from tadc.backend import elf
 from tadc.backend.splitting import PARALLEL
+from tadc.backend.steps import step
 
 _numbers = itertools.count()
 _jit: Any = None
@@ -42,7 +43,8 @@ def load(code: bytes, symbols: Sequence[str], externals: Mapping[str, int] | Non
 
         externals.setdefault(PARALLEL, address_of_pool())
     try:
-        image = elf.place(code, symbols, elf.resolver(externals))
+        with step("link"):
+            image = elf.place(code, symbols, elf.resolver(externals))
     except elf.Unsupported:
         return _load_by_llvm(code, symbols, externals)
     except (LookupError, OSError) as error:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete, defer, loops_for_speed, not_inlined, undefer
 from tadc.backend.masked_loads import LOAD, fenced
 from tadc.backend.splitting import size_of_loops
+from tadc.backend.steps import step
 from tadc.backend.target import binding, host_features, host_machine
+
+T = TypeVar("T")
 
 #: llvmlite keeps one LLVM context for the process, which only one thread may use at a time.
 LLVM_LOCK = threading.RLock()
@@ -27,22 +32,32 @@ _DEFINITION = re.compile(r"^(define [^\n]*?)( #\d+)? \{$", re.M)
 
 def optimised(text: str, level: int = 3) -> str:
     """The text after LLVM's optimiser at -O`level` for the host. Scalar functions are defined as needed."""
-    with LLVM_LOCK:
-        return str(_optimise(text, host_machine(level), level))
+    return _made(text, level, lambda machine, module: str(module))
 
 
 def assembly(text: str, level: int = 3) -> str:
     """Assembly for the host, of text as for `optimised`."""
-    with LLVM_LOCK:
-        machine = host_machine(level)
-        return machine.emit_assembly(_optimise(text, machine, level))
+    return _made(text, level, lambda machine, module: machine.emit_assembly(module))
 
 
 def object_code(text: str, level: int = 3) -> bytes:
     """The bytes of a relocatable object file for the host, for `jit.load` or a cache on disk."""
-    with LLVM_LOCK:
-        machine = host_machine(level)
-        return machine.emit_object(_optimise(text, machine, level))
+    with step("object"):
+        return _made(text, level, lambda machine, module: machine.emit_object(module))
+
+
+def _made(text: str, level: int, emit: Callable[[Any, Any], T]) -> T:
+    """What is emitted of the optimised text."""
+
+    def work() -> T:
+        with LLVM_LOCK:
+            machine = host_machine(level)
+            with step("optimise"):
+                module = _optimise(text, machine, level)
+            with step("emit"):
+                return emit(machine, module)
+
+    return interruptible(work)
 
 
 def _optimise(text: str, machine: Any, level: int) -> Any:

@@ -9,8 +9,9 @@ from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.math_calls import replace_math_ops
 from tadc.backend.target import Target
 from tadc.dialect import mlir
-from tadc.dialect.mlir import ir, passmanager
+from tadc.dialect.mlir import ir
 from tadc.passes.maps.index_width import fits_32_bits
+from tadc.passes.registry import build_pipeline
 
 #: Before scalar functions become calls, which upstream passes cannot merge.
 CLEAN_UP = "builtin.module(canonicalize,cse,lower-affine,canonicalize,cse)"
@@ -76,7 +77,7 @@ def _drop_repeated_marks(module: ir.Module) -> None:
 
 def _run(pipeline: str, module: ir.Module) -> None:
     with module.context:
-        manager = passmanager.PassManager.parse(pipeline)
+        manager = build_pipeline(pipeline, module.context)
         # Once at the end: after each of twenty passes it takes as long as the passes.
         manager.enable_verifier(False)
         manager.run(module.operation)

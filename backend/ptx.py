@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.backend.errors import backend_error
+from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import LLVM_LOCK, run_pipeline
 from tadc.backend.scalar_functions import device_function, device_instruction
+from tadc.backend.steps import step
 from tadc.backend.target import CUDA_TRIPLE, DEFAULT_SM, binding, cuda_machine
 from tadc.frontend.diagnostics import CompileError
-
-#: The PyPI package with libdevice and ptxas.
-PACKAGE = "nvidia-cuda-nvcc-cu12"
-LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
+from tadc.frontend.packages import install_command
 
 _DEVICE_FUNCTION = re.compile(r"^declare [^\n]*@(__nv_\w+)\(", re.M)
 _FLAGS = re.compile(r"^!llvm\.module\.flags = !\{(.*)\}$", re.M)
-
-
-def toolkit_file(path: str) -> Path | None:
-    """A file of the CUDA package, as `bin/ptxas`, or None where the package is not installed."""
-    try:
-        spec = find_spec("nvidia.cuda_nvcc")
-    except ModuleNotFoundError:
-        return None
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        found = Path(folder) / path
-        if found.is_file():
-            return found
-    return None
 
 
 def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> str:
@@ -49,6 +34,10 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
     Raises:
         CompileError: TAD0702, a function is in neither; TAD0705, an unknown architecture.
     """
+    return interruptible(partial(_emit_ptx, text, sm, level, use_libdevice))
+
+
+def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool) -> str:
     with LLVM_LOCK:
         machine = cuda_machine(sm, level)
         library = toolkit_file(LIBDEVICE) if use_libdevice else None
@@ -62,8 +51,10 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
         module.data_layout = str(machine.target_data)
         if needs and library is not None:
             _link(module, library, needs)
-        run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
-        return machine.emit_assembly(module)
+        with step("optimise"):
+            run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
+        with step("emit"):
+            return machine.emit_assembly(module)
 
 
 def _reject_unknown(names: list[str]) -> None:
@@ -73,7 +64,7 @@ def _reject_unknown(names: list[str]) -> None:
             "TAD0702",
             f"no device code for {listed}",
             ["the compiler's own device functions do not cover it; CUDA's libdevice does"],
-            [f"install it: pip install {PACKAGE}"],
+            [f"install it with `{install_command('cuda')}`"],
         )
 
 
@@ -119,7 +110,8 @@ def assemble(ptx: str, sm: int) -> bytes:
     Raises:
         CompileError: TAD0703, ptxas rejects the text; TAD0704, there is no ptxas.
     """
-    return _run_ptxas(ptx, sm)[0]
+    with step("ptxas"):
+        return _run_ptxas(ptx, sm)[0]
 
 
 def tools() -> str:
@@ -168,9 +160,8 @@ def _run_ptxas(ptx: str, sm: int) -> tuple[bytes, str]:
     """The cubin, and what ptxas says of the kernels."""
     program = find_ptxas()
     if program is None:
-        raise backend_error(
-            "TAD0704", "there is no ptxas to assemble PTX", [], [f"install it: pip install {PACKAGE}"]
-        )
+        helps = [f"install it with `{install_command('cuda')}`"]
+        raise backend_error("TAD0704", "there is no ptxas to assemble PTX", helps=helps)
     with tempfile.TemporaryDirectory(prefix="tadc-") as folder:
         source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx)
@@ -180,12 +171,3 @@ def _run_ptxas(ptx: str, sm: int) -> tuple[bytes, str]:
             words = (run.stdout + run.stderr).replace(str(source), "kernel.ptx").strip()
             raise backend_error("TAD0703", f"ptxas rejects the PTX for sm_{sm}", words.splitlines())
         return result.read_bytes(), run.stderr
-
-
-def find_ptxas() -> Path | None:
-    """Ptxas of the PyPI package, else of a CUDA installation on the path."""
-    packaged = toolkit_file("bin/ptxas")
-    if packaged is not None:
-        return packaged
-    found = shutil.which("ptxas")
-    return Path(found) if found else None

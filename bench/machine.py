@@ -6,11 +6,14 @@ import datetime
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("tadc", "llvmlite", "torch-mlir", "numpy", "jax", "torch", "numba", "pykeops")
+import tadc
+
+PACKAGES = ("llvmlite", "torch-mlir", "numpy", "jax", "torch", "numba", "pykeops")
 
 
 def describe() -> dict[str, Any]:
@@ -21,7 +24,7 @@ def describe() -> dict[str, Any]:
         "memory": _memory(),
         "system": platform.platform(),
         "python": platform.python_version(),
-        "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        "versions": {"tadc": tadc.__version__, **_versions()},
         "commit": _commit(),
         "date": datetime.date.today().isoformat(),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
@@ -53,11 +56,12 @@ def _memory() -> int | None:
         return None
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _commit() -> str | None:

@@ -1,4 +1,4 @@
-"""Results as tables, for the terminal and for the README."""
+"""Results as tables for the terminal, and as parts of pages."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def absences(results: Results, dtype: str, threads: int) -> list[str]:
 
 
 def markdown(results: Results) -> str:
-    """The table of the README: times of the first setting, ratios of all."""
+    """The table of `docs/performance.md`: times of the first setting, ratios of all."""
     settings = sorted(results.settings(), key=lambda s: (s[0], -s[1]))
     dtype, threads = settings[0]
     heads = ["workload", "tadc ms", "best peer", "its ms"]
@@ -92,6 +92,21 @@ def markdown(results: Results) -> str:
     lines.append("| " + " | ".join(["geometric mean, Hessians apart", "", "", "", *means, "", ""]) + " |")
     note = f"ms and roofline: {dtype}, {threads_text(threads)}. {headline(results.machine)}."
     return "\n".join([*lines, "", note])
+
+
+def first_example(results: Results) -> str:
+    """A sentence on the first example of the README, which is the workload `fir`."""
+    filters = [cell for cell in results.cells if cell.workload == "fir" and cell.dtype == "f32"]
+    if not filters:
+        return ""
+    cell = max(filters, key=lambda cell: cell.threads)
+    sizes = next(" and ".join(f"{name} = {size:,}" for name, size in workload.sizes.items())
+                 for workload in WORKLOADS if workload.name == cell.workload)  # fmt: skip
+    times = {name: cell.median(name) for name in cell.seconds if name.startswith("JAX")}
+    jax = min((time for time in times.values() if time), default=None)
+    against = f"; JAX (jit) takes {milliseconds(jax)} ms" if jax else ""
+    where = f"for {sizes}, f32, on {threads_text(cell.threads)}"
+    return f"Value and both gradients {where}: {milliseconds(cell.median())} ms{against}."
 
 
 def _same(results: Results, cell: Cell, dtype: str, threads: int) -> float | None:

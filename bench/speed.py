@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import readme
 from bench.counting import counts
 from bench.machine import describe
 from bench.processes import Job, run
+from bench.publish import publish
 from bench.report import absences, all_times, summary
 from bench.results import Cell, Results, read
 from bench.workloads import WORKLOADS
@@ -38,7 +38,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--quick", action="store_true", help="f32, 2 threads, without slow peers: 2 minutes")
     made.add_argument("--json", type=Path, metavar="FILE", help="write all that is found, as it is found")
     made.add_argument("--read", type=Path, metavar="FILE", help="show what --json wrote, time nothing")
-    made.add_argument("--publish", action="store_true", help="write docs/benchmark.* and the README's table")
+    made.add_argument(
+        "--publish", action="store_true", help="write docs/benchmark.* and what pages show of it"
+    )
     return made
 
 
@@ -64,7 +66,7 @@ def main(words: list[str]) -> None:
         for line in absences(results, *setting):
             console.print(line, style="dim")
     if options.publish:
-        readme.publish(results, ROOT)
+        publish(results, ROOT)
 
 
 def _measure(options: argparse.Namespace, console: Console) -> Results:

@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from tadc.frontend.packages import install_command
+
 #: The bindings are not safe for several threads at once: whatever builds, runs or reads IR holds this.
 LOCK = threading.RLock()
 
@@ -48,7 +50,7 @@ def _supplier() -> str:
         # A bare `mlir` is not enough: PyPI's `mlir-python-bindings` is an empty placeholder.
         if find_spec(name) is not None and find_spec(f"{name}.ir") is not None:
             return name
-    raise ImportError("tadc needs the Python bindings of MLIR: pip install torch-mlir")
+    raise ImportError(f"tadc needs the Python bindings of MLIR, which come with `{install_command()}`")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,19 +1,7 @@
 """The operations of the `tad` dialect, on upstream's extensible-dialect API.
 
-Scalar work is upstream `arith` and `math`; indexing and control are ours:
-
-    tad.map       a tensor: the element at the block arguments is what the body yields
-    tad.maps      tensors of one shape: their elements are what one body yields, by `tad.yields`
-    tad.scan      a tensor given in an order: its elements may read those that come earlier
-    tad.sum       the sum of what the body yields over an integer set
-    tad.sums      sums over one set, of what one body yields, by `tad.yields`
-    tad.reduce    the same for a product, a maximum, a minimum, a logarithm of a sum of exponentials
-    tad.guard     one of two regions, chosen by an integer set; lazy
-    tad.read      an element of a tensor at an affine map of indices
-    tad.index     an affine (floordiv, mod) function of indices as an index
-    tad.value_of  an index as a float
-    tad.apply     a scalar function that `arith` and `math` lack, by name
-    tad.yield     what a region gives
+Scalar work is upstream `arith` and `math`; indexing and control are ours. Each operation says in its
+docstring how it is written and what its verifier checks; `docs/dialect.md` is made of them.
 
 Dimensions of a set are the block arguments, its symbols the index operands. Tensors and
 outer indices are captured from above.
@@ -100,7 +88,14 @@ def own_tensor(op: Any) -> Any:
 
 
 class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
-    """A tensor given element by element; its domain is the box of its shape, the operands its sizes."""
+    """A tensor given element by element: the element at the block arguments is what the body yields.
+
+        %f = tad.map (%i, %j) -> tensor<3x4xf64> {
+        %f = tad.map (%i, %j) in {0 <= %i < %M, 0 <= %j < 3} -> tensor<?x3xf64> {
+
+    - `domain` is the box of the tensor's shape, its symbols are `sizes`; it is left out where they are none.
+    - The elements are f32 or f64. The body has an index for each dimension and ends with `tad.yield`.
+    """
 
     tensor: ext.Result[ir.RankedTensorType]
     sizes: Sequence[ext.Operand[ir.IndexType]]
@@ -117,7 +112,10 @@ class MapOp(Tad.Operation, name="map", traits=[ext.Pure]):
 class MapsOp(Tad.Operation, name="maps", traits=[ext.Pure]):
     """Tensors of one type, given by one body: what they share is computed once for each element.
 
-    `tad-fuse` makes it last of all passes on the dialect; it has no form as a program.
+        %f:2 = "tad.maps"() ({
+
+    - `tad-fuse` makes it last of all passes on the dialect; it has no form as a program.
+    - There is a tensor at least; what holds for `tad.map` holds for each. The body ends with `tad.yields`.
     """
 
     tensors: Sequence[ext.Result[ir.RankedTensorType]]
@@ -141,6 +139,12 @@ class ScanOp(Tad.Operation, name="scan", traits=[ext.Pure]):
 
     The last block argument stands for the tensor. An element reads there elements alone whose order is
     strictly less; elements of equal order do not depend on each other.
+
+        %f = tad.scan %own (%i) by -%i in {0 <= %i < %n} -> tensor<?xf64> {
+
+    - What holds for `tad.map`, and the last block argument is of the tensor's type.
+    - `order` takes the indices and yields one number, without floor division and without sizes.
+    - That reads of the tensor itself come earlier is proven when a module is read (TAD0316).
     """
 
     tensor: ext.Result[ir.RankedTensorType]
@@ -162,7 +166,14 @@ class ScanOp(Tad.Operation, name="scan", traits=[ext.Pure]):
 
 
 class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
-    """The sum of the body over the integer points of the domain; 0 where it is empty."""
+    """The sum of the body over the integer points of the domain; 0 where it is empty.
+
+        %0 = tad.sum (%k, %l) in {0 <= %k <= 4, %k < %i, %l == %k + 1} -> f64 {
+        %3 = tad.sum (%k_0) [%j, %i] in {%k_0 * 2 >= %i + 3, %k_0 <= %j} -> f64 {
+
+    - `domain` binds an index at least, one for each block argument; its symbols are the operands `outer`.
+    - The result is f32 or f64. The body ends with `tad.yield`.
+    """
 
     total: ext.Result[Any]
     outer: Sequence[ext.Operand[ir.IndexType]]
@@ -176,9 +187,11 @@ class SumOp(Tad.Operation, name="sum", traits=[ext.Pure]):
 
 
 class SumsOp(Tad.Operation, name="sums", traits=[ext.Pure]):
-    """Sums over one domain: what they share is computed once for each point.
+    """Sums over one domain: what they share is computed once for each point; `tad-fuse` makes it.
 
-    `tad-fuse` makes it, as `tad.maps`.
+        %0:2 = "tad.sums"() ({
+
+    - There is a sum at least; what holds for `tad.sum` holds for each. The body ends with `tad.yields`.
     """
 
     totals: Sequence[ext.Result[Any]]
@@ -196,7 +209,12 @@ class SumsOp(Tad.Operation, name="sums", traits=[ext.Pure]):
 
 
 class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
-    """Another reduction of `REDUCTIONS`, which says what it gives where the domain is empty."""
+    """Another reduction of `REDUCTIONS`, which says what it gives where the domain is empty.
+
+        %0 = tad.reduce "max" (%k, %l) in {0 <= %k <= %i, %l == %k + 1} -> f64 {
+
+    - `kind` is one of KINDS; else as `tad.sum`.
+    """
 
     value: ext.Result[Any]
     outer: Sequence[ext.Operand[ir.IndexType]]
@@ -213,7 +231,14 @@ class ReduceOp(Tad.Operation, name="reduce", traits=[ext.Pure]):
 
 
 class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
-    """`then` where the indices lie in the set, else `otherwise`; the other is not evaluated."""
+    """`then` where the indices lie in the set, else `otherwise`; the other is not evaluated.
+
+        %1 = tad.guard where {%i == 2, 0 <= %j <= 2} -> f64 {
+        } else {
+
+    - The set has as many dimensions as there are operands, and no symbols.
+    - The result is f32 or f64. Both regions have no arguments and end with `tad.yield`.
+    """
 
     value: ext.Result[Any]
     indices: Sequence[ext.Operand[ir.IndexType]]
@@ -236,7 +261,14 @@ class GuardOp(Tad.Operation, name="guard", traits=[ext.Pure]):
 
 
 class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
-    """The element `tensor[at(indices)]`."""
+    """The element `tensor[at(indices)]`.
+
+        %2 = tad.read %a[%i, %j + %k] : tensor<3x8xf64>
+
+    - `at` takes the indices as its dimensions, and yields as many subscripts as the tensor has dimensions.
+    - The result is of the tensor's element type.
+    - That it stays in range is proven when a module is read (TAD0607), over all guards and sums around it.
+    """
 
     element: ext.Result[Any]
     tensor: ext.Operand[ir.RankedTensorType]
@@ -258,7 +290,12 @@ class ReadOp(Tad.Operation, name="read", traits=[ext.Pure]):
 
 
 class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
-    """An affine function of indices, floordiv and mod included."""
+    """An affine function of indices as an index, floordiv and mod included.
+
+        %2 = tad.index %i + %j floordiv 2 - (%i mod 4) * 3 - 1 : index
+
+    - `at` takes the operands as its dimensions, and yields one index.
+    """
 
     position: ext.Result[ir.IndexType]
     indices: Sequence[ext.Operand[ir.IndexType]]
@@ -274,7 +311,12 @@ class IndexOp(Tad.Operation, name="index", traits=[ext.Pure]):
 
 
 class ValueOfOp(Tad.Operation, name="value_of", traits=[ext.Pure]):
-    """An index as a float, rounded to nearest."""
+    """An index as a float, rounded to nearest.
+
+        %3 = tad.value_of %2 : f64
+
+    - The result is f32 or f64.
+    """
 
     value: ext.Result[Any]
     position: ext.Operand[ir.IndexType]
@@ -285,7 +327,13 @@ class ValueOfOp(Tad.Operation, name="value_of", traits=[ext.Pure]):
 
 
 class ApplyOp(Tad.Operation, name="apply", traits=[ext.Pure]):
-    """A scalar function of `SCALAR_FUNCTIONS`."""
+    """A scalar function that `arith` and `math` lack, by name.
+
+        %4 = tad.apply "sigmoid"(%3) attributes {note = "kept"} : f64
+
+    - `fn` is one of SCALAR_FUNCTIONS, which says how many operands it takes.
+    - The result is f32 or f64, the operands are of its type.
+    """
 
     value: ext.Result[Any]
     operands_: Sequence[ext.Operand[Any]]
@@ -305,7 +353,10 @@ class ApplyOp(Tad.Operation, name="apply", traits=[ext.Pure]):
 
 
 class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pure]):
-    """What the enclosing region gives."""
+    """What the enclosing region gives: `tad.yield %1 : f64`.
+
+    - It stands in one of REGION_OPS, and is of the type of its result, of a tensor of its elements.
+    """
 
     value: ext.Operand[Any]
 
@@ -322,7 +373,10 @@ class YieldOp(Tad.Operation, name="yield", traits=[ir.IsTerminatorTrait, ext.Pur
 
 
 class YieldsOp(Tad.Operation, name="yields", traits=[ir.IsTerminatorTrait, ext.Pure]):
-    """The elements of the tensors of a `tad.maps`, or of the sums of a `tad.sums`, in order."""
+    """The elements of a `tad.maps`, or the sums of a `tad.sums`: `"tad.yields"(%1, %3) : (f64, f64) -> ()`.
+
+    - It stands in one of MANY_OPS, and has a value for each result, of its type or that of its elements.
+    """
 
     values: Sequence[ext.Operand[Any]]
 

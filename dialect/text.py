@@ -59,17 +59,21 @@ _NOISE = ("see current operation", "Available dialects")
 _VERIFIER = re.compile(r"'[\w.]+' op ")
 
 
-def to_text(operation: Any, *, debug_info: bool = False) -> str:
-    """Print an operation or module in the readable form; other dialects as MLIR prints them."""
+def to_text(operation: Any, *, debug_info: bool = False, generic: bool = False) -> str:
+    """Print an operation or module in the readable form; other dialects as MLIR prints them.
+
+    With `generic` all is in MLIR's generic form, which any tool of MLIR reads.
+    """
     operation = operation.operation
     text = operation.get_asm(
+        print_generic_op_form=generic,
         use_local_scope=True,
         use_name_loc_as_prefix=True,
         enable_debug_info=debug_info,
         assume_verified=True,
     )
     text = text if text.endswith("\n") else text + "\n"
-    return text_writer.write(text, operation.context) if '"tad.' in text else text
+    return text if generic or '"tad.' not in text else text_writer.write(text, operation.context)
 
 
 def to_generic(text: str, filename: str = _BUFFER) -> str:

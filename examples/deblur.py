@@ -14,6 +14,7 @@ Both losses are programs of the language, each a few lines; the optimiser is L-B
 """
 
 import argparse
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ Loss = Callable[[Image], tuple[float, Image]]
 
 WIDTH = 13  # of the kernel
 NOISE = 0.004  # of the camera: one grey level of 256
+WEIGHT = 3e-4  # of calm photographs, against ones that explain the picture
 
 KERNEL_LOSS = """
 # How far the chart, blurred by the kernel, is from what the camera saw. The squares keep the kernel positive.
@@ -53,8 +55,8 @@ kernel: f64[13, 13]
 seen: f64[248, 248]
 weight: f64
 let off[i, j] = sum{u, v} (kernel[u, v] * photo[i + u, j + v]) - seen[i, j]
-let slope[i: 259, j: 259] = sqrt(
-    1e-4 + (photo[i + 1, j] - photo[i, j])**2 + (photo[i, j + 1] - photo[i, j])**2)
+let slope[i: 259, j: 259] = sqrt(1e-4 + (photo[i + 1, j] - photo[i, j])**2
+                                 + (photo[i, j + 1] - photo[i, j])**2)
 loss = sum{i, j} (off[i, j]**2) / 2 + weight * sum{i, j} (slope[i, j])
 """
 
@@ -143,7 +145,32 @@ def inverse_hessian(pairs: list[tuple[Image, Image]], gradient: Image) -> Image:
     return result
 
 
-def find_kernel(scene: Scene, progress: Progress, steps: int = 80) -> Image:
+@dataclass(frozen=True)
+class Found:
+    """The picture with the least loss, and how long each value and gradient took on the way, in seconds."""
+
+    picture: Image
+    seconds: list[float]
+
+    @property
+    def milliseconds(self) -> float:
+        """Of one value and gradient: the median."""
+        return 1000 * float(np.median(self.seconds))
+
+
+def timed(loss: Loss, seconds: list[float]) -> Loss:
+    """The same, with the time of each call put down."""
+
+    def call(x: Image) -> tuple[float, Image]:
+        begin = time.perf_counter()
+        result = loss(x)
+        seconds.append(time.perf_counter() - begin)
+        return result
+
+    return call
+
+
+def find_kernel(scene: Scene, progress: Progress, steps: int = 80) -> Found:
     """The kernel, from the picture of the chart."""
     gradient = tadc.value_and_grad(tadc.function(KERNEL_LOSS), wrt="w")
 
@@ -151,24 +178,24 @@ def find_kernel(scene: Scene, progress: Progress, steps: int = 80) -> Image:
         return gradient(w=w, chart=scene.chart, seen=scene.seen_chart)
 
     task = progress.add_task("finding the kernel", total=steps, loss=np.nan)
-    w = np.ones((WIDTH, WIDTH))
-    for w, value in minimise(loss, w, steps):
+    w, seconds = np.ones((WIDTH, WIDTH)), list[float]()
+    for w, value in minimise(timed(loss, seconds), w, steps):
         progress.update(task, advance=1, loss=value)
-    return w**2 / (w**2).sum()
+    return Found(w**2 / (w**2).sum(), seconds)
 
 
-def sharpen(scene: Scene, kernel: Image, progress: Progress, steps: int = 60) -> Image:
+def sharpen(scene: Scene, kernel: Image, progress: Progress, steps: int = 60) -> Found:
     """The photograph, from its picture and the kernel."""
     gradient = tadc.value_and_grad(tadc.function(PHOTO_LOSS), wrt="photo")
 
     def loss(photo: Image) -> tuple[float, Image]:
-        return gradient(photo=photo, kernel=kernel, seen=scene.seen_photo, weight=3e-4)
+        return gradient(photo=photo, kernel=kernel, seen=scene.seen_photo, weight=WEIGHT)
 
     task = progress.add_task("sharpening the photograph", total=steps, loss=np.nan)
-    photo = widened(scene.seen_photo)
-    for photo, value in minimise(loss, photo, steps):
+    photo, seconds = widened(scene.seen_photo), list[float]()
+    for photo, value in minimise(timed(loss, seconds), photo, steps):
         progress.update(task, advance=1, loss=value)
-    return photo
+    return Found(photo, seconds)
 
 
 def widened(picture: Image) -> Image:
@@ -194,19 +221,71 @@ def draw(path: Path, pictures: dict[str, Image]) -> None:
     plt.close(figure)
 
 
+def statements(program: str) -> str:
+    """The lines of a program that compute: neither comments nor arguments."""
+    lines = program.strip().splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith("let "))
+    return "\n".join(f"    {line}" for line in lines[first:])
+
+
+def work(found: Found) -> str:
+    """How much was computed, and in what time."""
+    size = " x ".join(map(str, found.picture.shape))
+    count = f"{len(found.seconds)} values with gradients by {size} = {found.picture.size:,} numbers"
+    times = f"{found.milliseconds:.2f} ms each, {sum(found.seconds):.2f} s in all, with compiling"
+    return f"{count}, f64: {times}"
+
+
+def in_jax(scene: Scene, photo: Image, kernel: Image) -> list[str]:
+    """The time of the same value and gradient of the photograph's loss in JAX, a line for each way there."""
+    try:
+        from deblur_in_jax import WAYS, value_and_grad
+    except ImportError:
+        return ["In JAX: the package `jax` is not installed here, so there is nothing to compare with."]
+    image = scene.seen_photo
+    made = {name: value_and_grad(way, kernel, image, WEIGHT) for name, way in WAYS.items()}
+    return [in_jax_by(name, theirs, scene, photo, kernel) for name, theirs in made.items()]
+
+
+def in_jax_by(name: str, theirs: Loss, scene: Scene, photo: Image, kernel: Image) -> str:
+    """A line, after a check that JAX's gradient is ours; both are called in turns."""
+    gradient = tadc.value_and_grad(tadc.function(PHOTO_LOSS), wrt="photo")
+
+    def loss(photo: Image) -> tuple[float, Image]:
+        return gradient(photo=photo, kernel=kernel, seen=scene.seen_photo, weight=WEIGHT)
+
+    (value, slope), (same_value, same_slope) = theirs(photo), loss(photo)  # the first calls compile
+    if not (np.isclose(value, same_value) and np.allclose(slope, same_slope, atol=1e-9)):
+        raise RuntimeError("JAX and tadc do not agree")
+    ours, others = Found(photo, []), Found(photo, [])
+    for _ in range(10):
+        timed(loss, ours.seconds)(photo)
+        timed(theirs, others.seconds)(photo)
+    way = f"In JAX (jit, compiled before), by {name}"
+    return f"{way}: {others.milliseconds:.2f} ms, where tadc takes {ours.milliseconds:.2f} ms"
+
+
 def main(output: Path) -> None:
     """Run the task and say how well it went."""
     console = Console()
     scene = make_scene()
     columns = (TextColumn("{task.description:26}"), BarColumn(), TextColumn("loss {task.fields[loss]:9.4f}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
-        kernel = find_kernel(scene, progress)
-        sharp = sharpen(scene, kernel, progress)
+        shake = find_kernel(scene, progress)
+        kernel = shake.picture
+        sharpened = sharpen(scene, kernel, progress)
+        sharp = sharpened.picture
     before = widened(scene.seen_photo)
     error = np.linalg.norm(kernel - scene.kernel) / np.linalg.norm(scene.kernel)
     console.print(f"kernel: off by {100 * error:.1f} % of its norm")
     console.print(f"photograph: PSNR {psnr(before, scene.photo):.1f} dB blurred,", end=" ")
     console.print(f"{psnr(sharp, scene.photo):.1f} dB sharpened")
+    for loss, found, name in ((KERNEL_LOSS, shake, "kernel"), (PHOTO_LOSS, sharpened, "photograph")):
+        console.print(f"\nThe {name}: these lines, and the gradient that tadc made of them\n")
+        console.print(statements(loss), highlight=False, soft_wrap=True, markup=False)
+        console.print("\n" + work(found), highlight=False, soft_wrap=True)
+    for line in in_jax(scene, sharp, kernel):
+        console.print(line, highlight=False, soft_wrap=True)
     output.mkdir(parents=True, exist_ok=True)
     draw(
         output / "deblur.png",

@@ -50,6 +50,9 @@ def check(module: syntax.Module, source: Source, sizes: Mapping[str, int] | None
     if problems:
         raise CompileError([*module.errors, *problems])
     reporter = Reporter(source, module.errors)
+    if not module.statements and not module.errors:
+        helps = ["a program declares arguments and defines outputs: `x: f64[N]` and `f = sum{i} (x[i]**2)`"]
+        raise CompileError([Diagnostic("TAD0405", "the program is empty", helps=helps, source=source)])
     checker = program = None
     with deep_recursion(), limits_told(source), suppress(Enough):
         checker = _Checker(module, reporter, given)

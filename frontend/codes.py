@@ -76,6 +76,8 @@ CODES: dict[str, str] = {
     "TAD0605": "a pass that failed",
     "TAD0606": "a stage that this IR does not reach",
     "TAD0607": "a read of a module that is out of range",
+    "TAD0608": "a plug-in that cannot be loaded",
+    "TAD0609": "diagnostics that are not those expected",
     # Code generation.
     "TAD0701": "an operation without a translation to LLVM IR",
     "TAD0702": "a scalar function without device code",

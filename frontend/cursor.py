@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.diagnostics import Diagnostic, Edit, Label
+from tadc.frontend.elsewhere import following
 from tadc.frontend.lexer import CLOSERS, RESERVED, Token, tokenize
 from tadc.frontend.limits import MAX_INDICES, MAX_NESTING, MAX_REGIONS
 from tadc.frontend.source import Source, Span
@@ -15,6 +16,12 @@ MAX_ERRORS = 20
 
 class SyntaxStop(Exception):
     """The statement at hand cannot be read on; its error is recorded."""
+
+
+def reserved_helps(word: str) -> list[str]:
+    """Which names are taken, and one that is not."""
+    words = " ".join(sorted(RESERVED))
+    return [f"`{word}_` is free", f"reserved are {words}"]
 
 
 def describe(token: Token) -> str:
@@ -30,21 +37,6 @@ def describe(token: Token) -> str:
             return f"`{token.text}`"
 
 
-def _helps(expected: str, token: Token) -> list[str]:
-    """What the writer may have meant by a token that cannot follow an expression."""
-    if not expected.startswith("an operator"):
-        return []
-    match token.kind:
-        case "name" | "number" | "(" | "pi" | "sum":
-            return ["to multiply, write `*`"]
-        case "^":
-            return ["a power is written `**`"]
-        case "=" | "<" | ">" | "<=" | ">=" | "!=":
-            return ["conditions stand in `if {i = j} then (…) else (…)` and `select(x > y, …, …)`"]
-        case _:
-            return []
-
-
 class Cursor:
     """Walks over tokens. Newlines are passed over while a bracket is open."""
 
@@ -55,12 +47,18 @@ class Cursor:
         self.tokens = tokens.items
         self.partner = tokens.partner
         self.errors = tokens.errors
-        self.lexical = {e.primary.span.start for e in tokens.errors if e.primary}
+        self.lexical = tokens.garbled
         self.position = 0
+        #: Names that statements declare or define.
+        self.tensors = {t.text for n, t in enumerate(self.tokens) if self._begins(n)}
         self.open: list[int] = []
         self.nesting = 0
         self.regions = 0
         self.bound = 0
+
+    def _begins(self, position: int) -> bool:
+        before = self.tokens[position - 1].kind if position else "newline"
+        return before in ("newline", ";", "let") and self.starts_statement(position)
 
     # -- walking ---------------------------------------------------------------------------
 
@@ -94,9 +92,8 @@ class Cursor:
         word = token.text
         if word in RESERVED:
             # The words that follow are read as if the name were allowed.
-            self.report(
-                "TAD0106", f"`{word}` is reserved and cannot name {role}", token.span, "choose another name"
-            )
+            message = f"`{word}` is reserved and cannot name {role}"
+            self.report("TAD0106", message, token.span, "choose another name", helps=reserved_helps(word))
         elif token.kind != "name":
             self.unexpected(f"a name for {role}")
         return self.advance()
@@ -137,14 +134,29 @@ class Cursor:
         label: str = "",
         secondary: list[Label] | None = None,
         helps: list[str] | None = None,
+        edits: list[Edit] | None = None,
     ) -> None:
         """Record an error and go on."""
-        primary = Label(span, label)
         self.errors.append(
-            Diagnostic(code, message, primary, secondary or [], helps=helps or [], source=self.source)
+            Diagnostic(
+                code,
+                message,
+                Label(span, label),
+                secondary or [],
+                helps=helps or [],
+                source=self.source,
+                edits=edits or [],
+            )
         )
 
-    def unexpected(self, expected: str, helps: list[str] | None = None) -> NoReturn:
+    def stray(self, span: Span, label: str, helps: list[str], edits: list[Edit]) -> None:
+        """Record text that has to go or to be another, and go on as if it were."""
+        word = self.source.text[span.start : span.end].strip()
+        self.report("TAD0102", f"unexpected `{word}`", span, label, helps=helps, edits=edits)
+
+    def unexpected(
+        self, expected: str, helps: list[str] | None = None, edits: list[Edit] | None = None
+    ) -> NoReturn:
         """Give the statement up at the next token, which is not what may follow."""
         self.check_closed()
         token = self.peek()
@@ -153,18 +165,47 @@ class Cursor:
         # At a line's end the place to point at is where the missing text belongs.
         last = self._last_end(self.position)
         span = token.span if token.kind not in ("newline", "end") else Span(last, last)
-        helps = helps or _helps(expected, token)
+        if not helps:
+            opener = self.tokens[self.open[-1]].kind if self.open else ""
+            hint = following(token.kind, token.text, expected, opener, after_division=self._divided())
+            helps = [hint.help] if hint else []
+            if hint and hint.text == "*":
+                edits = [Edit(Span(last, last), "*" if last == token.start else " *")]
+            elif hint and hint.text is not None:
+                edits = [Edit(token.span, hint.text)]
         secondary: list[Label] = []
         if self.open:
             opener = self.tokens[self.open[-1]]
             secondary = [Label(opener.span, f"this `{opener.kind}` is open")]
         if token.kind in CLOSERS.values() and self.position not in self.partner:
-            self.report("TAD0108", f"unmatched `{token.text}`", span, "closes nothing", secondary, helps)
-        else:
+            gone = [Edit(span, "")]
             self.report(
-                "TAD0102", f"unexpected {describe(token)}", span, f"expected {expected}", secondary, helps
+                "TAD0108", f"unmatched `{token.text}`", span, "closes nothing", secondary, helps, gone
             )
+        else:
+            message = f"unexpected {describe(token)}"
+            self.report("TAD0102", message, span, f"expected {expected}", secondary, helps, edits)
         raise SyntaxStop
+
+    def _divided(self) -> bool:
+        """Whether `//` stands before the next token on its line."""
+        position = self.position - 1
+        while position >= 0 and self.tokens[position].kind not in ("newline", ";"):
+            if self.tokens[position].kind == "//":
+                return True
+            position -= 1
+        return False
+
+    def another(self, *separators: str) -> bool:
+        """Take a separator, where another item follows it; one in front of a closing bracket is reported."""
+        found = self.accept(*separators)
+        if found is None:
+            return False
+        if self.peek().kind not in CLOSERS.values():
+            return True
+        helps = ["leave it out: nothing follows"]
+        self.stray(found.span, "expected another item behind it", helps, [Edit(found.span, "")])
+        return False
 
     def check_closed(self) -> None:
         """Stop at a bracket without partner: what follows it says little."""
@@ -180,7 +221,9 @@ class Cursor:
             if self.tokens[end].kind in CLOSERS.values():
                 place = self.tokens[end].span
             secondary = [Label(place, f"expected `{missing}`")]
-            self.report("TAD0101", f"unclosed `{opener.kind}`", opener.span, "opened here", secondary)
+            edits = [Edit(Span(last, last), missing)]
+            message = f"unclosed `{opener.kind}`"
+            self.report("TAD0101", message, opener.span, "opened here", secondary, edits=edits)
             self.open.clear()
             self.position = end
             raise SyntaxStop

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tadc.frontend import syntax
-from tadc.frontend.cursor import Cursor, SyntaxStop, describe
-from tadc.frontend.diagnostics import Label
+from tadc.frontend.complaints import Bare, Complaints
+from tadc.frontend.cursor import SyntaxStop, reserved_helps
+from tadc.frontend.diagnostics import Edit, Label
+from tadc.frontend.elsewhere import CALLS, FOLLOWING, Hint, whole_number
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import RESERVED, Token
 from tadc.frontend.limits import MAX_DEPTH
@@ -16,7 +18,11 @@ from tadc.frontend.syntax import Expr
 PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
 
 
-class ExpressionParser(Cursor):
+_NOTHING = Hint("")
+_ALL_FUNCTIONS = "`tadc --list functions` shows the functions"
+
+
+class ExpressionParser(Complaints):
     """Reads expressions. Every node's span runs from its first token to its last."""
 
     def expression(self) -> Expr:
@@ -49,7 +55,10 @@ class ExpressionParser(Cursor):
     def _power(self) -> Expr:
         start = self.peek().start
         base = self._primary()
-        if not self.accept("**"):
+        caret = self.accept("^")
+        if caret:
+            self.stray(caret.span, "no operator", ["a power is written `**`"], [Edit(caret.span, "**")])
+        elif not self.accept("**"):
             return base
         self.deeper()
         exponent = self._signed()
@@ -70,15 +79,26 @@ class ExpressionParser(Cursor):
             case "if":
                 return self._if()
             case "select":
-                return self._select()
+                return self._select(self.advance())
             case "sum":
                 self.advance()
                 return self._reduce(token)
             case "name":
                 return self._named()
+            case "+":
+                self.advance()
+                self.stray(
+                    token.span,
+                    "nothing to add to",
+                    ["leave it out: a sign `+` in front is not needed"],
+                    [Edit(token.span, "")],
+                )
+                return self._primary()
+            case "{" | "[" if closer := self.partner.get(self.position):
+                edits = [Edit(token.span, "("), Edit(self.tokens[closer].span, ")")]
+                self.unexpected("an expression", ["terms are grouped by parentheses: `(…)`"], edits)
             case _:
-                helps = ["a sign `+` in front is not needed"] if token.kind == "+" else None
-                self.unexpected("an expression", helps)
+                self.unexpected("an expression")
 
     def _group(self) -> Expr:
         """`(e)`; the parentheses belong to no node."""
@@ -104,21 +124,36 @@ class ExpressionParser(Cursor):
             return syntax.Subscript(self.since(token.start), token.text, token.span, indices)
         if following == "(":
             return self._unknown_call(token)
+        if following == "{" or self._is_subscripted_sum(token, following):
+            self.no_reduction(token)
         if token.text in RESERVED:
-            self.report("TAD0106", f"`{token.text}` is reserved", token.span, "cannot stand in an expression")
-        elif following in ("name", "number", "pi") and closest(token.text, FUNCTIONS):
+            label = "cannot stand in an expression"
+            helps = reserved_helps(token.text)
+            self.report("TAD0106", f"`{token.text}` is reserved", token.span, label, helps=helps)
+        elif following in ("name", "number", "pi") and (
+            closest(token.text, FUNCTIONS) or CALLS.get(token.text, _NOTHING).text
+        ):
             return self._unknown_call(token)
         return syntax.Name(token.span, token.text)
+
+    def _is_subscripted_sum(self, token: Token, following: str) -> bool:
+        """Whether `sum_i x[i]` stands here."""
+        return token.text.partition("_")[0] in REDUCTIONS and following in ("name", "number", "sum")
 
     def index_list(self) -> tuple[Expr, ...]:
         """Read `[e, e; e]`."""
         self.deeper()
         self.enter("[")
         found = [self.expression()]
-        while self.accept(",", ";"):
+        while self.another(",", ";"):
             found.append(self.expression())
         self.leave("an operator, `,`")
         self.nesting -= 1
+        if self.peek().kind == "[":
+            last, token = self._last_end(self.position), self.peek()
+            edits = [Edit(Span(last - 1, token.end), ", ")]
+            self.stray(token.span, "a second list of indices", ["one list holds all: `[i, j]`"], edits)
+            found += self.index_list()
         return tuple(found)
 
     def _arguments(self) -> tuple[Expr, ...]:
@@ -128,7 +163,7 @@ class ExpressionParser(Cursor):
         if self.peek().kind == "(":
             self.enter("(")
             found.append(self.expression())
-            while self.accept(","):
+            while self.another(","):
                 found.append(self.expression())
             self.leave("an operator, `,`")
         else:
@@ -139,36 +174,56 @@ class ExpressionParser(Cursor):
     def _call(self, token: Token, function: str) -> Expr:
         if self.peek().kind not in ("(", "number", "pi", "if", "select", "sum", "name"):
             helps = [f"a sign needs parentheses: `{token.text}(-…)`"] if self.peek().kind == "-" else None
+            if self.peek().kind in ("^", "**"):
+                helps = [f"a power of the value is written behind it: `{token.text}(x)**2`"]
             self.unexpected(f"the argument of `{token.text}`", helps)
         arguments = self._arguments()
         span = self.since(token.start)
-        wanted = FUNCTIONS[function].arity
-        if len(arguments) != wanted:
-            count = f"{wanted} argument{'s' if wanted > 1 else ''}"
-            message = f"`{token.text}` takes {count}, not {len(arguments)}"
-            form = f"{token.text}({', '.join('xy'[:wanted])})"
-            self.report("TAD0110", message, span, f"{len(arguments)} given here", helps=[f"write `{form}`"])
+        if len(arguments) != FUNCTIONS[function].arity:
+            self.wrong_arity(token, function, arguments, span)
         return syntax.Call(span, function, token.span, arguments)
 
     def _unknown_call(self, token: Token) -> Expr:
-        helps = did_you_mean(token.text, [*FUNCTIONS, *ALIASES])
-        if not helps:
-            helps = [f"to read an element of a tensor, write `{token.text}[…]`"]
-        message = f"unknown function `{token.text}`"
-        self.report("TAD0201", message, token.span, "no function of the language", helps=helps)
+        if token.start in self.lexical:
+            raise SyntaxStop
+        hint, names = CALLS.get(token.text), [*FUNCTIONS, *ALIASES]
+        meant = hint.text if hint else closest(token.text, names)
+        message, label = f"unknown function `{token.text}`", "no function of the language"
+        edits = [Edit(token.span, meant)] if meant else []
+        if token.text in self.tensors:
+            message, label = f"`{token.text}` is a tensor and no function", "called here"
+            opener, closer = self.position, self.partner.get(self.position)
+            helps = ["an element is read with brackets: `x[i]`"]
+            edits = []
+            if closer and self.tokens[opener].kind == "(":
+                edits = [Edit(self.tokens[opener].span, "["), Edit(self.tokens[closer].span, "]")]
+        elif hint:
+            helps = [hint.help]
+        else:
+            helps = did_you_mean(token.text, names)
+            helps = helps or [f"to read an element of a tensor, write `{token.text}[…]`", _ALL_FUNCTIONS]
+        self.report("TAD0201", message, token.span, label, helps=helps, edits=edits)
+        if meant == "select":
+            return self._select(token)
+        if self._is_sum_of_all(token):
+            raise SyntaxStop
         arguments = self._arguments()
         return syntax.Call(self.since(token.start), token.text, token.span, arguments)
+
+    def _is_sum_of_all(self, token: Token) -> bool:
+        """Whether nothing more can be said of the argument: `mean(x)` is a tensor without indices."""
+        return self.peek().kind == "(" and self.tokens[self.position + 1].kind == ")"
 
     # -- reductions ------------------------------------------------------------------------
 
     def _reduce(self, token: Token) -> Expr:
         """The rest of `sum{k}_lo^hi (e)`."""
         kind = token.text
-        self.enter("{", helps=[f"name the index: `{kind}{{k}} (…)`"])
+        self.enter("{", helps=[f"name the index: `{kind}{{k}} (…)`, as in `{kind}{{k}} (x[k])`"])
         specs = [self.index_spec()]
-        while self.accept(",", ";"):
+        while self.another(",", ";"):
             specs.append(self.index_spec())
-        self.leave("`,`")
+        self.leave("`,`, `:`")
         self.bind(len(specs), self.since(token.start), "indices at one place")
         self.inward(token.span)
         lower: tuple[Expr, ...] = ()
@@ -182,7 +237,8 @@ class ExpressionParser(Cursor):
         elif under.kind == "^":
             self.unexpected("`_` and the lower bound", [f"write both bounds: `{kind}{{k}}_0^4 (…)`"])
         if self.peek().kind != "(":
-            self.unexpected("`(`", [f"its body stands in parentheses: `{kind}{{k}} (…)`"])
+            indices = ", ".join(spec.name for spec in specs)
+            self.unexpected("`(`", [f"its body stands in parentheses: `{kind}{{{indices}}} (…)`"])
         body = self._group()
         self.bound -= len(specs)
         self.regions -= 1
@@ -224,7 +280,10 @@ class ExpressionParser(Cursor):
     def _bound_integer(self) -> syntax.Number:
         token = self.expect("number", "an integer")
         if isinstance(token.value, float):
-            self.report("TAD0111", "a bound is an integer", token.span, "not an integer")
+            whole = whole_number(token.value)
+            helps, edits = ([f"write `{whole}`"], [Edit(token.span, whole)]) if whole else ([], [])
+            message = "a bound is an integer"
+            self.report("TAD0111", message, token.span, "not an integer", helps=helps, edits=edits)
             return syntax.Number(token.span, 0)
         return syntax.Number(token.span, token.value)
 
@@ -248,44 +307,57 @@ class ExpressionParser(Cursor):
     def _if(self) -> Expr:
         token = self.advance()
         self.inward(token.span)
-        self.enter("{", helps=["conditions on indices stand in braces: `if {i = j} then (…) else (…)`"])
+        braced = self.peek().kind == "{"
+        if braced:
+            self.enter("{")
+        at, bracket = self.peek(), self.peek().kind == "(" and self.is_relation_inside()
+        if bracket:
+            self.enter("(")
         conditions = [self._relation()]
         while self.accept("and"):
             conditions.append(self._relation())
-        self.leave("`and`")
-        self._branch_word("then", token)
-        then = self._group()
-        self._branch_word("else", token)
-        otherwise = self._group()
+        if bracket:
+            self.leave("`and`")
+        end = self._last_end(self.position)
+        if braced:
+            self.leave("`and`")
+        bare: list[Bare] = []
+        then = self._branch("then", token, bare)
+        otherwise = self._branch("else", token, bare)
         self.regions -= 1
-        return syntax.If(self.since(token.start), tuple(conditions), then, otherwise)
+        node = syntax.If(self.since(token.start), tuple(conditions), then, otherwise)
+        if bare:
+            self.bare_branches(bare)
+        if not braced or bracket:
+            self.unbraced(node, at, end, braced=braced, bracket=bracket)
+        return node
 
-    def _branch_word(self, word: str, opener: Token) -> None:
+    def _branch(self, word: str, opener: Token, bare: list[Bare]) -> Expr:
+        """What follows `then` or `else`; one that is not in parentheses joins those that are bare."""
         # `else` is no keyword of its own anywhere else, so a missing one gets its own message.
         if not self.accept(word):
-            self.check_closed()
-            found = self.peek()
-            span = found.span if found.kind not in ("newline", "end") else self.since(opener.end)
-            if found.kind in ("newline", "end"):
-                span = Span(span.end, span.end)
-            helps = ["the whole form is `if {i = j} then (…) else (…)`"]
-            if word == "else":
-                helps.append("for nothing, write `else (0)`")
-            secondary = [Label(opener.span, "of this `if`")]
-            message = f"missing `{word}`"
-            label = f"expected `{word}`, found {describe(found)}"
-            self.report("TAD0105", message, span, label, secondary, helps)
-            raise SyntaxStop
-        if self.peek().kind != "(":
-            self.unexpected("`(`", [f"what follows `{word}` stands in parentheses: `{word} (…)`"])
+            self.missing_branch(word, opener)
+        if self.peek().kind == "(" and self._ends_branch(word):
+            return self._group()
+        first = self.peek()
+        expr = self.expression()
+        bare.append(Bare(word, first, self._last_end(self.position)))
+        return expr
 
-    def _select(self) -> Expr:
-        token = self.advance()
+    def _ends_branch(self, word: str) -> bool:
+        """Whether the parentheses here hold all of a branch: what follows those of `else` is outside."""
+        closer = self.partner.get(self.position)
+        return closer is None or word == "else" or self.tokens[closer + 1].kind not in PRECEDENCE
+
+    def _select(self, token: Token) -> Expr:
+        """The rest of `select(c, e, e)`."""
         self.deeper()
         self.enter("(", helps=["the whole form is `select(x > y, e, e)`"])
         condition = self._relation()
         branches: list[Expr] = []
         for _ in range(2):
+            if self.peek().kind == "and":
+                self.unexpected("`,`", ["one in the other: `select(a > b, select(c > d, e, f), f)`"])
             if not self.accept(","):
                 self.unexpected("an operator or `,`", ["the whole form is `select(x > y, e, e)`"])
             branches.append(self.expression())
@@ -296,6 +368,8 @@ class ExpressionParser(Cursor):
     def _relation(self) -> syntax.Relation:
         start = self.peek().start
         self.deeper()
+        if self.peek().text == "not" and "not" not in self.tensors:
+            self.unexpected("a comparison", [FOLLOWING["not"].help])
         left = self.expression()
         token = self.peek()
         if token.kind not in RELATIONS:

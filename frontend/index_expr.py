@@ -6,7 +6,8 @@ from collections.abc import Callable
 from itertools import islice
 
 from tadc.frontend import syntax
-from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.elsewhere import whole_number
 from tadc.frontend.limits import MAX_DIVISIONS
 from tadc.frontend.report import Rejected, error
 from tadc.frontend.scope import INT64_MAX, Names, Scope, Size, Tensor
@@ -16,7 +17,6 @@ from tadc.lattice.affine import Affine, Floor
 #: Longer source text is left out of a help.
 LONG = 40
 _LINEAR = "it must be a sum of integer multiples of indices plus a constant, with `//` and `%` by integers"
-_BY_VALUE = "to choose by value, write `select(x[i] > 0, …, …)`"
 
 
 def fits(form: Affine) -> bool:
@@ -70,6 +70,9 @@ class IndexReader:
                 if value > INT64_MAX:
                     raise Rejected(error("TAD0309", f"{self.what} is beyond 64 bits", expr.span))
                 return Affine.const(value)
+            case syntax.Number(value=value) if written := whole_number(value):
+                helps, edits = [f"write `{written}`"], [Edit(expr.span, written)]
+                raise Rejected(self._fraction(expr.span, "not written as an integer", helps, edits))
             case syntax.Number() | syntax.Pi():
                 raise Rejected(self._fraction(expr.span, "not an integer"))
             case syntax.Name():
@@ -141,8 +144,11 @@ class IndexReader:
     def _nonlinear(self, span: Span, label: str, helps: list[str] | None = None) -> Diagnostic:
         return error("TAD0303", f"{self.what} is not linear", span, label, notes=[_LINEAR], helps=helps or [])
 
-    def _fraction(self, span: Span, label: str, helps: list[str] | None = None) -> Diagnostic:
-        return error("TAD0304", f"{self.what} may be fractional", span, label, helps=helps or [])
+    def _fraction(
+        self, span: Span, label: str, helps: list[str] | None = None, edits: list[Edit] | None = None
+    ) -> Diagnostic:
+        message = f"{self.what} may be fractional"
+        return error("TAD0304", message, span, label, helps=helps or [], edits=edits or [])
 
     def _division(self, node: syntax.Binary, lhs: Affine, rhs: Affine) -> Diagnostic:
         whole, top, below = (self.text(span) for span in (node.span, node.lhs.span, node.rhs.span))
@@ -151,6 +157,7 @@ class IndexReader:
                 node.span,
                 f"`{whole}` is not an integer for odd `{top}`",
                 [f"`{top} // {below}` rounds down"],
+                [Edit(node.span, f"{top} // {below}")],
             )
         helps = [f"`//` rounds down: `{grouped(node.lhs, self.text)} // {below}`"] if rhs.is_constant else []
         return self._fraction(node.span, f"`{whole}` is not always an integer", helps)
@@ -171,9 +178,8 @@ class IndexReader:
         return self._nonlinear(expr.span, f"the function `{expr.function}`", helps)
 
     def _value(self, span: Span, tensor: str) -> Diagnostic:
-        helps = [_BY_VALUE] if self.what == "condition" else []
         message = f"{self.what} depends on a value"
-        return error("TAD0307", message, span, f"`{tensor}` is a tensor", helps=helps)
+        return error("TAD0307", message, span, f"`{tensor}` is a tensor")
 
 
 def grouped(expr: syntax.Expr, text: Callable[[Span], str]) -> str:

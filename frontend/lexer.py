@@ -13,7 +13,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.diagnostics import Diagnostic, Edit, Label
+from tadc.frontend.elsewhere import CALLS, MEANT_SIGNS, MODULES, SIGNS, character, in_letters, latex
 from tadc.frontend.functions import ALIASES, FUNCTIONS
 from tadc.frontend.source import Source, Span
 
@@ -31,39 +32,22 @@ _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\f\v]+|\#[^\n]*)
       | (?P<newline>\n)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+      | (?P<dotted>[^\W\d]\w*(?:\.[^\W\d]\w*)+)
       | (?P<name>[^\W\d]\w*)
-      | (?P<operator>\*\*|//|<=|>=|!=|==|&&|\|\||[-+*/%^=<>()\[\]{},;:])""",
+      | (?P<member>(?<=[\])])\.[^\W\d]\w*)
+      | (?P<text>"[^"\n]*"?|(?<![\w\])])'[^'\n]*')
+      | (?P<latex>\\[A-Za-z]+)
+      | (?P<sign>"""
+    + "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True) if sign != "!")
+    + r"""|!(?!=))
+      | (?P<operator>\*\*|//|<=|>=|!=|[-+*/%^=<>()\[\]{},;:])""",
     re.VERBOSE,
 )
 #: No reader wants more; a file that is no program has an error at every character.
 _MOST_ERRORS = 100
+#: So many places more of the same error are marked.
+_MOST_PLACES = 3
 _REST_OF_WORD = re.compile(r"[\w.]*")
-
-#: Operators of other languages, with what is written here.
-_FOREIGN = {"==": "=", "&&": "and", "||": ""}
-
-#: Characters that look or read like something of the language.
-_LOOKALIKES = {
-    "\N{MINUS SIGN}": "-",
-    "\N{EN DASH}": "-",
-    "\N{MULTIPLICATION SIGN}": "*",
-    "\N{MIDDLE DOT}": "*",
-    "\N{DOT OPERATOR}": "*",
-    "\N{DIVISION SIGN}": "/",
-    "\N{LESS-THAN OR EQUAL TO}": "<=",
-    "\N{GREATER-THAN OR EQUAL TO}": ">=",
-    "\N{NOT EQUAL TO}": "!=",
-    "\N{LOGICAL AND}": "and",
-    "\N{N-ARY SUMMATION}": "sum",
-    "\N{GREEK CAPITAL LETTER SIGMA}": "sum",
-    "\N{GREEK SMALL LETTER PI}": "pi",
-    "\N{SQUARE ROOT}": "sqrt",
-    "\N{SUPERSCRIPT TWO}": "**2",
-    "\N{SUPERSCRIPT THREE}": "**3",
-    "\N{FULLWIDTH LEFT PARENTHESIS}": "(",
-    "\N{FULLWIDTH RIGHT PARENTHESIS}": ")",
-    "\N{FULLWIDTH COMMA}": ",",
-}
 
 
 class Token(NamedTuple):
@@ -91,13 +75,15 @@ class Tokens:
     items: list[Token]
     partner: dict[int, int]
     errors: list[Diagnostic]
+    #: Where what was wrong stands.
+    garbled: set[int]
 
 
 def tokenize(source: Source) -> Tokens:
     """Read a whole source; never raises."""
     lexer = _Lexer(source)
     lexer.run()
-    return Tokens(lexer.tokens, match_brackets(lexer.tokens), lexer.errors)
+    return Tokens(lexer.tokens, match_brackets(lexer.tokens), lexer.errors, lexer.garbled)
 
 
 def match_brackets(tokens: list[Token]) -> dict[int, int]:
@@ -127,7 +113,10 @@ class _Lexer:
         self.text = source.text
         self.tokens: list[Token] = []
         self.errors: list[Diagnostic] = []
+        self.garbled: set[int] = set()
         self._last_kind = ""
+        #: The errors by their messages: what is wrong in the same way is marked in one.
+        self._said: dict[str, Diagnostic] = {}
 
     def run(self) -> None:
         text, position = self.text, 0
@@ -146,7 +135,11 @@ class _Lexer:
             elif kind == "newline":
                 self.tokens.append(Token("newline", "\n", position, end))
             elif kind == "operator":
-                self._operator(word, position)
+                self._add(word, word, position, end)
+            elif kind == "dotted":
+                self._dotted(word, position)
+            elif kind != "space":
+                self._foreign(str(kind), word, position)
             position = end
         self.tokens.append(Token("end", "", len(text), len(text)))
 
@@ -164,12 +157,45 @@ class _Lexer:
         self._add(word if word in KEYWORDS else "name", word, start, start + len(word))
         return start + len(word)
 
-    def _operator(self, word: str, start: int) -> None:
-        meant = _FOREIGN.get(word)
-        if meant is not None:
-            helps = [f"it is written `{meant}` here"] if meant else ["write an `if` for each alternative"]
-            self._error("TAD0104", f"unknown operator `{word}`", start, start + len(word), helps)
-        self._add(meant or word, word, start, start + len(word))
+    def _dotted(self, word: str, start: int) -> None:
+        """`np.sin` and `x.sum`; reading goes on with what stands behind a module, or in front of a dot."""
+        first, *_, last = word.split(".")
+        at, end = start + len(word) - len(last), start + len(word)
+        if first in MODULES:
+            edit = Edit(Span(start, at), "")
+            helps = [f"write `{last}`: what there is stands without a module"]
+            if last in CALLS and last not in FUNCTIONS:
+                helps = [CALLS[last].help]
+            self._error("TAD0104", f"`{word[: -len(last)]}` is no part of a name", start, at, helps, edit)
+            self._word(last, at)
+            return
+        self._member(f"`{word}`", last, start, end)
+        self._add("name", first, start, end)
+
+    def _member(self, shown: str, name: str, start: int, end: int) -> None:
+        said = CALLS.get(name)
+        helps = [said.help] if said else ["names are made of the letters a-z and A-Z, digits and `_`"]
+        self._error("TAD0104", f"{shown} has a dot, but tensors have no methods or fields", start, end, helps)
+
+    def _foreign(self, kind: str, word: str, start: int) -> None:
+        """Signs and texts of other languages: reading goes on with what is meant, or stops silently."""
+        end = start + len(word)
+        hint = latex(word) if kind == "latex" else SIGNS.get(word)
+        if kind == "member":
+            self._member(f"`{word}`", word[1:], start, end)
+        elif hint is None:
+            helps = ["there are only numbers and tensors; a name stands without quotes"]
+            self._error("TAD0104", "a text in quotes", start, end, helps)
+        else:
+            what = "command of LaTeX" if kind == "latex" else "operator"
+            edit = None if hint.text is None else Edit(Span(start, end), hint.text)
+            self._error("TAD0104", f"unknown {what} `{word}`", start, end, [hint.help], edit)
+            meant = hint.text if hint.text is not None else MEANT_SIGNS.get(word)
+            if meant is not None:
+                if meant:
+                    self._add(_kind(meant), meant, start, end)
+                return
+        self._add("?", word, start, end)
 
     def _number(self, start: int, end: int) -> int:
         rest = _REST_OF_WORD.match(self.text, end)
@@ -177,9 +203,17 @@ class _Lexer:
         digits, tail = self.text[start:end], rest.group()
         value: int | float = 0
         if tail:
-            is_product = re.fullmatch(r"[A-Za-z]\w*", tail) is not None
+            written = _literal(digits + tail)
+            is_product = written is None and re.fullmatch(r"[^\W\d]\w*", tail) is not None
             helps = [f"to multiply, write `{digits}*{tail}`"] if is_product else []
-            self._error("TAD0103", f"`{digits}{tail}` is no number", start, rest.end(), helps)
+            edit = Edit(Span(end, end), "*") if is_product else None
+            if tail in ("j", "im", "J"):
+                helps.append("there are no complex numbers")
+            elif ".." in digits + tail:
+                helps = ["a range starts at 0 and is given by its size, as in `i: 3`, or in a sum by bounds"]
+            elif written:
+                helps, edit = [f"write `{written}`"], Edit(Span(start, rest.end()), written)
+            self._error("TAD0103", f"`{digits}{tail}` is no number", start, rest.end(), helps, edit)
             if is_product:
                 # Read on as meant: `2x[i]` is one error.
                 self._add("number", digits, start, end, 1)
@@ -202,24 +236,66 @@ class _Lexer:
         at = start + text.index(bad)
         name = unicodedata.name(bad, "")
         shown = f"`{bad}` (U+{ord(bad):04X}{' ' + name if name else ''})" if not bad.isascii() else f"`{bad}`"
-        meant = _LOOKALIKES.get(bad)
-        if meant:
-            helps = [f"write `{meant}`"]
+        if not bad.isprintable():
+            shown = f"U+{ord(bad):04X}{' ' + name if name else ''}"
+        meant = character(bad)
+        spelt = in_letters(text) if bad.isalpha() and (meant is None or len(text) > 1) else None
+        edit: Edit | None = None
+        if spelt:
+            helps, edit = (
+                [f"write `{spelt}`: names are made of the letters a-z and A-Z, digits and `_`"],
+                (Edit(Span(start, end), spelt)),
+            )
+        elif meant is not None:
+            helps, edit = [f"write `{meant}`" if meant.strip() else "leave it out"], self._spaced(at, meant)
         elif bad.isalpha():
             helps = ["names are made of the letters a-z and A-Z, digits and `_`"]
         else:
             helps = ["other characters than ASCII are allowed in comments only"] if not bad.isascii() else []
-        if not bad.isprintable():
-            shown = f"U+{ord(bad):04X}{' ' + name if name else ''}"
-        self._error("TAD0104", f"unknown character {shown}", at, at + 1, helps)
+        self._error("TAD0104", f"unknown character {shown}", at, at + 1, helps, edit)
         if len(text) > 1 or (meant is None and bad.isalpha()):
             self._add("name", text, start, end)
-        elif meant and meant not in ("**2", "**3"):
-            self._add("name" if meant.isidentifier() and meant not in KEYWORDS else meant, meant, start, end)
+        elif meant and meant.strip() and len(meant) < 5 and not meant.startswith("**"):
+            self._add(_kind(meant), meant, start, end)
         return end
 
-    def _error(self, code: str, message: str, start: int, end: int, helps: list[str]) -> None:
-        if len(self.errors) >= _MOST_ERRORS:
-            return
-        primary = Label(Span(start, end))
-        self.errors.append(Diagnostic(code, message, primary, helps=helps, source=self.source))
+    def _spaced(self, at: int, meant: str) -> Edit:
+        """Put a text in the place of a character, apart from words beside it if it is one."""
+        before, after = self.text[at - 1 : at], self.text[at + 1 : at + 2]
+        if meant.isidentifier():
+            meant = (
+                " " * (before.isalnum() or before == "_") + meant + " " * (after.isalnum() or after == "_")
+            )
+        return Edit(Span(at, at + 1), meant)
+
+    def _error(
+        self, code: str, message: str, start: int, end: int, helps: list[str], edit: Edit | None = None
+    ) -> None:
+        self.garbled.add(start)
+        # Each number is its own; a sign that has no place here is one mistake however often it stands.
+        said = self._said.get(message) if code == "TAD0104" else None
+        if said is None:
+            if len(self.errors) >= _MOST_ERRORS:
+                return
+            said = self._said[message] = Diagnostic(
+                code, message, Label(Span(start, end)), helps=helps, source=self.source
+            )
+            self.errors.append(said)
+        elif len(said.secondary) < _MOST_PLACES:
+            said.secondary.append(Label(Span(start, end)))
+        if edit:
+            said.edits.append(edit)
+
+
+def _kind(text: str) -> str:
+    """The kind of the token that a text is."""
+    return "name" if text.isidentifier() and text not in KEYWORDS else text
+
+
+def _literal(text: str) -> str | None:
+    """A number in another notation, as it is written here: `1_000`, `0x1F`."""
+    if re.fullmatch(r"[0-9]+(_[0-9]+)+", text):
+        return text.replace("_", "")
+    if re.fullmatch(r"0[xX][0-9a-fA-F]{1,15}|0[bB][01]{1,50}|0[oO][0-7]{1,20}", text):
+        return str(int(text, 0))
+    return None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
-from tadc.frontend.diagnostics import Diagnostic
-from tadc.frontend.extents import Extent, shape_text
+from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.extents import Extent, as_form, extent, extent_text, shape_text
 from tadc.frontend.index_expr import LONG
 from tadc.frontend.index_sets import set_text
 from tadc.frontend.proof import Point, TooManyCases, joined, values, violation
@@ -89,6 +89,7 @@ def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
     held = "no elements" if size == 0 else "only element 0" if size == 1 else f"only elements 0..{size - 1}"
     where = f"`{tensor.name}` holds {held}" + (" in this dimension" if len(tensor.shape) > 1 else "")
     shown = point_text(access.form, access.context, access.scope, point)
+    end = _from_the_end(access, past)
     return error(
         "TAD0302",
         f"`{tensor.name}` is read {'past its end' if past else 'before its start'}",
@@ -96,8 +97,27 @@ def _out_of_range(access: Access, point: Point, past: bool) -> Diagnostic:
         label,
         secondary=[(tensor.dims[access.dimension], where)],
         notes=[f"out of range at `{shown}`"] if shown else [],
-        helps=_helps(access, found, past),
+        helps=_counted(access, end, found, past) if end else _helps(access, found, past),
+        edits=[Edit(access.span, end)] if end else [],
     )
+
+
+def _counted(access: Access, end: str, found: tuple[int, int] | None, past: bool) -> list[str]:
+    """How elements are counted, and what the one is that is meant."""
+    shown = f"{access.tensor.name}[{end}]" if len(access.tensor.shape) == 1 else end
+    which = "the last one" if past else "from the end, this one"
+    helps = [f"elements are counted from 0: {which} is `{shown}`"]
+    return [", or ".join(helps + (_helps(access, found, past) if isinstance(access.size, int) else []))]
+
+
+def _from_the_end(access: Access, past: bool) -> str:
+    """The index of the last element, where `x[-1]` or `x[N]` stands, or of one that `x[-2]` means."""
+    size, form = as_form(access.size), access.form
+    if not past and form.is_constant and not (isinstance(access.size, int) and -form.constant > access.size):
+        return extent_text(extent(size + form))
+    if past and form == size and access.size:
+        return extent_text(extent(size - 1))
+    return ""
 
 
 def point_text(form: Affine, context: Context, scope: Scope, point: Point) -> str:
@@ -117,6 +137,11 @@ def point_text(form: Affine, context: Context, scope: Scope, point: Point) -> st
 def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[str]:
     tensor, size = access.tensor, access.size
     options: list[str] = []
+    bound = [i for i in access.scope.indices.values() if i.kind and access.form == Affine.var(i.key)]
+    if past and bound and _starts_at_one(access):
+        kind, name, last = bound[0].kind, bound[0].name, extent_text(extent(as_form(size) - 1))
+        last = f"({last})" if isinstance(size, Affine) else last
+        return [f"elements are counted from 0: write `{kind}{{{name}}}_0^{last} (…)`"]
     if found is not None and isinstance(size, int):
         excess = found[1] - (size - 1) if past else -found[0]
         options = _other_range(access, excess, past)
@@ -130,6 +155,16 @@ def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[st
             condition = f"{index} <= {size - 1}" if past else f"{index} >= 0"
             options = [f"guard it: `if {{{condition}}} then ({read}) else (0)`"]
     return [", or ".join(options)] if options else []
+
+
+def _starts_at_one(access: Access) -> bool:
+    """Whether the index runs from 1 to the size, as where elements are counted from 1."""
+    context, form = access.context, access.form
+    (name,) = form.variables
+    low, high = context.intervals[name]
+    rows = {row.form for row in (*context.ranges, *context.facts)}
+    last = access.size
+    return (low == 1 or form - 1 in rows) and (high == last or as_form(last) - form in rows)
 
 
 def _other_range(access: Access, excess: int, past: bool) -> list[str]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from tadc.frontend import syntax
-from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop
+from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop, describe
 from tadc.frontend.deep import deep_recursion
-from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.diagnostics import CompileError, Edit
+from tadc.frontend.elsewhere import INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
-from tadc.frontend.lexer import ELEMENT_TYPES, RESERVED, SCAN
+from tadc.frontend.lexer import ELEMENT_TYPES, RESERVED, SCAN, Token
 from tadc.frontend.limits import MAX_DEPTH
 from tadc.frontend.source import Source, Span
-from tadc.frontend.suggest import did_you_mean
+from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.tree import depth
 
 _STATEMENT_HELPS = [
     "a statement is a declaration `x: f64[3]`, a size `size N`, or a definition `f[i] = …` or `let h[i] = …`"
 ]
+#: What is meant for an index where more than a name stands.
+_IN_INDICES = frozenset({"name", "number", "+", "-", "*", "//", "%", "/"})
 
 
 def parse(source: Source) -> syntax.Module:
@@ -51,6 +56,8 @@ class _Parser(ExpressionParser):
             except SyntaxStop:
                 self.resynchronise()
                 statement = None
+            if statement and self._lacks_semicolon(begin):
+                known = len(self.errors)
             if statement and known == len(self.errors) and not self._is_garbled(begin):
                 statements.append(statement)
             else:
@@ -58,6 +65,21 @@ class _Parser(ExpressionParser):
         errors = sorted(self.errors, key=lambda e: e.primary.span.start if e.primary else 0)[:MAX_ERRORS]
         whole = Span(0, len(self.source.text))
         return syntax.Module(whole, tuple(statements), tuple(errors), frozenset(unread))
+
+    def _lacks_semicolon(self, begin: int) -> bool:
+        """Whether a statement that was read whole has another behind it on its line; that is reported."""
+        token = self.peek()
+        if token.kind in ("newline", ";", "end") or (self.lexical and self._is_garbled(begin)):
+            return False
+        last = self._last_end(self.position)
+        if comma := token.kind == ",":
+            self.advance()
+        edit = Edit(Span(last, token.end if comma else last), ";")
+        helps = ["a statement ends with its line, or with `;`"]
+        message = f"unexpected {describe(token)}"
+        label = "another statement begins here" if not comma else "expected `;` between statements"
+        self.report("TAD0102", message, token.span, label, helps=helps, edits=[edit])
+        return True
 
     def _is_garbled(self, begin: int) -> bool:
         """Whether a character from a token on cannot be read."""
@@ -78,53 +100,131 @@ class _Parser(ExpressionParser):
                 statement = self._define(token.start, is_let=False, order=order)
             case _:
                 if token.kind != "name" and token.text not in RESERVED:
-                    self.unexpected("a statement", _STATEMENT_HELPS)
+                    self._no_statement(token)
                 statement = self._declare_or_define()
-        if self.peek().kind not in ("newline", ";", "end"):
+        if self.peek().kind not in ("newline", ";", "end") and not self._another_statement():
             self.unexpected("an operator or the end of the statement")
         return statement
+
+    def _another_statement(self) -> bool:
+        """Whether one begins at the next token, or behind a comma."""
+        return self.starts_statement(self.position + (self.peek().kind == ","))
+
+    def _no_statement(self, token: Token) -> NoReturn:
+        """Give up at what begins a statement elsewhere."""
+        following = self.tokens[self.position + 1]
+        hint = STATEMENTS.get(token.text)
+        helps, edits = [hint.help] if hint else _STATEMENT_HELPS, list[Edit]()
+        if hint and hint.text:
+            edits = [Edit(token.span, hint.text)]
+        elif token.kind in ("//", "/", "-", "%", "*"):
+            helps = ["a comment starts with `#`"]
+            edits = [Edit(token.span, "#")] if token.kind == "//" else []
+        elif (token.text in TYPES or token.text in ELEMENT_TYPES) and following.kind == "name":
+            helps = [
+                f"a declaration begins with the name: `{following.text}: f64[3]`, or `{following.text}: f64`"
+            ]
+        elif following.kind == "," and token.kind == "name":
+            second = self.tokens[self.position + 2].text
+            helps = [f"one in each statement: `{token.text}: f64[3]; {second}: f64[3]`"]
+        if self._begins_elsewhere(token, following) and token.start not in self.lexical:
+            message = f"unexpected {describe(token)}"
+            self.report("TAD0102", message, token.span, "expected a statement", helps=helps, edits=edits)
+            raise SyntaxStop
+        self.unexpected("a statement", helps, edits)
+
+    def _begins_elsewhere(self, token: Token, following: Token) -> bool:
+        """Whether a word begins no statement here."""
+        if token.text in STATEMENTS:
+            return following.kind not in (":", "=", "[")
+        return (token.text in TYPES and following.kind == "name") or following.kind == ","
 
     def _size(self) -> syntax.SizeDecl:
         start = self.advance().start
         name = self.name("a size")
         value: int | None = None
         if self.accept("="):
-            token = self.expect("number", "an integer")
+            helps = ["a size that is made of others has no name: write it where it is used, as in `f64[2*M]`"]
+            token = self.expect("number", "an integer", helps)
             if isinstance(token.value, float):
-                self.report("TAD0103", "a size is an integer", token.span, "not an integer")
+                whole = whole_number(token.value)
+                helps, edits = (
+                    [f"write `{whole}`"] if whole else [],
+                    [Edit(token.span, whole)] if whole else [],
+                )
+                message = "a size is an integer"
+                self.report("TAD0103", message, token.span, "not an integer", helps=helps, edits=edits)
             else:
                 value = token.value
+        elif self.peek().kind == ",":
+            edit = Edit(self.peek().span, "; size")
+            self.unexpected("the end of the statement", ["one size in a statement: `size N; size M`"], [edit])
+        elif self.peek().kind == ":":
+            self.unexpected("`=`", ["a fixed value is written `size N = 4`"], [Edit(self.peek().span, " =")])
         return syntax.SizeDecl(self.since(start), name.text, name.span, value)
 
     def _declare_or_define(self) -> syntax.Statement:
         name = self.peek()
         following = self.tokens[self.position + 1].kind
         if name.text in RESERVED and following not in (":", "=", "["):
-            self.unexpected("a statement", _STATEMENT_HELPS)
+            self._no_statement(name)
         if following != ":":
+            if self._begins_elsewhere(name, self.tokens[self.position + 1]):
+                self._no_statement(name)
             return self._define(name.start, is_let=False)
         self.name("a tensor")
         self.advance()
-        element_type, type_span = self._element_type()
-        if self.peek().kind == "(":
-            self.unexpected(
-                "`[` or the end of the statement", [f"sizes stand in brackets: `{name.text}: f64[3]`"]
-            )
+        element_type, type_span = self._element_type(name)
+        if self.peek().kind in ("(", "<"):
+            helps = [f"sizes stand in brackets: `{name.text}: f64[3]`"]
+            self.unexpected("`[` or the end of the statement", helps, self._bracket_edits())
         shape = self.index_list() if self.peek().kind == "[" else ()
         self.bind(len(shape), name.span, f"dimensions of `{name.text}`")
         self.bound = 0
+        if self.peek().kind == "=":
+            self._declared_with_value(name, shape)
         return syntax.Declare(self.since(name.start), name.text, name.span, element_type, type_span, shape)
 
-    def _element_type(self) -> tuple[str, Span]:
+    def _declared_with_value(self, name: Token, shape: tuple[syntax.Expr, ...]) -> NoReturn:
+        """`x: f64 = 3`."""
+        if shape:
+            indices = ", ".join("ijklmn"[: len(shape)]) if len(shape) < 7 else "i, …"
+            helps = [
+                f"an output is declared, then defined: `{name.text}[{indices}] = …` on a line of its own"
+            ]
+            self.unexpected("the end of the statement", helps)
+        gone = Edit(Span(name.end, self._last_end(self.position)), "")
+        self.unexpected(
+            "the end of the statement", [f"a definition states no type: `{name.text} = …`"], [gone]
+        )
+
+    def _bracket_edits(self) -> list[Edit]:
+        """Brackets in the place of the parentheses that begin here."""
+        closer = self.partner.get(self.position)
+        if closer is None:
+            return []
+        return [Edit(self.peek().span, "["), Edit(self.tokens[closer].span, "]")]
+
+    def _element_type(self, name: Token) -> tuple[str, Span]:
+        """Read the type of the tensor of this name."""
         token = self.peek()
         if token.text in ELEMENT_TYPES:
             self.advance()
             return token.text, token.span
         if token.kind != "name":
-            self.unexpected("an element type, `f32` or `f64`")
-        helps = did_you_mean(token.text, ELEMENT_TYPES) or ["the element types are `f32` and `f64`"]
+            edits = [Edit(Span(token.start, token.start), "f64")] if token.kind == "[" else None
+            helps = [f"for example `{name.text}: f64[3]`"]
+            self.unexpected("an element type, `f32` or `f64`", helps, edits)
+        hint = TYPES.get(token.text)
+        helps = [hint.help] if hint else did_you_mean(token.text, ELEMENT_TYPES)
+        helps = helps or ["the element types are `f32` and `f64`"]
+        edits = correction(token.text, token.span, ELEMENT_TYPES) if not hint else []
+        if hint and hint.text:
+            edits = [Edit(token.span, hint.text)]
+        elif token.text in INTEGER_TYPES and self.tokens[self.position + 1].kind in ("newline", ";", "end"):
+            edits = [Edit(Span(name.start, token.end), f"size {name.text}")]
         message = f"unknown element type `{token.text}`"
-        self.report("TAD0109", message, token.span, "no element type", helps=helps)
+        self.report("TAD0109", message, token.span, "no element type", helps=helps, edits=edits)
         self.advance()
         return ELEMENT_TYPES[1], token.span
 
@@ -147,18 +247,28 @@ class _Parser(ExpressionParser):
         name = self.name("a tensor")
         indices: list[syntax.IndexSpec] = []
         if self.peek().kind == "[":
+            self._check_head(name)
             self.enter("[")
             indices.append(self.index_spec())
-            while self.accept(",", ";"):
+            while self.another(",", ";"):
                 indices.append(self.index_spec())
             self.leave("`,`, `:`")
             self.bind(len(indices), name.span, f"indices of `{name.text}`")
         elif self.peek().kind == "(":
-            self.unexpected("`[`, `:` or `=`", [f"indices stand in brackets: `{name.text}[i] = …`"])
-        element_type = self._element_type()[0] if is_let and self.accept(":") else None
+            helps = [f"indices stand in brackets: `{name.text}[i] = …`"]
+            self.unexpected("`[`, `:` or `=`", helps, self._bracket_edits())
+        element_type = self._element_type(name)[0] if is_let and self.accept(":") else None
+        if element_type and self.peek().kind == "[":
+            gone = Edit(Span(start, name.start), "")
+            self.unexpected("`=`", [f"an argument is declared without `let`: `{name.text}: f64[3]`"], [gone])
         if indices and self.peek().kind == ":":
             self.unexpected("`=`", [f"the type of an output stands in a declaration: `{name.text}: f32[…]`"])
         self.expect("=", "`=`" if indices or is_let else "`[`, `:` or `=`", self._define_helps(name.text))
+        if self.peek().text in ELEMENT_TYPES:
+            equals = self.tokens[self.position - 1].span
+            helps = [f"a declaration has a colon: `{name.text}: {self.peek().text}`"]
+            edits = [] if indices else [Edit(Span(name.end, equals.end), ":")]
+            self.unexpected("an expression", helps, edits)
         body = self.expression()
         self.bound = 0
         if depth(body) > MAX_DEPTH:
@@ -166,7 +276,39 @@ class _Parser(ExpressionParser):
         span = self.since(start)
         return syntax.Define(span, name.text, name.span, tuple(indices), body, is_let, element_type, order)
 
+    def _check_head(self, name: Token) -> None:
+        """Stop at `y[0] = …` and `y[i + 1] = …`: what is defined is named by indices alone."""
+        closer = self.partner.get(self.position, self.position)
+        position = self.position + 1
+        while position < closer:
+            item = position
+            while position < closer and self.tokens[position].kind not in (",", ";", ":"):
+                position += 1
+            words = [t for t in self.tokens[item:position] if t.kind != "newline"]
+            is_index = len(words) == 1 and words[0].kind == "name"
+            if words and not is_index and all(t.kind in _IN_INDICES for t in words):
+                self._defined_elsewhere(name, words)
+            if self.tokens[position].kind == ":":
+                return
+            position += 1
+
+    def _defined_elsewhere(self, name: Token, words: list[Token]) -> NoReturn:
+        earlier = "for elements made of earlier ones, a recurrence:"
+        form = "if {t = 0} then (…) else (…)"
+        if any(word.kind == "name" for word in words):
+            message = f"`{name.text}` is defined at an index expression"
+            first = f"shift what is read instead: `{name.text}[i] = … x[i - 1] …`"
+        else:
+            message = f"one element of `{name.text}` is defined alone"
+            first = f"one definition holds for all: `{name.text}[t: 9] = {form}`"
+        helps = [first, f"{earlier} `scan{{t}} {name.text}[t: 9] = {form}`"]
+        span = words[0].span.to(words[-1].span)
+        self.report("TAD0102", message, span, "expected a name for an index", helps=helps)
+        raise SyntaxStop
+
     def _define_helps(self, name: str) -> list[str] | None:
         if self.peek().kind in ("newline", "end", ";"):
             return [f"a definition is `{name}[i] = …`, a declaration `{name}: f64[3]`"]
+        if self.peek().kind in ("<", "-"):
+            return [f"a definition is written with `=`: `{name}[i] = …`"]
         return None

@@ -32,6 +32,8 @@ class Uses:
 
     candidates: list[Candidate] = field(default_factory=list[Candidate])
     excused: bool = False
+    #: The first reduction inside that binds an index of the same name.
+    hidden_by: syntax.IndexSpec | None = None
 
     def add(self, tensor: Tensor | None, dimension: int, read: syntax.Subscript) -> None:
         """Add a read of one dimension."""
@@ -59,6 +61,9 @@ class RangeUses:
             elif isinstance(expr, syntax.Reduce):
                 fresh = {spec.name: Uses() for spec in expr.indices}
                 self._sums[id(expr)] = tuple(fresh[spec.name] for spec in expr.indices)
+                for spec in expr.indices:
+                    if (outer := bound.get(spec.name)) is not None:
+                        outer.hidden_by = outer.hidden_by or spec
                 bound = {**bound, **fresh}
             pending += [(child, bound) for child in reversed(_values_below(expr))]
 
@@ -113,6 +118,8 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
         return next(iter(first))
     if uses.excused:
         raise Rejected
+    if (other := uses.hidden_by) is not None:
+        raise Rejected(_hidden(name, span, other))
     how = f"`{kind}{{{name}}}_0^4 (…)` or `{kind}{{{name}: 5}} (…)`" if kind else f"`{name}: 5`"
     raise Rejected(
         error(
@@ -125,6 +132,18 @@ def inferred_size(name: str, span: Span, uses: Uses, text: Callable[[Span], str]
             ],
             helps=[f"state it, for example {how}"],
         )
+    )
+
+
+def _hidden(name: str, span: Span, other: syntax.IndexSpec) -> Diagnostic:
+    free = next(letter for letter in "jklmn" if letter != name)
+    return error(
+        "TAD0306",
+        f"index `{name}` has no range",
+        span,
+        f"nothing reads this `{name}`",
+        secondary=[(other.span, f"another index `{name}`, which hides it inside")],
+        helps=[f"give one of them another name, as `{free}`, or leave the first out if all is to be reduced"],
     )
 
 

@@ -42,6 +42,10 @@ def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
         "secondary": [label(item) for item in diagnostic.secondary],
         "notes": [_short(note) for note in diagnostic.notes],
         "helps": [_short(help) for help in diagnostic.helps],
+        "edits": [
+            {"file": source.name if source else None, **_place(e.span, source), "replacement": e.replacement}
+            for e in diagnostic.edits
+        ],
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Edit, Label
 from tadc.frontend.source import Source, Span
 
 #: A reader stops caring after this many.
@@ -32,10 +32,11 @@ def error(
     secondary: Sequence[tuple[Span, str]] = (),
     notes: Sequence[str] = (),
     helps: Sequence[str] = (),
+    edits: Sequence[Edit] = (),
 ) -> Diagnostic:
     """Build an error at `span`."""
     places = [Label(place, text) for place, text in secondary]
-    return Diagnostic(code, message, Label(span, label), places, list(notes), list(helps))
+    return Diagnostic(code, message, Label(span, label), places, list(notes), list(helps), edits=list(edits))
 
 
 class Reporter:

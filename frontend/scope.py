@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend import syntax
-from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.elsewhere import VALUES
 from tadc.frontend.extents import Shape
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.source import Span
-from tadc.frontend.suggest import did_you_mean
+from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
 from tadc.frontend.tree import walk
 from tadc.lattice.affine import Affine
@@ -83,6 +84,8 @@ class Site:
     verb: str  # "declared" or "defined"
     #: Whether a statement of its own says it; a size may be said by the shape of an argument.
     is_stated: bool = True
+    #: The integer that a scalar is defined as, `N = 5`, which may be meant for a size.
+    integer: int | None = None
 
 
 class Names:
@@ -99,6 +102,7 @@ class Names:
         #: Size symbols that multiply an index or divide one, and where: forms have no such terms.
         self.coefficients: dict[str, Span] = {}
         self._reported: set[str] = set()
+        self._module = module
         self._collect(module, reporter)
         self.known.update(dict.fromkeys(module.unread - self.sites.keys()))
 
@@ -110,7 +114,7 @@ class Names:
             if first is None:
                 kind = "size" if isinstance(statement, syntax.SizeDecl) else "tensor"
                 verb = "defined" if isinstance(statement, syntax.Define) else "declared"
-                self.sites[name] = Site(kind, span, verb)
+                self.sites[name] = Site(kind, span, verb, integer=_integer(statement))
                 if isinstance(statement, syntax.Declare):
                     declared[name] = statement
                 if name.startswith("_"):
@@ -159,12 +163,30 @@ class Names:
         """
         if name == owner:
             message = f"`{name}` is read in its own definition"
-            helps = ["a definition reads only what stands above it"]
-            if indices:
+            helps = ["a definition reads only what stands above it, and is no assignment"]
+            if name in self.outputs:
+                helps = [
+                    f"`{name}` is declared, so it is an argument or an output: give the result another name"
+                ]
+            elif indices:
                 head = f"scan{{{indices[0]}}} {name}[{', '.join(indices)}] = …"
                 helps = [f"a recurrence states the order in which its elements are computed: `{head}`"]
             return error("TAD0206", message, span, "not computed yet", helps=helps)
         site = self.sites[name]
+        if self._reads(name, owner):
+            return error(
+                "TAD0206",
+                f"`{owner}` and `{name}` read each other",
+                span,
+                f"`{name}` stands below",
+                secondary=[(site.span, f"reads `{owner}`")],
+                notes=["a definition reads only what stands above it"],
+                helps=[
+                    "sequences that depend on each other are one tensor with an index that tells them apart:"
+                    " `scan{t} s[t: 9, c: 2] = if {c = 0} then (… s[t - 1, 1] …) else (… s[t - 1, 0] …)`",
+                    "docs/recurrences.md shows it",
+                ],
+            )
         verb = "used" if site.kind == "size" else "read"
         if name in self.outputs:
             where, event = "declared here, its definition stands below", "defined"
@@ -173,6 +195,16 @@ class Names:
         helps = [f"move the definition of `{name}` up" if event == "defined" else f"declare `{name}` above"]
         message = f"`{name}` is {verb} before it is {event}"
         return error("TAD0206", message, span, secondary=[(site.span, where)], helps=helps)
+
+    def _reads(self, name: str, other: str) -> bool:
+        """Whether the definition of a tensor reads another one."""
+        bodies = [s.body for s in self._module.statements if isinstance(s, syntax.Define) and s.name == name]
+        nodes = [node for body in bodies for _, _, node in walk(body)]
+        return bool(other) and any(
+            (isinstance(node, syntax.Subscript) and node.tensor == other)
+            or (isinstance(node, syntax.Name) and node.id == other)
+            for node in nodes
+        )
 
     def is_visible(self, name: str, scope: Scope) -> bool:
         """Whether the name means something here, or in the program below."""
@@ -189,6 +221,7 @@ class Names:
         self._reported.add(name)
         sizes = [known for known, found in self.known.items() if isinstance(found, Size)]
         helps = did_you_mean(name, [*scope.indices, *sizes])
+        edits = correction(name, span, [*scope.indices, *sizes])
         if what == "tensor index":
             helps.append(f"to sum over it, write `sum{{{name}}} (…)`")
         return error(
@@ -198,6 +231,7 @@ class Names:
             f"`{name}` is not an index of `{scope.owner}` and no sum here binds it",
             secondary=[(scope.head, scope.binds())],
             helps=helps,
+            edits=edits,
         )
 
     def unknown(self, name: str, span: Span, candidates: Iterable[str], what: str) -> Diagnostic | None:
@@ -205,8 +239,17 @@ class Names:
         if name in self._reported:
             return None
         self._reported.add(name)
-        helps = did_you_mean(name, candidates)
-        return error("TAD0204", f"unknown {what} `{name}`", span, "nothing above has this name", helps=helps)
+        tensor, _, index = name.partition("_")
+        if hint := VALUES.get(name):
+            helps, edits = [hint.help], [Edit(span, hint.text)] if hint.text else []
+        elif index and isinstance(self.known.get(tensor), Tensor):
+            read = f"{tensor}[{', '.join(index) if index.isalpha() else index}]"
+            helps, edits = [f"an element is read with brackets: `{read}`"], [Edit(span, read)]
+        else:
+            names = list(candidates)
+            helps, edits = did_you_mean(name, names), correction(name, span, names)
+        message = f"unknown {what} `{name}`"
+        return error("TAD0204", message, span, "nothing above has this name", helps=helps, edits=edits)
 
     def unknown_tensor(self, name: str, span: Span, rank: int) -> Diagnostic | None:
         """Build the error for a read of an unknown tensor."""
@@ -220,6 +263,14 @@ class Names:
     def forget_reported(self) -> None:
         """Begin a definition: unknown names are reported anew."""
         self._reported.clear()
+
+
+def _integer(statement: syntax.Statement) -> int | None:
+    match statement:
+        case syntax.Define(indices=(), is_let=False, body=syntax.Number(value=int(value))):
+            return value
+        case _:
+            return None
 
 
 def _underscore(name: str, span: Span, kind: str) -> Diagnostic:

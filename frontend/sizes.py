@@ -7,14 +7,15 @@ from math import prod
 
 from tadc.frontend import syntax
 from tadc.frontend.context import Context
-from tadc.frontend.diagnostics import Diagnostic
+from tadc.frontend.diagnostics import Diagnostic, Edit
+from tadc.frontend.elsewhere import whole_number
 from tadc.frontend.extents import SIZE_LIMIT, Extent, extent
 from tadc.frontend.index_expr import IndexReader
 from tadc.frontend.program import Program
 from tadc.frontend.report import Rejected, Reporter, error
 from tadc.frontend.scope import INT64_MAX, Names, Scope, Size
 from tadc.frontend.source import Span
-from tadc.frontend.suggest import did_you_mean
+from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.terms import ElementType
 from tadc.frontend.tree import walk
 
@@ -66,6 +67,10 @@ class SizeReader:
         match expr:
             case syntax.Number(value=int(value)):
                 return _checked(value, expr.span)
+            case syntax.Number(value=value) if written := whole_number(value):
+                helps, edits = [f"write `{written}`"], [Edit(expr.span, written)]
+                message, label = "a size is an integer", "not written as one"
+                raise Rejected(error("TAD0308", message, expr.span, label, helps=helps, edits=edits))
             case syntax.Number() | syntax.Pi():
                 raise Rejected(error("TAD0308", "a size is an integer", expr.span, "not an integer"))
             case syntax.Unary(operand=syntax.Number()):
@@ -96,7 +101,11 @@ class SizeReader:
         if site and site.kind == "tensor":
             secondary = [(site.span, "a tensor")]
             message = f"`{name}` is a tensor, not a size"
-            raise Rejected(error("TAD0211", message, span, secondary=secondary))
+            helps, edits = ["a size has another name: `size N`, or `f64[N]` of an argument"], list[Edit]()
+            if site.integer is not None:
+                helps = [f"a fixed size is stated by `size {name} = {site.integer}`"]
+                edits = [Edit(Span(site.span.start, site.span.start), "size ")]
+            raise Rejected(error("TAD0211", message, span, secondary=secondary, helps=helps, edits=edits))
         if name in self.names.known:
             found = self.names.known[name]
             if isinstance(found, Size):
@@ -116,7 +125,8 @@ class SizeReader:
         known = [n for n, found in self.names.known.items() if isinstance(found, Size)]
         helps = [*did_you_mean(name, known), f"declare it above: `size {name}`, or `size {name} = 4`"]
         label = "no shape above has this symbol"
-        return error("TAD0209", f"unknown size `{name}`", span, label, helps=helps)
+        edits = correction(name, span, known)
+        return error("TAD0209", f"unknown size `{name}`", span, label, helps=helps, edits=edits)
 
     def untold(self, told: Collection[str]) -> list[Diagnostic]:
         """Errors for symbols that neither the shape of an argument tells nor a `size` statement declares."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tadc.frontend.diagnostics import Edit
+from tadc.frontend.source import Span
+
 
 def closest(word: str, names: Iterable[str]) -> str | None:
     """The name most like `word`, if one is close; a difference in case alone always is."""
@@ -21,3 +24,9 @@ def did_you_mean(word: str, names: Iterable[str]) -> list[str]:
     """Return the help lines for an unknown name: one or none."""
     name = closest(word, names)
     return [f"did you mean `{name}`?"] if name else []
+
+
+def correction(word: str, span: Span, names: Iterable[str]) -> list[Edit]:
+    """The same as an edit of the place where the word stands."""
+    name = closest(word, names)
+    return [Edit(span, name)] if name else []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tadc.frontend import syntax
 from tadc.frontend.binders import check_binders
+from tadc.frontend.complaints import by_value
 from tadc.frontend.conditions import guard, where_all_hold, where_one_fails
 from tadc.frontend.context import Context
 from tadc.frontend.extents import Extent
@@ -244,7 +245,11 @@ class ValueReader:
         if len(node.conditions) > MAX_CONDITIONS:
             label = f"more than {MAX_CONDITIONS}"
             raise Rejected(error("TAD0314", "an `if` with too many conditions", node.span, label))
+        before = len(self.reporter.diagnostics)
         found = [self.reads.condition(relation, setting) for relation in node.conditions]
+        for problem in self.reporter.diagnostics[before:]:
+            if problem.code == "TAD0307":
+                problem.helps, problem.edits = by_value(node, self.reporter.text)
         conditions = [condition for condition in found if condition is not None]
         known = len(conditions) == len(found)
         then_context = else_context = setting.context.unknown()

@@ -65,7 +65,12 @@ def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix
 @register("tad-reverse-diff", "each function becomes its vector-Jacobian product, in gather form with deltas")
 @dataclass
 class ReverseDiff(Pass):
-    """Reverse-mode differentiation of every function."""
+    """Reverse-mode differentiation: functions of tensors to functions of their inputs and cotangents.
+
+    From a program it makes the one that gives a gradient for each argument in `wrt`. A gradient gathers: it
+    is a sum over all points that read the element, with an equality, the delta, in its domain. What the
+    derivative compares for equality is stored in a tensor first.
+    """
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
     keep_values: bool = flag_option("return the outputs as well, before the gradients")
@@ -97,7 +102,10 @@ class ReverseDiff(Pass):
 @register("tad-forward-diff", "each function becomes its value and its Jacobian-vector product")
 @dataclass
 class ForwardDiff(Pass):
-    """Forward-mode differentiation of every function."""
+    """Forward-mode differentiation: functions of tensors to functions of their inputs and tangents.
+
+    The values are kept, and before each tangent stands what it is of. Sums keep their domains; no deltas.
+    """
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
     drop_values: bool = flag_option("return the tangents alone")
@@ -119,7 +127,10 @@ class ForwardDiff(Pass):
 @register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
 @dataclass
 class Jacobian(Pass):
-    """Jacobians of every function."""
+    """All partial derivatives of all elements: tensors with the indices of the output, then of the argument.
+
+    They are written with deltas, which `tad-cancel-deltas` solves.
+    """
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
 
@@ -147,7 +158,11 @@ def argument_names(program: Program, wrt: list[str], location: Any) -> list[str]
 @register("tad-materialize", "reductions that would be computed again are tensors of their own")
 @dataclass
 class Materialize(Pass):
-    """Tensors for reductions."""
+    """Reductions and dear values that would be computed again become definitions of their own.
+
+    From one definition it makes several, which read each other; `mode` says which values are worth it, and
+    `limit` how large they may be. Before a derivative (without `values`) it stores what that will read.
+    """
 
     wrt: list[str] = names_option("arguments to differentiate by next (all)")  # noqa: RUF009
     values: bool = flag_option("no derivative follows")
@@ -174,7 +189,10 @@ class Materialize(Pass):
 @register("tad-factor", "no sum holds a factor that its indices do not change; cheaper sums of products")
 @dataclass
 class Factor(Pass):
-    """Sums with fewer operations."""
+    """Sums of products to products of sums: factors that an index does not change leave the sum over it.
+
+    Sums of several addends are split, and products shared, where that takes fewer operations.
+    """
 
     values: bool = flag_option("no derivative follows")
 
@@ -186,7 +204,10 @@ class Factor(Pass):
 @register("tad-specialise", "size symbols that are given values are gone")
 @dataclass
 class Specialise(Pass):
-    """Programs for given values of size symbols."""
+    """Programs over size symbols to programs for given values of some; ranges and shapes become numbers.
+
+    A program without a meaning for these values is an error.
+    """
 
     sizes: list[str] = names_option("values, as in N=4")  # noqa: RUF009 - a field of the dataclass
 
@@ -203,7 +224,11 @@ class Specialise(Pass):
 @register("tad-cancel-deltas", "no equality is left in the domain of a sum")
 @dataclass
 class CancelDeltas(Pass):
-    """Delta cancellation by Smith normal form."""
+    """Sums with equalities to sums over the points that solve them, by the Smith normal form.
+
+    What has no free index left is no sum any more: the read stands at the solution, under a guard that says
+    for which elements there is one (a range, a divisibility).
+    """
 
     def __post_init__(self) -> None:
         self.gathers: list[Gather] = []
@@ -216,7 +241,11 @@ class CancelDeltas(Pass):
 @register("tad-simplify", "no guard, row or factor is left that says nothing")
 @dataclass
 class Simplify(Pass):
-    """Exact simplification of guards, domains and trivial arithmetic."""
+    """Guards, domains and trivial arithmetic to fewer of them, exactly.
+
+    A guard that its context implies goes, one that never holds leaves its other branch; a row of a domain
+    that others imply goes; 0, 1 and empty sums are folded.
+    """
 
     def run(self, module: Any) -> None:
         """Simplify every function."""
@@ -226,7 +255,10 @@ class Simplify(Pass):
 @register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
 @dataclass
 class Cut(Pass):
-    """Parts of reductions."""
+    """A long reduction to a tensor of its parts and the reduction of these, so that threads can share it.
+
+    The maps are marked `tad.parts` and `tad.joined`.
+    """
 
     gpu: bool = flag_option("for the threads of a GPU, contractions of few elements too")
 
@@ -244,7 +276,7 @@ class Cut(Pass):
 @register("tad-rows", "short rows are tensors of their own where their sums share something dear")
 @dataclass
 class Rows(Pass):
-    """Rows that share sums."""
+    """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together."""
 
     def run(self, module: Any) -> None:
         """Split in every function."""
@@ -255,7 +287,10 @@ class Rows(Pass):
 @register("tad-fuse", "maps over the same elements are one where that has no higher price")
 @dataclass
 class Fuse(Pass):
-    """Fusion of maps."""
+    """`tad.map`s and `tad.sum`s over the same points to one `tad.maps` or `tad.sums`.
+
+    What they share is computed once. It looks at the machine: what is fused has to stay in registers.
+    """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(28, "vectors that a loop may hold in registers")
@@ -270,7 +305,10 @@ class Fuse(Pass):
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
 @dataclass
 class Chain(Pass):
-    """Chains of maps."""
+    """Maps that read each other row by row get the mark `tad.chain`, what they gather a tensor of its own.
+
+    `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache.
+    """
 
     def run(self, module: Any) -> None:
         """Mark in every function."""
@@ -281,7 +319,10 @@ class Chain(Pass):
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
-    """Lowering for the CPU."""
+    """Tensors to buffers, maps to scf loops: functions over memrefs, with a function for each nest.
+
+    Loops are ordered, tiled and turned into vectors as the machine asks for.
+    """
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(28, "vectors that a loop may hold in registers")
@@ -296,7 +337,10 @@ class ToLoops(Pass):
 @register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")
 @dataclass
 class ToGpu(Pass):
-    """Lowering for the GPU."""
+    """Tensors to buffers, maps to kernels: a `gpu.module` for each function, a `gpu.func` for each launch.
+
+    Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics.
+    """
 
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import traceback
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.index_sets import IndexSetLimit, ProgramLimit
 from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
+from tadc.passes.ir_printing import with_dumps
 
 #: What stopped a pass, for who runs the pipeline: MLIR hands on a text alone. Guarded by `mlir.LOCK`.
 exceeded: list[IndexSetLimit | ProgramLimit] = []
@@ -84,6 +86,15 @@ class Pass:
             exceeded.append(limit)
             operation.location.emit_error(f"{self.argument}: {limit}")
             external.signal_pass_failure()
+        except Exception as bug:
+            if is_ours(type(self)):
+                raise
+            # A bug of a plug-in, which its author is to find.
+            *_, last = traceback.extract_tb(bug.__traceback__)
+            what = f"{type(bug).__name__}: {bug}" if str(bug) else type(bug).__name__
+            message = f"{self.argument}: {what} (at {last.filename}:{last.lineno})"
+            operation.location.emit_error(message)
+            external.signal_pass_failure()
 
     def text(self) -> str:
         """How a pipeline spells this pass."""
@@ -99,16 +110,66 @@ class Pass:
 
 P = typing.TypeVar("P", bound=Pass)
 
+_NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
+
+
+def is_ours(cls: type[Pass]) -> bool:
+    """Whether a pass is the compiler's own, and of no plug-in."""
+    return cls.__module__.startswith("tadc.passes.")
+
 
 def register(argument: str, description: str) -> Callable[[type[P]], type[P]]:
-    """Enter a pass under its name; `description` is one sentence of what it guarantees."""
+    """Enter a pass under its name; `description` is one sentence of what it guarantees.
+
+    A pass of a plug-in may be registered again, as a notebook's cell that runs twice does.
+
+    Raises ValueError for a name that no pipeline can hold or that is taken by a pass of ours, TypeError for
+    what is no `Pass`, or has an option of a type that a pipeline cannot give.
+    """
 
     def enter(cls: type[P]) -> type[P]:
+        if not _NAME.match(argument):
+            raise ValueError(f"`{argument}` is no name of a pass: lower-case letters, digits and `-`")
+        if argument in REGISTRY and is_ours(REGISTRY[argument]) and not is_ours(cls):
+            raise ValueError(f"`{argument}` is a pass of tadc already")
+        if not issubclass(cls, Pass):  # pyright: ignore[reportUnnecessaryIsInstance] - a plug-in may err
+            raise TypeError(f"`{cls.__name__}` is not a subclass of `Pass`")
         cls.argument, cls.description = argument, description
+        if not is_ours(cls):
+            options_of(cls)
         REGISTRY[argument] = cls
         return cls
 
     return enter
+
+
+@dataclass(frozen=True)
+class PassOption:
+    """An option of a pass as a pipeline writes it, `name=default`; `kind` says what its values are."""
+
+    name: str
+    kind: str
+    default: str
+    help: str
+
+
+#: What the values of an option are, by the type of its field.
+_KINDS = {list[str]: "names", bool: "flag", int: "number", str: "word"}
+
+
+def options_of(cls: type[Pass]) -> list[PassOption]:
+    """The options of a pass, in order; raises TypeError for a field of another type than a pipeline gives."""
+    hints = typing.get_type_hints(cls)
+    found: list[PassOption] = []
+    for spec in dataclasses.fields(cls):
+        if hints[spec.name] not in _KINDS:
+            kinds = "list[str], bool, int or str"
+            raise TypeError(f"option `{spec.name}` of `{cls.argument}` is not of type {kinds}")
+        kind = _KINDS[hints[spec.name]]
+        default = "" if spec.default is dataclasses.MISSING else str(spec.default)
+        shown = default.lower() if kind == "flag" else default
+        found.append(PassOption(spec.name.replace("_", "-"), kind, shown, spec.metadata.get("help", "")))
+    return found
 
 
 def split_pipeline(text: str) -> list[tuple[int, str]]:
@@ -184,7 +245,7 @@ def build_pipeline(text: str, context: Any) -> Any:
             continue
         name = element.split("(")[0].split("{")[0].strip()
         try:
-            manager.add(element)
+            with_dumps(manager, element, lambda element=element: manager.add(element))
         except ValueError as problem:
             near = get_close_matches(name, REGISTRY, 1)
             help = f"did you mean `{near[0]}`?" if near else ""
@@ -198,4 +259,10 @@ def build_pipeline(text: str, context: Any) -> Any:
 
 def add_pass(manager: Any, item: Pass) -> None:
     """Append one of our passes to a pass manager."""
-    manager.add(item, name=type(item).__name__, argument=item.text(), description=item.description)
+    text = item.text()
+    with_dumps(
+        manager,
+        text,
+        lambda: manager.add(item, name=type(item).__name__, argument=text, description=item.description),
+        name=type(item).__name__,
+    )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tadc.certificates.certificate import Certificates
     from tadc.compiled import Compiled
     from tadc.counts import Statistics
-    from tadc.embed import build, load_dialect, run_passes
+    from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.inversion import Inverse, Plan, inverse
     from tadc.jacobians import Compressed, Jacobian
     from tadc.lowered import Lowered
@@ -64,7 +64,7 @@ _HOMES = {
     "tadc.certificates.certificate": ("Certificates",),
     "tadc.compiled": ("Compiled",),
     "tadc.counts": ("Statistics",),
-    "tadc.embed": ("build", "load_dialect", "run_passes"),
+    "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
     "tadc.inversion": ("Inverse", "Plan", "inverse"),
     "tadc.jacobians": ("Compressed", "Jacobian"),
     "tadc.lowered": ("Lowered",),
@@ -91,6 +91,7 @@ __all__ = [
     "Jacobian",
     "Lowered",
     "NoGpu",
+    "Pass",
     "Plan",
     "Result",
     "Statistics",
@@ -112,9 +113,11 @@ __all__ = [
     "load_bundle",
     "load_dialect",
     "propagate",
+    "register_pass",
     "run_passes",
     "set_num_threads",
     "statistics",
+    "text",
     "value_and_grad",
     "value_and_vjp",
     "vjp",

@@ -1,7 +1,5 @@
 """`python -m tadc`."""
 
-import sys
+from tadc.cli import script
 
-from tadc.cli import main
-
-sys.exit(main())
+script()

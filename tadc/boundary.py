@@ -18,7 +18,15 @@ R = TypeVar("R")
 
 
 class UsageError(CompileError, TypeError, ValueError):
-    """A function of tadc called with what it does not take; `diagnostics` says what it does."""
+    """A function of tadc called with what it does not take; `diagnostics` says what it does.
+
+    >>> import tadc
+    >>> try:
+    ...     tadc.vjp("x: f64; f = 2*x")
+    ... except tadc.UsageError as error:
+    ...     print(error.diagnostics[0].code)
+    TAD0510
+    """
 
 
 def usage(message: str, help: str = "", *notes: str) -> UsageError:

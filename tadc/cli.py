@@ -11,12 +11,13 @@ import gc
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
+from tadc.commands.command_line import parse_arguments
 from tadc.commands.messages import report, report_text, wanted_format
 from tadc.commands.option_parser import UsageError
-from tadc.commands.options import Arguments, parse_arguments
+from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError
 
 BUG = 70
@@ -31,25 +32,14 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     error_format = wanted_format(words)
     try:
-        if words[:1] == ["cache"]:
-            from tadc.commands.cache import cache_command
-
-            return cache_command(words[1:])
-        if words[:1] == ["uncert"]:
-            from tadc.commands.uncert import uncert_command
-
-            return uncert_command(words[1:])
-        if words[:1] == ["inverse"]:
-            from tadc.commands.inverse import inverse_command
-
-            return inverse_command(words[1:])
         arguments = parse_arguments(words)
         if arguments is None:
             return 0
-        from tadc.commands.main import execute
+        from tadc.commands import main as commands
+        from tadc.commands.watch import watched
 
-        with collecting_rarely():
-            return execute(arguments)
+        with collecting_rarely(), watched(arguments):
+            return commands.execute(arguments)
     except UsageError as problem:
         report([problem.diagnostic], error_format)
         return 2
@@ -82,5 +72,12 @@ def collecting_rarely() -> Generator[None]:
 
 
 def script() -> NoReturn:
-    """The entry point of the installed command."""
-    sys.exit(main())
+    """The entry point of the installed command, and of `python -m tadc`."""
+    code = main()
+    if code == INTERRUPTED:
+        # Native code may still be at work on what the end of Python would take away.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)

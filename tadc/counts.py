@@ -9,6 +9,7 @@ from math import prod
 
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
+from tadc.backend.steps import step
 from tadc.derive import read_back, resolve_wrt
 from tadc.dialect.reader import Fused, read_fused, tad_functions
 from tadc.driver import compile_until, planned
@@ -105,9 +106,10 @@ def statistics(
     Raises CompileError: TAD0212 where a size symbol has no value, TAD0401 for a name that is no argument.
     """
     if program.sizes:
-        raise CompileError([_needs_value(name, program) for name in program.sizes])
+        raise _needs_values(program)
     names = resolve_wrt(program, wrt)
-    written = cost_of(program)
+    with step("count"):
+        written = cost_of(program)
     value = _compiled_cost(program, "value", (), options)
     gradients = _compiled_cost(program, "value-and-vjp", names, options)
     return Statistics(written, value, gradients, names)
@@ -116,8 +118,10 @@ def statistics(
 def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Cost:
     state = _compiled(program, mode, wrt, options)
     form = read_back(state)
-    fused = _fused(state)
-    cost = cost_of(fused.program, Together(fused.maps, fused.sums))
+    with step("fuse"):
+        fused = _fused(state)
+    with step("count"):
+        cost = cost_of(fused.program, Together(fused.maps, fused.sums))
     room = workspace(interface_of(state, form).temporaries)
     return replace(cost, temporaries=replace(cost.temporaries, peak=room.bytes))
 
@@ -192,11 +196,16 @@ def _bytes(type: str, shape: Iterable[int]) -> int:
     return ELEMENT[type] * prod(shape)
 
 
-def _needs_value(name: str, program: Program) -> Diagnostic:
-    return Diagnostic(
+def _needs_values(program: Program) -> CompileError:
+    names = program.sizes
+    listed = ", ".join(f"`{name}`" for name in names)
+    on_line = ",".join(f"{name}=4" for name in names)
+    in_python = ", ".join(f"'{name}': 4" for name in names)
+    made = Diagnostic(
         "TAD0212",
-        f"size `{name}` needs a value",
+        f"size {listed} needs a value" if len(names) == 1 else f"sizes {listed} need values",
         notes=["operations are counted for values of all sizes"],
-        helps=[f"give one: `--size {name}=4`, in Python `sizes={{'{name}': 4}}`"],
+        helps=[f"write `--size {on_line}`, in Python `sizes={{{in_python}}}`"],
         source=program.source,
     )
+    return CompileError([made])

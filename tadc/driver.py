@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from tadc import stages as st
+from tadc.backend.steps import step
 from tadc.stages import Compilation, Options
 
 
@@ -42,10 +43,6 @@ def _materializes(options: Options) -> bool:
     return options.materialize != "never"
 
 
-def _nothing(state: Compilation) -> None:
-    """A stage that only shows what another made."""
-
-
 STAGES: tuple[Stage, ...] = (
     Stage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
     Stage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
@@ -59,9 +56,10 @@ STAGES: tuple[Stage, ...] = (
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),
     Stage("nvvm", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the nvvm dialect", _cuda),
     Stage("llvm", st.translate, st.show_llvm, ".ll", "LLVM IR"),
-    Stage("asm", _nothing, st.show_assembly, ".s", "assembly of this machine", _cpu),
+    Stage("asm", st.emit_assembly, st.show_assembly, ".s", "assembly of this machine", _cpu),
     Stage("ptx", st.emit_ptx, lambda state: state.ptx, ".ptx", "PTX", _cuda),
-    Stage("cubin", _nothing, st.show_cubin, ".cubin", "machine code of the GPU (needs ptxas)", _cuda),
+    Stage("cubin", st.emit_cubin, lambda state: state.cubin, ".cubin",
+          "machine code of the GPU (needs ptxas)", _cuda),
 )  # fmt: skip
 
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
@@ -96,7 +94,7 @@ def compile_until(
     taken = planned(state.options, first, last)
     for stage in taken:
         begin = time.perf_counter()
-        with _lock_for(stage):
+        with step(stage.name), _lock_for(stage):
             stage.run(state)
         if after:
             after(stage, state, time.perf_counter() - begin)

@@ -7,12 +7,54 @@ from typing import Any
 from tadc.boundary import checked_function, public, usage
 from tadc.dialect import ops
 from tadc.dialect.mlir import LOCK
+from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.text import to_text
 from tadc.dialect.writer import write_program
 from tadc.frontend.naming import first_free
 from tadc.functions import Function
+from tadc.passes.catalogue import rewrite_functions
+from tadc.passes.registry import Pass, flag_option, names_option, number_option, word_option
+from tadc.passes.registry import register as register_pass
 from tadc.pipeline import run_passes as run_on_module
 
-__all__ = ["build", "load_dialect", "run_passes"]
+__all__ = [
+    "Pass",
+    "UnsupportedIR",
+    "build",
+    "flag_option",
+    "load_dialect",
+    "names_option",
+    "number_option",
+    "register_pass",
+    "rewrite_functions",
+    "run_passes",
+    "text",
+    "word_option",
+]
+
+
+@public
+def text(module: Any, generic: bool = False) -> str:
+    """The text of a module or operation of MLIR: readable, or in MLIR's generic form.
+
+    Both read back, with `tadc f.mlir` and in Python; the generic form is the one that any tool of MLIR reads.
+
+        >>> import tadc
+        >>> from tadc.dialect.mlir import ir
+        >>> module = ir.Module.create(ir.Location.unknown(ir.Context()))
+        >>> tadc.load_dialect(module.context)
+        >>> f = tadc.function("x: f64[2]; f[i: 2] = x[1 - i]")
+        >>> print(tadc.text(tadc.build(f, module)), end="")
+        func.func @f(%x: tensor<2xf64> {tad.name = "x"}) -> (tensor<2xf64> {tad.name = "f"}) {
+          %f = tad.map (%i) -> tensor<2xf64> {
+            %0 = tad.read %x[-%i + 1] : tensor<2xf64>
+            tad.yield %0 : f64
+          }
+          return %f : tensor<2xf64>
+        }
+    """
+    with LOCK:
+        return to_text(module.operation, generic=generic)
 
 
 @public

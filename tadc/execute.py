@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tadc.backend.steps import step
 from tadc.compiled import Compiled
 from tadc.driver import compile_until
 from tadc.frontend.diagnostics import CompileError, Diagnostic
@@ -71,5 +72,6 @@ def _code(state: Compilation) -> bytes:
 
 def evaluate(compiled: Compiled, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """The results by name."""
-    found = compiled.kernel((), dict(arrays))
+    with step("run"):
+        found = compiled.kernel((), dict(arrays))
     return dict(zip((p.name for p in compiled.kernel.outputs), found, strict=True))

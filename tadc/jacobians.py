@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tadc.boundary import public
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.packages import missing_package
 from tadc.functions import Function, Origin
 from tadc.recipes import find_signature
 
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 
 class Jacobian(Function):
-    """A function that computes Jacobians, each of shape `output.shape + argument.shape`."""
+    """A function that computes Jacobians, each of shape `output.shape + argument.shape`.
+
+    >>> import tadc
+    >>> j = tadc.jacobian(tadc.function("x: f64[5]; f[i: 4] = x[i + 1] - x[i]"))
+    >>> print(j.structure)
+    banded: 0 <= x_0 - i <= 1; Toeplitz pattern
+    >>> j.toscipy(x=[0, 0, 0, 0, 0]).nnz
+    8
+    """
 
     @cached_property
     @public
@@ -106,6 +114,11 @@ class Compressed(Function):
 
     `layout` says of each result which elements it holds: `{"df_dx": "df_dx[i, i + d]"}` for a result of
     indices `i, d`. Elements of a box that are out of range, or in a box before it, are 0.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[5]; f[i: 4] = x[i + 1] - x[i]")
+    >>> tadc.jacobian(f).compressed().layout
+    {'df_dx': 'df_dx[i, d + i]'}
     """
 
     jacobian: Jacobian
@@ -253,6 +266,5 @@ def _scipy() -> Any:
     try:
         return import_module("scipy.sparse")
     except ImportError as problem:
-        made = Diagnostic("TAD0802", f"sparse arrays need SciPy: {problem}", helps=["`pip install scipy`"])
-        made.notes.append("`compressed()` and its `coordinates` do without")
-        raise CompileError([made]) from None
+        note = "`compressed()` and its `coordinates` do without"
+        raise missing_package(f"sparse arrays need SciPy: {problem}", "sparse", note) from None

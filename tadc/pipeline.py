@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable
 from typing import Any
 
 from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import LOCK, ir, passmanager
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.frontend.suggest import did_you_mean
 from tadc.passes.catalogue import REGISTRY
+from tadc.passes.ir_printing import Printing, printing
 from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded
 
 
@@ -33,17 +33,15 @@ def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None
     _run(manager, module, source)
 
 
-_printing: ContextVar[bool] = ContextVar("printing", default=False)
-
-
-@contextmanager
-def printing_after_all(on: bool = True) -> Generator[None]:
-    """All pipelines in this block print the IR after every pass, to stderr."""
-    token = _printing.set(on)
-    try:
-        yield
-    finally:
-        _printing.reset(token)
+def check_names(names: Iterable[str], option: str) -> None:
+    """Raise CompileError (TAD0604) for a name that no pass has, of ours or of MLIR's."""
+    for name in names:
+        try:
+            _ = name in REGISTRY or passmanager.PassManager.parse(f"any({name})", ir.Context())
+        except ValueError:
+            helps = did_you_mean(name, REGISTRY)
+            message = f"`{option}`: no pass has the name `{name}`"
+            raise CompileError([Diagnostic("TAD0604", message, helps=helps)]) from None
 
 
 def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None = None) -> None:
@@ -56,8 +54,6 @@ def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None 
 
 def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
-    if _printing.get():
-        manager.enable_ir_printing(print_before_all=False, print_after_all=True)
     with LOCK:
         exceeded.clear()
         try:
@@ -78,4 +74,4 @@ def _diagnostic(problem: Any, source: Source | None) -> Diagnostic:
     return made
 
 
-__all__ = ["REGISTRY", "printing_after_all", "run_pass_objects", "run_passes"]
+__all__ = ["REGISTRY", "Printing", "check_names", "printing", "run_pass_objects", "run_passes"]

@@ -87,6 +87,8 @@ class Compilation:
     launches: list[Launch] = field(default_factory=list["Launch"])
     llvm_ir: str = ""
     ptx: str = ""
+    assembly: str = ""
+    cubin: bytes = b""
 
 
 def parse_text(state: Compilation) -> None:
@@ -309,6 +311,22 @@ def emit_ptx(state: Compilation) -> None:
     state.ptx = emit(state.llvm_ir, state.options.target.sm)
 
 
+def emit_assembly(state: Compilation) -> None:
+    """LLVM IR to assembly of the host, by LLVM's optimiser and its code generator."""
+    from tadc.backend.object_code import assembly
+
+    state.assembly = assembly(state.llvm_ir, state.options.level)
+
+
+def emit_cubin(state: Compilation) -> None:
+    """PTX to the machine code of a GPU."""
+    from tadc.backend.ptx import assemble
+
+    assert state.options.target is not None
+    assert state.options.target.sm is not None
+    state.cubin = assemble(state.ptx, state.options.target.sm)
+
+
 def show_tree(state: Compilation) -> str:
     """The syntax tree, indented."""
     from tadc.frontend.dump import dump
@@ -328,10 +346,10 @@ def show_program(state: Compilation) -> str:
 
 
 def show_module(state: Compilation) -> str:
-    """The module in readable form."""
-    from tadc.dialect.text import to_text
+    """The module in readable form, or in the generic form where that is asked for."""
+    from tadc.passes.ir_printing import show
 
-    return to_text(state.module.operation)
+    return show(state.module)
 
 
 def show_llvm(state: Compilation) -> str:
@@ -341,20 +359,9 @@ def show_llvm(state: Compilation) -> str:
 
 def show_assembly(state: Compilation) -> str:
     """Assembly of the host, which begins with how its functions are called."""
-    from tadc.backend.object_code import assembly
-
     # `#` is no comment in the assembly of ARM, but where a line begins with it.
-    return _calls(state, "#") + assembly(state.llvm_ir, state.options.level)
+    return _calls(state, "#") + state.assembly
 
 
 def _calls(state: Compilation, comment: str) -> str:
     return "\n".join([signature.text(comment) for signature in state.signatures] + [""])
-
-
-def show_cubin(state: Compilation) -> bytes:
-    """The machine code of a GPU."""
-    from tadc.backend.ptx import assemble
-
-    assert state.options.target is not None
-    assert state.options.target.sm is not None
-    return assemble(state.ptx, state.options.target.sm)

@@ -1,4 +1,4 @@
-"""The project's frame: what the README says, what CI runs, and the examples."""
+"""The project's frame: what CI runs, what is packaged, and the examples."""
 
 import re
 import tomllib
@@ -10,6 +10,7 @@ from rich.progress import Progress
 
 import tadc.cli
 from examples import deblur
+from tadc.frontend.packages import DISTRIBUTION
 
 ROOT = Path(__file__).parent.parent
 LAYERS = ("backend", "dialect", "frontend", "lattice", "passes")
@@ -19,11 +20,6 @@ SOURCES = sorted(
     for path in (ROOT / folder).rglob("*.py")
 )
 EXAMPLES = sorted((ROOT / "examples").glob("*.tad"))
-
-
-def blocks(file: str, language: str = "") -> list[str]:
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
-    return [text for spoken, text in found if spoken == language]
 
 
 def settings() -> dict[str, dict[str, dict[str, list[str]]]]:
@@ -38,33 +34,6 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     assert [line for line in ci if line.startswith("make")] == ["make test", "make lint"]
 
 
-def test_readme_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    program, gradient, default, *_ = blocks("README.md")
-    assert program == (ROOT / "examples" / "paper.tad").read_text()
-    command = [str(ROOT / "examples" / "paper.tad"), "--wrt", "a,d"]
-    assert tadc.cli.main([*command, "--materialize=never"]) == 0
-    assert gradient == capsys.readouterr().out
-    assert tadc.cli.main(command) == 0
-    assert capsys.readouterr().out.endswith("\n\n" + default)
-
-
-def test_readme_shows_a_part_of_the_certificate(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, _, part, *_ = blocks("README.md")
-    assert tadc.cli.main([str(ROOT / "examples" / "paper.tad"), "--wrt", "d", "--certificate"]) == 0
-    assert part in capsys.readouterr().out
-
-
-def test_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, np.ndarray] = {}
-    first, *others = blocks("README.md", "python")
-    exec(first, names)
-    np.testing.assert_allclose(names["slope"], 2 * names["x"])
-    capsys.readouterr()
-    for code in others:
-        exec(code, names)
-        assert capsys.readouterr().out.strip() in (block.strip() for block in blocks("README.md"))
-
-
 def test_each_layer_is_linked_packaged_and_type_checked() -> None:
     setuptools, pyright = settings()["setuptools"], settings()["pyright"]
     for layer in LAYERS:
@@ -75,6 +44,19 @@ def test_each_layer_is_linked_packaged_and_type_checked() -> None:
     folders = {".".join(part if part[0] == "tadc" else ("tadc", *part)) for part in parts}
     assert folders == set(setuptools["packages"])
     assert setuptools["package-dir"] == {f"tadc.{layer}": layer for layer in LAYERS}
+
+
+def test_what_is_told_to_be_installed_is_this_project() -> None:
+    """PyPI's `tadc` is another project; an extra that is not declared installs nothing, without a word."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION
+    extras = project["optional-dependencies"]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "frontend").rglob("*.md"), *SOURCES]
+    for page in pages:
+        told = re.findall(r"pip install ['\"]?([\w-]+)(?:\[(\w+)\])?", page.read_text(encoding="utf-8"))
+        for name, extra in told:
+            assert name == DISTRIBUTION, page
+            assert not extra or extra in extras, page
 
 
 def test_no_file_is_long() -> None:
@@ -96,8 +78,11 @@ def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_deblur_finds_the_kernel_and_sharpens() -> None:
     scene = deblur.make_scene()
     with Progress(disable=True) as progress:
-        kernel = deblur.find_kernel(scene, progress)
-        photo = deblur.sharpen(scene, kernel, progress, steps=10)
+        kernel = deblur.find_kernel(scene, progress).picture
+        found = deblur.sharpen(scene, kernel, progress, steps=10)
     assert np.linalg.norm(kernel - scene.kernel) < 0.02 * np.linalg.norm(scene.kernel)
     before = deblur.psnr(deblur.widened(scene.seen_photo), scene.photo)
-    assert deblur.psnr(photo, scene.photo) > before + 5
+    assert deblur.psnr(found.picture, scene.photo) > before + 5
+    assert f"{len(found.seconds)} values with gradients by 260 x 260 = 67,600 numbers" in deblur.work(found)
+    assert len(found.seconds) > 10
+    assert len(deblur.statements(deblur.PHOTO_LOSS).splitlines()) == 4

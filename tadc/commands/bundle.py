@@ -6,7 +6,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from tadc.backend.ptx import assemble, find_ptxas
+from tadc.backend.cuda_toolkit import find_ptxas
+from tadc.backend.ptx import assemble
 from tadc.backend.runtime.bundle import CUBIN, MANIFEST, PTX
 from tadc.backend.target import Target, parse_target
 from tadc.commands.files import Sink, file_error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.commands.certificate_points import NotDrawn, Picture, Preimage, hull, picture
 from tadc.commands.files import file_error
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.packages import missing_package
 
 if TYPE_CHECKING:
     from tadc.certificates.certificate import Certificates
@@ -46,9 +47,7 @@ def draw(found: Certificates, kind: str) -> bytes:
         figures: Any = import_module("matplotlib.figure")
         import_module("mpl_toolkits.mplot3d")  # registers the projection
     except ImportError as problem:
-        message = f"drawing needs matplotlib: {problem}"
-        help = "install it with `pip install 'tadc[demo]'`"
-        raise CompileError([Diagnostic("TAD0802", message, helps=[help])]) from None
+        raise missing_package(f"drawing needs matplotlib: {problem}", "plot") from None
     pictures, missing = _pictures(found)
     # Text stays text, and the same certificate gives the same bytes.
     style = {"svg.fonttype": "none", "svg.hashsalt": "tadc", "font.size": 9, "axes.edgecolor": INK}

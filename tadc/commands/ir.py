@@ -15,7 +15,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source
 from tadc.frontend.specialise import specialised
-from tadc.pipeline import printing_after_all, run_passes
+from tadc.pipeline import run_passes
 from tadc.stages import Compilation, Options, show_module
 
 #: What is still to be done for a module, and the stages whose output it is.
@@ -112,8 +112,7 @@ def lower_ir(
     state = Compilation(options, source, module=module)
     sink = Sink(arguments.output or "-")
     if arguments.passes is not None:
-        with printing_after_all(arguments.print_ir_after_all):
-            run_passes(module, arguments.passes, source)
+        run_passes(module, arguments.passes, source)
     elif arguments.emit is not None or arguments.wrt is not None:
         last = arguments.emit or "opt"
         if last not in NEXT[first] or (first == "diff" and last != "tad"):
@@ -121,8 +120,7 @@ def lower_ir(
             state.options = replace(options, wrt=arguments.wrt_names)
             warned = programs_of(module, source) if arguments.wrt else []
             try:
-                with printing_after_all(arguments.print_ir_after_all):
-                    stage = compile_until(state, last, first=first, after=after)
+                stage = compile_until(state, last, first=first, after=after)
             except ValueError as problem:
                 raise CompileError([Diagnostic("TAD0606", str(problem), source=source)]) from None
             sink.write(stage.show(state))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
-from tadc.commands.files import Sink, read_source
+from tadc.backend.steps import step
+from tadc.commands.files import Sink, file_error
+from tadc.commands.given_program import read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
@@ -20,14 +24,39 @@ from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
 from tadc.stages import Compilation, Options
 
+#: Commands with a module of their name, whose `execute` does all of it.
+APART = ("cache", "completion", "help", "inverse", "uncert")
+
 
 def execute(arguments: Arguments) -> int:
     """Do what the command line asks; the exit code. Raises CompileError."""
-    if arguments.list:
-        return list_names(arguments.list)
-    if arguments.explain is not None:
-        return explain(arguments.explain)
-    source = read_source(arguments.file, arguments.expression)
+    if arguments.command in APART:
+        return import_module(f"tadc.commands.{arguments.command}").execute(arguments)
+    with ExitStack() as around:
+        if arguments.load or arguments.generic or arguments.prints_ir:
+            from tadc.commands.passes import with_passes
+
+            around.enter_context(with_passes(arguments))
+        if arguments.list:
+            return list_names(arguments.list, arguments.names)
+        if arguments.explain is not None:
+            return explain(arguments.explain)
+        if arguments.dump_dir and Path(arguments.dump_dir).exists() and not Path(arguments.dump_dir).is_dir():
+            raise file_error(f"`--dump-dir {arguments.dump_dir}` names a file, not a folder")
+        source = read_program(arguments)
+        if arguments.fix:
+            from tadc.commands.fix import fix
+
+            return fix(arguments, source)
+        if arguments.split_input_file or arguments.verify_diagnostics:
+            from tadc.commands.split_file import in_pieces
+
+            return in_pieces(arguments, source, execute_on)
+        return execute_on(arguments, source)
+
+
+def execute_on(arguments: Arguments, source: Source) -> int:
+    """The same on the text of a program or module."""
     if arguments.certificate or arguments.plot is not None:
         return show_certificate(arguments, source)
     if arguments.stats:
@@ -41,13 +70,13 @@ def execute(arguments: Arguments) -> int:
     elif arguments.passes is not None:
         return run_passes_on(arguments, source)
     if arguments.check_gradient:
+        from tadc.commands.array_files import read_arrays
         from tadc.commands.gradient_check import check_gradient
-        from tadc.commands.run import read_arrays
 
-        given = read_arrays(arguments.run or [])
         state = checked(source, arguments)
+        assert state.program is not None
+        given = read_arrays(arguments.run or [], [a.name for a in state.program.arguments])
         if arguments.wrt:
-            assert state.program is not None
             warn_of_zero_gradients(arguments, state.program)
         return check_gradient(state, arguments.wrt_names, given)
     if arguments.bundle is not None:
@@ -61,8 +90,10 @@ def execute(arguments: Arguments) -> int:
     return show(arguments, source)
 
 
-def list_names(what: str) -> int:
-    """Print what there is."""
+def list_names(what: str, names: Sequence[str] = ()) -> int:
+    """Print what there is, of passes those that are named. Raises UsageError for names of other things."""
+    if names and what != "passes":
+        raise UsageError(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
     if what == "stages":
         lines = [f"{s.name:14}{s.about}" for s in STAGES]
     elif what == "targets":
@@ -74,9 +105,9 @@ def list_names(what: str) -> int:
 
         lines = [f"{name}({', '.join('xy'[: f.arity])})" for name, f in sorted(FUNCTIONS.items())]
     else:
-        from tadc.pipeline import REGISTRY
+        from tadc.commands.passes import describe
 
-        lines = [f"{p.argument:20}{p.description}" for p in REGISTRY.values()]
+        lines = describe(names)
     Sink("-").write("\n".join(lines))
     return 0
 
@@ -89,7 +120,7 @@ def explain(word: str) -> int:
     elif code in CODES:
         Sink("-").write(explanation(code))
     else:
-        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc --explain` lists all codes")
+        raise UsageError(f"no code `{word}`", *did_you_mean(code, CODES), "`tadc explain` lists all codes")
     return 0
 
 
@@ -153,9 +184,9 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
     if arguments.certificate or arguments.plot is not None:
         return found.example
     if arguments.run is not None:
-        from tadc.commands.run import read_arrays
+        from tadc.commands.array_files import read_inputs
 
-        arrays = read_arrays(arguments.run)
+        arrays = read_inputs(arguments.run, [a.name for a in found.example.arguments])
         shapes = {name: getattr(value, "shape", ()) for name, value in arrays.items()}
         return found.at({**found.values(shapes, arrays), **dict(arguments.sizes)})
     if (
@@ -170,15 +201,13 @@ def program_for_values(arguments: Arguments, found: PerValue) -> Program | None:
 
 
 class Observer:
-    """Sees each stage: `--time`, `--dump-dir`."""
+    """Sees each stage: `--dump-dir`."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.arguments = arguments
 
     def __call__(self, stage: Stage, state: Compilation, seconds: float) -> None:
         """Note a stage that is done."""
-        if self.arguments.time:
-            print(f"{stage.name:14}{1e3 * seconds:10.1f} ms", file=sys.stderr)
         if self.arguments.dump_dir:
             self.dump(stage, state)
 
@@ -198,7 +227,7 @@ def show(arguments: Arguments, source: Source) -> int:
     state = checked(source, arguments)
     observer = Observer(arguments)
     sink = Sink(arguments.output or "-")
-    watched = arguments.print_ir_after_all or arguments.dump_dir
+    watched = arguments.prints_ir or arguments.dump_dir
     if arguments.emit in ("ast", "typed") or (not arguments.emit and arguments.wrt is None and not watched):
         stage = next(s for s in STAGES if s.name == (arguments.emit or "typed"))
         sink.write(stage.show(state))
@@ -215,11 +244,8 @@ def show(arguments: Arguments, source: Source) -> int:
                 assert state.program is not None
                 warn_of_zero_gradients(arguments, state.program, derived)
 
-    from tadc.pipeline import printing_after_all
-
     last = arguments.emit or (last_text(state.options) if arguments.dump_dir else "opt")
-    with printing_after_all(arguments.print_ir_after_all):
-        stage = compile_until(state, last, first="tad", after=after)
+    stage = compile_until(state, last, first="tad", after=after)
     sink.write(stage.show(state) if arguments.emit else shown[0])
     if arguments.wrt and arguments.emit in ("tad", "diff", "cancel"):
         assert state.program is not None
@@ -230,7 +256,6 @@ def show(arguments: Arguments, source: Source) -> int:
 def show_certificate(arguments: Arguments, source: Source) -> int:
     """Print why the gradients are exact, or draw it."""
     from tadc.certificates.certificate import certify
-    from tadc.pipeline import printing_after_all
 
     kind = ""
     if arguments.plot is not None:
@@ -239,13 +264,15 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
         kind = picture_format(arguments.plot)
     state = checked(source, arguments)
     assert state.program is not None
-    with printing_after_all(arguments.print_ir_after_all):
-        symbols = state.per_value.symbols if state.per_value else ()
+    symbols = state.per_value.symbols if state.per_value else ()
+    with step("certify"):
         found = certify(state.program, arguments.wrt_names, Observer(arguments), symbols)
     if arguments.plot is not None:
         from tadc.commands.certificate_plot import draw
 
-        Sink(arguments.plot).write(draw(found, kind))
+        with step("draw"):
+            picture = draw(found, kind)
+        Sink(arguments.plot).write(picture)
     if arguments.certificate:
         output = arguments.output or "-"
         Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
@@ -255,12 +282,10 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
 def show_statistics(arguments: Arguments, source: Source) -> int:
     """Print what the program and its gradients compute, move and keep."""
     from tadc.counts import statistics
-    from tadc.pipeline import printing_after_all
 
     state = checked(source, arguments)
     assert state.program is not None
-    with printing_after_all(arguments.print_ir_after_all):
-        found = statistics(state.program, arguments.wrt_names, state.options)
+    found = statistics(state.program, arguments.wrt_names, state.options)
     output = arguments.output or "-"
     Sink(output).write(found.as_json() if output.endswith(".json") else str(found))
     return 0
@@ -273,12 +298,11 @@ def last_text(options: Options) -> str:
 
 def run_passes_on(arguments: Arguments, source: Source) -> int:
     """Run a pipeline on the `tad` dialect of a program."""
-    from tadc.pipeline import printing_after_all, run_passes
+    from tadc.pipeline import run_passes
 
     state = checked(source, arguments)
     compile_until(state, "tad", first="tad")
-    with printing_after_all(arguments.print_ir_after_all):
-        run_passes(state.module, arguments.passes or "", source)
+    run_passes(state.module, arguments.passes or "", source)
     return write_module(arguments, state)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 
 from tadc.frontend.diagnostics import Diagnostic
@@ -14,8 +16,26 @@ from tadc.frontend.render import render, render_json
 FORMATS = ("human", "json")
 
 
+_collected: ContextVar[list[Diagnostic] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collecting() -> Generator[list[Diagnostic]]:
+    """In this block diagnostics are kept in a list, and not printed."""
+    found: list[Diagnostic] = []
+    token = _collected.set(found)
+    try:
+        yield found
+    finally:
+        _collected.reset(token)
+
+
 def report(diagnostics: Sequence[Diagnostic], error_format: str = "human") -> None:
     """Print diagnostics to stderr; for people in colours on a terminal, and with where to read more."""
+    collected = _collected.get()
+    if collected is not None:
+        collected += diagnostics
+        return
     if error_format == "json":
         for diagnostic in diagnostics:
             print(json.dumps(render_json(diagnostic)), file=sys.stderr)

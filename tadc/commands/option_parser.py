@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tadc.frontend.diagnostics import Diagnostic
@@ -42,32 +42,30 @@ class _Once(argparse.Action):
 
 
 class OptionParser(argparse.ArgumentParser):
-    """A parser of one command line; `more` is the last help of its errors. Raises UsageError."""
+    """A parser of the options of one command; `more` is the last help of its errors. Raises UsageError."""
 
-    def __init__(self, more: str, **settings: Any) -> None:
-        super().__init__(add_help=False, allow_abbrev=False, **settings)
+    def __init__(self, more: str) -> None:
+        # What is not given is not set: the defaults are those of `Arguments`.
+        super().__init__(add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS)
         self.register("action", None, _Once)
         self.more = more
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse found as a UsageError."""
-        helps: list[str] = []
         if wrong := _WRONG.match(message):
             name, word = wrong.groups()
             option = next((a for a in self._actions if name in a.option_strings), None)
-            pool = [str(c) for c in (option.choices or ())] if option else []
-            message = f"`{name}` cannot be `{word}`"
-            helps = [*did_you_mean(word, pool), f"it can be {', '.join(pool)}"] if pool else []
-        elif lacking := _LACKING.match(message):
+            raise cannot_be(name, word, (option.choices or ()) if option else (), self.more)
+        if lacking := _LACKING.match(message):
             message = f"`{lacking[1]}` lacks a value"
-        elif message.startswith("unrecognized arguments"):
-            word = message.split(": ", 1)[1].split()[0]
-            if not word.startswith("-"):
-                raise UsageError(f"a second FILE, `{word}`", "a command is about one program", self.more)
-            known = [o for a in self._actions for o in a.option_strings]
-            message = f"unknown option `{word}`"
-            helps = did_you_mean(word.split("=")[0], known)
-        raise UsageError(message, *helps, self.more)
+        raise UsageError(message, self.more)
+
+
+def cannot_be(name: str, word: str, choices: Any, more: str) -> UsageError:
+    """The error for a value that is none of those that an option or a command can have."""
+    pool = [str(c) for c in choices]
+    helps = [*did_you_mean(word, pool), f"it can be {', '.join(pool)}"] if pool else []
+    return UsageError(f"`{name}` cannot be `{word}`", *helps, more)
 
 
 def file_name(text: str) -> str:
@@ -75,16 +73,3 @@ def file_name(text: str) -> str:
     if not text:
         raise UsageError("the name of a file is empty", "is it from a variable of the shell that is not set?")
     return text
-
-
-def sizes_of(texts: Iterable[str]) -> dict[str, int]:
-    """The values that `--size N=4,M=5` gives, a text for each time it stands. Raises UsageError."""
-    found: dict[str, int] = {}
-    for item in (item for text in texts for item in text.replace(" ", "").split(",")):
-        name, equals, value = item.partition("=")
-        if not equals or not name or not value.isascii() or not value.isdecimal():
-            raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
-        if name in found:
-            raise UsageError(f"`--size` gives `{name}` twice")
-        found[name] = int(value)
-    return found

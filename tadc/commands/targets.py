@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.driver import Driver, cuda_driver
-from tadc.backend.ptx import LIBDEVICE, PACKAGE, find_ptxas, toolkit_file
+from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.backend.target import CUDA_ARCHITECTURES
 from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.packages import install_command
 
 
 def targets() -> list[str]:
@@ -14,7 +15,7 @@ def targets() -> list[str]:
     known = " ".join(f"sm_{sm}" for sm in CUDA_ARCHITECTURES)
     ptxas = find_ptxas()
     library = toolkit_file(LIBDEVICE)
-    install = f"not found: pip install {PACKAGE}"
+    install = f"not found: {install_command('cuda')}"
     return [
         f"{'cpu':14}runs here",
         f"{'emulated':14}runs here, slowly: kernels of a GPU, every access checked",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tadc.backend.runtime.memory import available_memory
+from tadc.boundary import callers_level
 from tadc.frontend.diagnostics import CompileWarning
 from tadc.frontend.program import Definition
 from tadc.inversion.factors import Array, Factored
@@ -176,7 +177,7 @@ class BoundLump:
         if bad.any():
             raise singular_step(source, statements, what, element, value)
         warning = near_singular(source, statements, what, element, value)
-        warnings.warn(CompileWarning(warning), stacklevel=7)
+        warnings.warn(CompileWarning(warning), stacklevel=callers_level())
 
     def _where(self, place: int) -> tuple[str, str]:
         """What a pivot is, and of which element."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.packages import missing_package
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,10 +43,8 @@ def lapack(names: tuple[str, ...], *arrays: Array) -> Any:
     try:
         routines: Any = import_module("scipy.linalg.lapack")
     except ImportError as problem:
-        helps = ["install it with `pip install 'tadc[sparse]'`"]
-        notes = ["diagonal, block-diagonal and permuting lumps do without"]
-        message = f"a system of this class needs SciPy: {problem}"
-        raise CompileError([Diagnostic("TAD0802", message, notes=notes, helps=helps)]) from None
+        note = "diagonal, block-diagonal and permuting lumps do without"
+        raise missing_package(f"a system of this class needs SciPy: {problem}", "sparse", note) from None
     return routines.get_lapack_funcs(names, arrays)
 
 

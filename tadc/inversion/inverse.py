@@ -10,9 +10,9 @@ import numpy as np
 
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.sizes import SizeSymbols
-from tadc.boundary import checked_function, checked_sizes_given, public, usage
+from tadc.boundary import checked_function, checked_sizes_given, public
 from tadc.derive import resolve_wrt
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.functions import Function
@@ -226,14 +226,15 @@ def _given(given: Any, parameters: Sequence[Argument | Parameter]) -> Mapping[st
 
 
 def _several(given: Any, parameters: Sequence[Argument | Parameter]) -> list[Any]:
-    """The arrays of a sequence, one for each parameter. Raises UsageError for a single array."""
+    """The arrays of a sequence, one for each parameter. Raises ArgumentError for others."""
     if isinstance(given, tuple | list) and len(given) <= len(parameters):  # pyright: ignore[reportUnknownArgumentType]
         return list(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     names = ", ".join(p.name for p in parameters)
     message = f"{len(parameters)} arrays are wanted here, one for each of {names}"
     if isinstance(given, tuple | list):
         message += f"; {len(given)} are given"  # pyright: ignore[reportUnknownArgumentType]
-    raise usage(message, f"pass a tuple `({names})` or a mapping by name")
+    help = f"pass a tuple `({names})` or a mapping by name"
+    raise ArgumentError([Diagnostic("TAD0502", message, helps=[help])])
 
 
 def _holds_one(given: Any, rank: int) -> bool:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.packages import missing_package
 
 if TYPE_CHECKING:
     from tadc.inversion.plan import Plan
@@ -79,9 +80,7 @@ def draw(plan: Plan, kind: str) -> bytes:
         matplotlib: Any = import_module("matplotlib")
         figures: Any = import_module("matplotlib.figure")
     except ImportError as problem:
-        message = f"drawing needs matplotlib: {problem}"
-        help = "install it with `pip install 'tadc[demo]'`"
-        raise CompileError([Diagnostic("TAD0802", message, helps=[help])]) from None
+        raise missing_package(f"drawing needs matplotlib: {problem}", "plot") from None
     style = {"svg.fonttype": "none", "svg.hashsalt": "tadc", "font.size": 9, "axes.edgecolor": INK}
     with matplotlib.rc_context(style):
         found, spans = lives(plan)

@@ -1,9 +1,10 @@
-"""What is made of results: JSON, tables, the chart, the README's part."""
+"""What is made of results: JSON, tables, the chart, parts of pages."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,8 +16,8 @@ from bench import processes, speed
 from bench.chart import draw
 from bench.interleave import interleaved
 from bench.processes import Job, run
-from bench.readme import BEGIN, END, publish, replaced
-from bench.report import absences, all_times, markdown, size, summary
+from bench.publish import LINE, TABLE, markers, publish, replaced
+from bench.report import absences, all_times, first_example, markdown, size, summary
 from bench.results import Cell, Results, Roofline, geometric_mean, read
 
 
@@ -100,21 +101,35 @@ def test_the_chart_is_svg_with_a_label_for_each_bar(tmp_path: Path) -> None:
     assert text == (tmp_path / "two.svg").read_text()
 
 
+def test_the_first_example_is_a_sentence() -> None:
+    results = made_up()
+    results.cells.append(Cell("fir", "f32", 2, {"tadc": [0.002], "JAX": [0.009], "JAX, tuned": [0.005]}))
+    sentence = first_example(Results(results.machine, cells=results.cells[-1:]))
+    head = "Value and both gradients for N = 100,128 and K = 129, f32, on 2 threads"
+    assert sentence == f"{head}: 2.00 ms; JAX (jit) takes 5.00 ms."
+    assert "JAX" not in first_example(made_up())
+
+
 def test_publish_writes_between_the_markers(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    for name, mark, _ in (TABLE, LINE):
+        begin, end = markers(mark)
+        (tmp_path / name).write_text(f"before\n{begin}\nold\n{end}\nafter\n")
     for _ in range(2):
         publish(made_up(), tmp_path)
-        assert readme.read_text() == f"before\n{BEGIN}\n{markdown(made_up())}\n{END}\nafter\n"
+        for name, mark, made in (TABLE, LINE):
+            begin, end = markers(mark)
+            written = (tmp_path / name).read_text()
+            assert written == f"before\n{begin}\n{made(made_up())}\n{end}\nafter\n"
     assert json.loads((tmp_path / "docs" / "benchmark.json").read_text())["machine"]["cpu"] == "Z80"
     with pytest.raises(ValueError, match="no lines"):
-        replaced("a page without markers", "table")
+        replaced("a page without markers", "benchmark", "table")
 
 
-def test_the_readme_has_the_markers() -> None:
-    text = (speed.ROOT / "README.md").read_text()
-    assert replaced(text, "table").count("table") >= 1
+@pytest.mark.parametrize(("name", "mark", "made"), [TABLE, LINE])
+def test_pages_hold_what_the_data_says(name: str, mark: str, made: Callable[[Results], str]) -> None:
+    page = (speed.ROOT / name).read_text()
+    assert replaced(page, mark, made(read(speed.ROOT / "docs" / "benchmark.json"))) == page
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tadc.backend.ptx import LIBDEVICE, emit_ptx, toolkit_file
+from tadc.backend.cuda_toolkit import LIBDEVICE, toolkit_file
+from tadc.backend.ptx import emit_ptx
 from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
 from tadc.backend.target import Target
 from tests.backend.kernels import elementwise, llvm_text

@@ -77,7 +77,7 @@ def test_not_linear(index: str, at: str, label: str, helps: tuple[str, ...]) -> 
         ),
         ("i/j", "i/j", "`i/j` is not always an integer", ()),
         ("1.5", "1.5", "not an integer", ()),
-        ("2.0*i", "2.0", "not an integer", ()),
+        ("2.0*i", "2.0", "not written as an integer", ("write `2`",)),
         ("i + pi", "pi", "not an integer", ()),
     ],
 )
@@ -281,7 +281,9 @@ def test_before_the_start() -> None:
             "f[i: 2] = sum{k: 2} (sum{l: 4} (x[i + k + l]))",
             "let the sum over `l` end at 2, or declare `x: f64[6]`",
         ),
-        ("f = x[5]", "declare `x: f64[6]`"),
+        ("f = x[5]", "elements are counted from 0: the last one is `x[4]`, or declare `x: f64[6]`"),
+        ("f = x[-1]", "elements are counted from 0: from the end, this one is `x[4]`"),
+        ("f = sum{k}_1^5 (x[k])", "elements are counted from 0: write `sum{k}_0^4 (…)`"),
         ("f[i: 3] = h[i]", "state the range `i: 2`"),
         ("f[i: 9] = if {i >= 6} then (h[i - 6]) else (0)", "state the range `i: 8`"),
         (

@@ -171,7 +171,7 @@ def test_a_scalar_is_read_without() -> None:
     ("size", "message", "label"),
     [
         ("2.5", "a size is an integer", "not an integer"),
-        ("3.0", "a size is an integer", "not an integer"),
+        ("3.0", "a size is an integer", "not written as one"),
         ("-1", "a size cannot be negative", "less than 0"),
         ("2 - 3", "a size cannot be negative", "its value is -1"),
         ("pi", "a size is an integer", "not an integer"),

@@ -108,5 +108,5 @@ def test_unknown_characters_are_named() -> None:
 
 def test_reading_goes_on_with_what_was_meant() -> None:
     assert kinds("a \N{MINUS SIGN} \N{GREEK SMALL LETTER PI} \N{N-ARY SUMMATION} ? 3x") == [
-        "name", "-", "pi", "sum", "number", "*", "name", "end",
+        "name", "-", "pi", "sum", "?", "number", "*", "name", "end",
     ]  # fmt: skip

@@ -164,4 +164,4 @@ def test_list_targets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert "cuda          the emulator (GPU 1) runs here: sm_90, 16384 of 16384 MiB free" in text
     assert "driver for CUDA 12.4" in text
     monkeypatch.setattr("tadc.commands.targets.find_ptxas", lambda: None)
-    assert "no cubin: ptxas not found: pip install nvidia-cuda-nvcc-cu12" in listed()
+    assert "no cubin: ptxas not found: pip install 'tadc-compiler[cuda]'" in listed()

@@ -123,7 +123,7 @@ def test_without_matplotlib(
     assert main(["-e", FIGURE_3, "--plot", str(file)]) == 1
     message = capsys.readouterr().err
     assert "error[TAD0802]: drawing needs matplotlib" in message
-    assert "help: install it with `pip install 'tadc[demo]'`" in message
+    assert "help: install it with `pip install 'tadc-compiler[plot]'`" in message
     assert not file.exists()
 
 

@@ -85,7 +85,7 @@ def test_explain_alone_lists_the_codes(capsys: pytest.CaptureFixture[str]) -> No
     ("argv", "words"),
     [
         (["--explain", "TAD302"], ["no code `TAD302`", "did you mean `TAD0302`?"]),
-        (["--explain", "f.tad"], ["no code `f.tad`", "`tadc --explain` lists all codes"]),
+        (["--explain", "f.tad"], ["no code `f.tad`", "`tadc explain` lists all codes"]),
         (["--explain", "TAD0302", "f.tad"], ["`--explain` takes no program"]),
     ],
 )

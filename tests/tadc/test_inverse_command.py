@@ -44,11 +44,11 @@ def test_sizes_and_inputs(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "says"),
     [
         (["-e", FIGURE_2, "--plann"], "did you mean `--plan`?"),
-        (["--plan"], "give a FILE or -e TEXT"),
+        (["--plan"], "give a FILE, `-` or -e TEXT"),
         (["-e", FIGURE_2, "--size", "N"], "is not of the form NAME=NUMBER"),
         (["-e", "x: f64; y = x", "--wrt", "x", "--plot"], "`--plot` lacks a value"),
         (["-e", "x: f64[N]; y[i] = x[i]", "--size", "N=3", "--size", "N=4"], "`--size` gives `N` twice"),
-        (["-e", "x: f64; y = x", "--wrt", "x", "--wrt", "x"], "`--wrt` is given twice"),
+        (["-e", "x: f64; y = x", "--plot", "a.svg", "--plot", "b.svg"], "`--plot` is given twice"),
     ],
 )
 def test_wrong_use(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:

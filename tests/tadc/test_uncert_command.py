@@ -115,7 +115,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         (["--samples", "1"], 2, "too few"),
         (["--seed", "-1"], 2, "less than 0"),
         (["-o", "x.csv"], 2, "end in .json"),
-        (["f.tad"], 2, "one of them"),
+        (["f.tad"], 2, "both a FILE and -e TEXT"),
     ],
 )
 def test_wrong_use(capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str) -> None:

@@ -1,0 +1,53 @@
+"""Ctrl-C while native code works that does not look for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Room for the recursion of LLVM, as much as a main thread has.
+STACK = 8 << 20
+
+_stack_lock = threading.Lock()
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """Do work that releases the GIL; Ctrl-C raises KeyboardInterrupt at once, wherever the work is.
+
+    Python runs handlers of signals in the main thread, when that gets to run Python: so it waits, and another
+    thread does the work. One that is interrupted goes on to its end, which nobody waits for; it must not hold
+    what the main thread needs. In another thread the work is just done.
+
+    Raises what the work raises.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    results: list[T] = []
+    problems: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            results.append(work())
+        except BaseException as problem:
+            problems.append(problem)
+
+    thread = threading.Thread(target=copy_context().run, args=(do,), name="tadc-native", daemon=True)
+    _start(thread)
+    thread.join()
+    if problems:
+        raise problems[0]
+    return results[0]
+
+
+def _start(thread: threading.Thread) -> None:
+    """Start a thread with room of its own choice; other threads keep theirs."""
+    with _stack_lock:
+        before = threading.stack_size(STACK)
+        try:
+            thread.start()
+        finally:
+            threading.stack_size(before)

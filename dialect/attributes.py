@@ -1,0 +1,33 @@
+"""The attributes of `tad` on functions, arguments, results and maps, with what they say.
+
+Names are written where they are read and set; a test says that this table has all of them.
+"""
+
+from __future__ import annotations
+
+#: Each attribute: what carries it, what it is, and what it says.
+ATTRIBUTES = {
+    "tad.name": ("an argument or result", "string", "its name in the program"),
+    "tad.shape": (
+        "a tensor argument with dynamic extents",
+        "affine map",
+        "its extents, over the sizes, which are the index arguments in order",
+    ),
+    "tad.excluded": ("a function", "array of integer sets", "sizes for which calls are refused"),
+    "tad.cotangent_of": ("an argument", "string", "the output that it is the cotangent of"),
+    "tad.gradient_of": ("a result", "string", "the argument that it is the gradient by"),
+    "tad.tangent_of": ("an argument or result", "string", "what it is the tangent of"),
+    "tad.chain": (
+        "a map",
+        "array of two integers",
+        "the number of its chain, and how many rows of that run at a time",
+    ),
+    "tad.chain_steps": ("a map", "unit", "its first index numbers the steps of the chain that it is in"),
+    "tad.in_place": (
+        "a map",
+        "unit",
+        "its elements are those of another tensor but on a thin set; these alone are computed, in its memory",
+    ),
+    "tad.parts": ("a map", "unit", "its elements are long parts of a reduction, a few for each thread"),
+    "tad.joined": ("a map", "unit", "nothing long is left to do: it is computed without vectors"),
+}

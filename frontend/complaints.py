@@ -1,0 +1,144 @@
+"""What is wrong with calls, reductions and choices, and how it is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, NoReturn
+
+from tadc.frontend import syntax
+from tadc.frontend.cursor import Cursor, SyntaxStop, describe
+from tadc.frontend.diagnostics import Edit, Label
+from tadc.frontend.elsewhere import CALLS
+from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, RELATIONS
+from tadc.frontend.lexer import CLOSERS, Token
+from tadc.frontend.source import Span
+from tadc.frontend.suggest import correction, did_you_mean
+from tadc.frontend.syntax import Expr
+from tadc.frontend.tree import walk
+
+
+def by_value(node: syntax.If, text: Callable[[Span], str]) -> tuple[list[str], list[Edit]]:
+    """How an `if` by values is written: the help, and the edit where it is one choice."""
+    first, *others = node.conditions
+    if others:
+        return ["to choose by values, write one `select(x[i] > 0, …, …)` in the other"], []
+    condition, then, otherwise = (text(e.span) for e in (first, node.then, node.otherwise))
+    edit = Edit(node.span, f"select({condition}, {then}, {otherwise})")
+    return [f"to choose by value, write `select({condition}, …, …)`"], [edit]
+
+
+class Bare(NamedTuple):
+    """A branch that is not in parentheses: its first token and its end."""
+
+    word: str
+    first: Token
+    end: int
+
+
+class Complaints(Cursor):
+    """The errors of an expression that more than the next token tells."""
+
+    def text(self, span: Span) -> str:
+        """The source at a place."""
+        return self.source.text[span.start : span.end]
+
+    def no_reduction(self, token: Token) -> NoReturn:
+        """Give up at what is followed by a brace or a term as only a reduction is."""
+        self.check_closed()
+        if token.start in self.lexical:
+            raise SyntaxStop
+        kind, under, index = token.text.partition("_")
+        edits: list[Edit] = []
+        if under and kind in REDUCTIONS:
+            helps = [
+                f"the index stands in braces, `{kind}{{{index or 'i'}}} (…)`, bounds behind them, `_0^4`"
+            ]
+        elif hint := CALLS.get(token.text):
+            helps = [hint.help]
+        else:
+            helps = did_you_mean(token.text, REDUCTIONS) or [f"the reductions are {', '.join(REDUCTIONS)}"]
+            edits = correction(token.text, token.span, REDUCTIONS)
+        message = f"`{token.text}` is no reduction"
+        self.report("TAD0201", message, token.span, "unknown", helps=helps, edits=edits)
+        raise SyntaxStop
+
+    def wrong_arity(self, token: Token, function: str, arguments: tuple[Expr, ...], span: Span) -> None:
+        """Report a call with too many or too few arguments."""
+        wanted, given = FUNCTIONS[function].arity, len(arguments)
+        count = f"{wanted} argument{'s' if wanted > 1 else ''}"
+        message = f"`{token.text}` takes {count}, not {given}"
+        helps = [f"write `{token.text}({', '.join('xy'[:wanted])})`"]
+        edits: list[Edit] = []
+        if function in REDUCTIONS and given == 1:
+            helps.append(CALLS[function].help)
+        elif function in REDUCTIONS:
+            nested = f"{function}(" * (given - 1) + self.text(arguments[0].span)
+            nested += "".join(f", {self.text(e.span)})" for e in arguments[1:])
+            helps, edits = [f"one in the other: `{nested}`"], [Edit(span, nested)]
+        elif function == "log" and given == 2:
+            helps = ["to the base b: `log(x) / log(b)`, and there are `log2` and `log10`"]
+        self.report("TAD0110", message, span, f"{given} given here", helps=helps, edits=edits)
+
+    def is_relation_inside(self) -> bool:
+        """Whether the parentheses here enclose a comparison, and no operand of one."""
+        closer = self.partner.get(self.position)
+        if closer is None:
+            return False
+        depth = 0
+        for token in self.tokens[self.position : closer]:
+            depth += (token.kind in CLOSERS) - (token.kind in CLOSERS.values())
+            if depth == 1 and token.kind in RELATIONS:
+                return True
+        return False
+
+    def unbraced(self, node: syntax.If, at: Token, end: int, *, braced: bool, bracket: bool) -> None:
+        """Report the condition of an `if` that stands in parentheses, or in nothing."""
+        if any(isinstance(part, syntax.Subscript) for c in node.conditions for _, _, part in walk(c)):
+            helps, edits = by_value(node, self.text)
+        else:
+            helps = ["conditions on indices stand in braces: `if {i = j} then (…) else (…)`"]
+            inner = Span(at.start + 1, end - 1) if bracket else Span(at.start, end)
+            opener, closer = ("", "") if braced else ("{", "}")
+            edits = [Edit(Span(at.start, inner.start), opener), Edit(Span(inner.end, end), closer)]
+        self.report(
+            "TAD0102", f"unexpected {describe(at)}", at.span, "expected `{`", helps=helps, edits=edits
+        )
+
+    def bare_branches(self, bare: list[Bare]) -> None:
+        """Report branches that are not in parentheses."""
+        word, first, end = bare[0]
+        edits = [Edit(Span(at, at), sign) for b in bare for at, sign in ((b.first.start, "("), (b.end, ")"))]
+        helps = [f"what follows `{word}` stands in parentheses: `{word} (…)`"]
+        message, span, label = f"unexpected {describe(first)}", first.span, "expected `(`"
+        if first.kind == "(":
+            message, span, label = (
+                f"`{word}` ends too early",
+                Span(first.start, end),
+                "not all in parentheses",
+            )
+        secondary = [Label(b.first.span, "here too") for b in bare[1:]]
+        self.report("TAD0102", message, span, label, secondary, helps, edits)
+
+    def missing_branch(self, word: str, opener: Token) -> NoReturn:
+        """Give up at an `if` without one of its words."""
+        self.check_closed()
+        found = self.peek()
+        span = found.span if found.kind not in ("newline", "end") else self.since(opener.end)
+        if found.kind in ("newline", "end"):
+            span = Span(span.end, span.end)
+        helps = ["the whole form is `if {i = j} then (…) else (…)`"]
+        edits: list[Edit] = []
+        if word == "then" and found.kind == "(":
+            edits = [Edit(Span(found.start, found.start), "then ")]
+        elif found.text in ("elif", "elseif", "elsif"):
+            helps = ["one `if` in the other: `else (if {i = 1} then (…) else (…))`"]
+        elif word == "else":
+            helps.append("for nothing, write `else (0)`")
+            if found.kind in ("newline", "end", ";", ")"):
+                end = self._last_end(self.position)
+                edits = [Edit(Span(end, end), " else (0)")]
+        secondary = [Label(opener.span, "of this `if`")]
+        message = f"missing `{word}`"
+        label = f"expected `{word}`, found {describe(found)}"
+        self.report("TAD0105", message, span, label, secondary, helps, edits)
+        raise SyntaxStop

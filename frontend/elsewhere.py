@@ -1,0 +1,400 @@
+"""What people write in NumPy, PyTorch, Julia, C or LaTeX, and what it is here.
+
+The lexer, the parser and the checker look words up in these tables where they are about to report one.
+`Hint.text` is what can stand in the place of the word; where there is none, the help says what to write.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+
+from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
+
+
+class Hint(NamedTuple):
+    """What is written here: a help, and a text that replaces the word or sign as it stands."""
+
+    help: str
+    text: str | None = None
+
+
+def _write(text: str) -> Hint:
+    return Hint(f"it is written `{text}` here", text)
+
+
+# -- types ---------------------------------------------------------------------------------
+
+_INTEGERS = (
+    "int integer uint size_t long short char i8 i16 i32 i64 u8 u16 u32 u64 int8 int16 int32 int64 index nat"
+)
+_COMPLEX = "complex complex64 complex128 c32 c64 c128 cfloat cdouble ComplexF64"
+_SMALL = "f16 float16 half bf16 bfloat16 f8 fp16 fp8"
+_OTHERS = "bool boolean str string object"
+_FLOATS = {
+    "f32": "float32 single Float32 fp32 F32 real32 float_",
+    "f64": "float64 double Float64 fp64 F64 real64 real number Real",
+}
+
+#: Element types of other languages.
+TYPES: dict[str, Hint] = {
+    **{
+        name: Hint("elements are floating numbers; an integer that a call gives, as a length, is `size N`")
+        for name in _INTEGERS.split()
+    },
+    **{
+        name: Hint(
+            "there are no complex numbers: an index `c: 2` can tell the real part from the imaginary one"
+        )
+        for name in _COMPLEX.split()
+    },
+    **{name: Hint("the smallest element type is `f32`") for name in _SMALL.split()},
+    **{
+        name: Hint("the element types are `f32` and `f64`; 0 and 1 stand for false and true")
+        for name in _OTHERS.split()
+    },
+    **{name: _write(here) for here, names in _FLOATS.items() for name in names.split()},
+    "float": Hint("NumPy's `float` is `f64`, that of C and PyTorch `f32`"),
+    **{
+        name: Hint("a declaration states the type of the elements and the sizes: `x: f64[3, N]`")
+        for name in ("tensor", "Tensor", "array", "Array", "ndarray", "vector", "matrix", "list")
+    },
+}
+INTEGER_TYPES = frozenset(_INTEGERS.split())
+
+# -- functions -----------------------------------------------------------------------------
+
+_RENAMED = {
+    "log": "ln loge",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "asinh": "arcsinh arsinh",
+    "acosh": "arccosh arcosh",
+    "atanh": "arctanh artanh",
+    "pow": "power",
+    "abs": "absolute fabs magnitude",
+    "sign": "signum sgnf",
+    "max": "maximum fmax",
+    "min": "minimum fmin",
+    "sigmoid": "logistic expit",
+    "ceil": "ceiling",
+    "select": "where ifelse if_else iif choose cond",
+}
+
+_SAID = {
+    "round rint nearbyint nint": "`floor(x + 0.5)` rounds to the nearest integer",
+    "trunc fix": "`select(x < 0, ceil(x), floor(x))` cuts the fraction off",
+    "frac": "write `x - floor(x)`",
+    "clip clamp": "write `max(min(x, high), low)`",
+    "mod fmod remainder rem": "a remainder is `x % y`, floored as in Python",
+    "div floordiv floor_divide": "write `floor(x / y)`, and `i // 2` between indices",
+    "square sqr": "a square is `x**2`",
+    "rsqrt": "write `1 / sqrt(x)`",
+    "exp10": "write `10**x`",
+    "erfc": "write `1 - erf(x)`",
+    "hypot": "write `sqrt(x**2 + y**2)`",
+    "sec csc cot sech csch coth": "write `1 / cos(x)`, `1 / sin(x)`, `1 / tan(x)`",
+    "softplus": "write `max(x, 0) + log1p(exp(-abs(x)))`",
+    "silu swish": "write `x * sigmoid(x)`",
+    "gelu": "write `0.5 * x * (1 + erf(x / sqrt(2)))`",
+    "elu selu leaky_relu": "write `select(x > 0, x, …)`",
+    "relu6": "write `min(relu(x), 6)`",
+    "heaviside step": "write `select(x > 0, 1, 0)`",
+    "isnan isinf isfinite": "`select(x != x, …, …)` tells a NaN",
+    "lgamma gammaln loggamma gamma digamma beta zeta factorial binomial bessel": (
+        "there is none here; `tadc --list functions` shows those that there are"
+    ),
+    "mean average avg": "write `sum{i} (x[i]) / N`, N being the size",
+    "var std variance stdev": "with a mean m the variance is `sum{i} ((x[i] - m)**2) / N`, N being the size",
+    "norm": "write `sqrt(sum{i} (x[i]**2))`",
+    "dot inner vdot": "write `sum{i} (x[i] * y[i])`",
+    "matmul mm bmm mv gemm einsum tensordot": "name the indices: `c[i, j] = sum{k} (a[i, k] * b[k, j])`",
+    "outer kron": "name the indices: `c[i, j] = x[i] * y[j]`",
+    "cross": "name the components: `c[0]`, `c[1]`, … are the branches of an `if`",
+    "trace tr": "write `sum{i} (a[i, i])`",
+    "diag diagonal": "write `d[i] = a[i, i]`",
+    "transpose T permute swapaxes t": "name the indices the other way round: `b[j, i] = a[i, j]`",
+    "reshape view flatten ravel": "index expressions say it: `r[i: 4, j: 3] = x[3*i + j]`",
+    "concatenate concat stack hstack vstack cat": (
+        "write `f[i: 8] = if {i < 4} then (x[i]) else (y[i - 4])`"
+    ),
+    "roll shift": "an index may be shifted: `x[i + 1]`",
+    "flip reverse flipud fliplr": "write `x[N - 1 - i]`, N being the size",
+    "diff": "write `d[i: N - 1] = x[i + 1] - x[i]`",
+    "convolve conv conv1d conv2d correlate": "write `y[i: N - 2] = sum{k} (w[k] * x[i + k])`",
+    "pad": "write `f[i: N + 2] = if {i >= 1 and i <= N} then (x[i - 1]) else (0)`",
+    "cumsum": "write `y[i: N] = sum{j}_0^i (x[j])`, or as a recurrence, `scan{i} y[i] = …`",
+    "cumprod": "write `y[i: N] = prod{j}_0^i (x[j])`, or as a recurrence, `scan{i} y[i] = …`",
+    "softmax": "with `let z = logsumexp{j} (x[j])` write `s[i] = exp(x[i] - z)`",
+    "log_softmax": "write `s[i] = x[i] - logsumexp{j} (x[j])`",
+    "argmax argmin": "there are no indices that depend on values; the value itself is `max{i} (x[i])`",
+    "sort argsort unique median percentile": "there is none: indices do not depend on values",
+    "any all count count_nonzero": "count with `sum{i} (select(x[i] > 0, 1, 0))`",
+    "zeros ones full eye identity zeros_like ones_like": "a constant tensor is `z[i: 4, j: 4] = 0`",
+    "arange range linspace enumerate": "an index is a number too: `t[i: 9] = 0.1 * i`",
+    "len size shape numel ndim": "a size has a name: `x: f64[N]`, then `N`",
+    "rand randn random normal uniform": "there is no randomness: pass the numbers as an argument",
+    "grad diff_ derivative jacobian": "derivatives are taken of a program: `tadc f.tad --wrt x`",
+    "float int double float32 float64 bool": "numbers have no casts; a type is stated by `let h[i]: f32 = …`",
+    "product": "a product over an index is `prod{i} (x[i])`",
+    "summation total reduce_sum": "a sum over an index is `sum{i} (x[i])`",
+    "amax nanmax reduce_max": "the largest element is `max{i} (x[i])`",
+    "amin nanmin reduce_min": "the smallest element is `min{i} (x[i])`",
+    "lse": "write `logsumexp{i} (x[i])`",
+    "print": "a result is an output: `f = …`",
+    **{kind: f"over an index it is `{kind}{{i}} (x[i])`" for kind in REDUCTIONS},
+}
+
+#: Functions of other languages; a text is the name of the same function here.
+CALLS: dict[str, Hint] = {
+    **{word: Hint(help) for words, help in _SAID.items() for word in words.split()},
+    **{word: _write(here) for here, words in _RENAMED.items() for word in words.split()},
+}
+
+#: Modules whose functions are written with their name in front.
+MODULES = frozenset(
+    "np numpy math cmath jnp jax torch tf F nn sp scipy special cp cupy Math std linalg xp".split()
+)
+
+# -- names that stand for values -----------------------------------------------------------
+
+VALUES: dict[str, Hint] = {
+    **{name: _write("pi") for name in ("Pi", "PI", "M_PI")},
+    "e": Hint("the base of the natural logarithm is `exp(1)`, a power of it `exp(x)`", "exp(1)"),
+    "M_E": _write("exp(1)"),
+    "tau": _write("(2*pi)"),
+    **{
+        name: Hint("infinity is `1/0`", "(1/0)")
+        for name in ("inf", "Inf", "INF", "infinity", "Infinity", "oo")
+    },
+    **{name: Hint("a NaN is `0/0`", "(0/0)") for name in ("nan", "NaN", "NAN")},
+    **{name: Hint("true is the number 1", "1") for name in ("True", "true")},
+    **{name: Hint("false is the number 0", "0") for name in ("False", "false")},
+    **{
+        name: Hint("there is no missing value; 0 adds nothing", None)
+        for name in ("None", "null", "nil", "nothing")
+    },
+}
+
+# -- words and signs -----------------------------------------------------------------------
+
+_OUTPUT = "a result is an output: `f[i] = …`"
+
+#: Words that begin a statement elsewhere.
+STATEMENTS: dict[str, Hint] = {
+    **{
+        word: Hint(
+            "a program is one function: arguments are declared, `x: f64[N]`, results defined, `f[i] = …`"
+        )
+        for word in ("def", "function", "fn", "fun", "func", "void", "class", "struct", "module", "begin")
+    },
+    **{word: Hint(_OUTPUT) for word in ("return", "yield", "output", "print", "end")},
+    **{
+        word: Hint(
+            "there are no loops: `f[i] = …` holds for every `i`, a sum is `sum{k} (…)`, a recurrence"
+            " `scan{t} h[t] = …`"
+        )
+        for word in ("for", "while", "do", "repeat", "foreach", "forall")
+    },
+    **{
+        word: Hint("nothing is imported: functions such as `exp` are part of the language", None)
+        for word in ("import", "from", "using", "include", "use", "require")
+    },
+    **{
+        word: Hint("an intermediate is `let h[i] = …`", "let")
+        for word in ("var", "const", "val", "auto", "local", "mut")
+    },
+    **{
+        word: Hint("an argument is declared by its name and type: `x: f64[N]`")
+        for word in ("input", "param", "parameter", "arg", "argument", "real", "tensor")
+    },
+    "where": Hint("what a definition reads stands above it, as `let h[i] = …`"),
+    "assert": Hint("conditions on sizes are derived from the reads, and tested at each call"),
+    "dim": Hint("a size is `size N`", "size"),
+}
+
+#: Words and signs that follow an expression elsewhere.
+FOLLOWING: dict[str, Hint] = {
+    "for": Hint("over an index: `sum{i} (x[i])`, and likewise `prod`, `max`, `min`"),
+    "if": Hint(
+        "the choice stands in front: `if {i > 0} then (…) else (…)`, by values `select(x[i] > 0, …, …)`"
+    ),
+    "or": Hint("write one for each: `if {i = 0} then (…) else (if {i = 2} then (…) else (…))`"),
+    "mod": Hint("a remainder is written `%`", "%"),
+    "rem": Hint("a remainder is written `%`", "%"),
+    "div": Hint("between indices it is written `//`", "//"),
+    "where": Hint("what a definition reads stands above it, as `let h[i] = …`"),
+    "in": Hint(
+        "a range starts at 0 and is given by its size, `i: 3`, or in a sum by bounds, `sum{i}_0^2 (…)`"
+    ),
+    "is": Hint("equality is written `=`", "="),
+    "not": Hint("conditions are negated by the other sign: `!=` for `=`, `>=` for `<`"),
+    "xor": Hint("write an `if` for each alternative"),
+    "^": Hint("a power is written `**`", "**"),
+}
+
+
+def whole_number(value: float) -> str:
+    """An integer that is written with a point or an exponent, such as `1e5`; empty for other numbers."""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**63 else ""
+
+
+_TO_MULTIPLY = Hint("to multiply, write `*`", "*")
+_CONDITIONS = Hint("conditions stand in `if {i = j} then (…) else (…)` and `select(x > y, …, …)`")
+_COMMENT = Hint("a comment starts with `#`; `//` divides index expressions")
+_SLICE = Hint(
+    "a read names an index for each dimension, `x[i, j]`, shifted for a part of a tensor, `x[i + 1]`; a size"
+    " is one number or name"
+)
+_NO_RANGE = Hint(
+    "the range of an index is its size, `sum{i: 3} (…)`, or bounds behind the brace, `sum{i}_0^2 (…)`"
+)
+
+
+def following(kind: str, text: str, expected: str, opener: str, *, after_division: bool) -> Hint | None:
+    """What may be meant by a token in the place of what is `expected`, in a bracket `opener`."""
+    behind = expected.startswith("an operator")
+    if kind == ":" and opener == "[" and (behind or expected == "an expression"):
+        return _SLICE
+    if opener == "{" and kind in ("=", "<", "<=", "_", "^") and not behind:
+        return _NO_RANGE
+    if after_division and behind and kind in ("name", "number"):
+        return _COMMENT
+    if text in FOLLOWING and (behind or text in ("in", "or", "for")):
+        return FOLLOWING[text]
+    if not behind:
+        return None
+    if kind in ("name", "number", "(", "pi", "sum"):
+        return _TO_MULTIPLY
+    return _CONDITIONS if kind in ("=", "<", ">", "<=", ">=", "!=") else None
+
+
+_AUGMENTED = (
+    "a definition states the whole value: `f[i] = …`; a sum over an index is `sum{k} (…)`, what reads its own"
+    " elements a recurrence, `scan{t} f[t] = …`"
+)
+_ALTERNATIVES = "write an `if` for each alternative"
+
+#: Signs that are none here. Reading goes on with the text, or with what `MEANT_SIGNS` says.
+SIGNS: dict[str, Hint] = {
+    "==": _write("="),
+    "===": _write("="),
+    ":=": _write("="),
+    "!==": _write("!="),
+    "~=": _write("!="),
+    "<>": _write("!="),
+    "=>": _write(">="),
+    "=<": _write("<="),
+    "&&": _write("and"),
+    "&": _write("and"),
+    ".*": Hint("operators go element by element: write `*`", "*"),
+    "./": Hint("operators go element by element: write `/`", "/"),
+    ".^": Hint("a power is written `**`", "**"),
+    ".**": _write("**"),
+    ".+": _write("+"),
+    ".-": _write("-"),
+    "||": Hint(_ALTERNATIVES),
+    "|": Hint(f'an absolute value is `abs(x)`; for "or" {_ALTERNATIVES}'),
+    "@": Hint("a product of matrices names its indices: `c[i, j] = sum{k} (a[i, k] * b[k, j])`"),
+    "+=": Hint(_AUGMENTED),
+    "-=": Hint(_AUGMENTED),
+    "*=": Hint(_AUGMENTED),
+    "/=": Hint(_AUGMENTED),
+    "->": Hint("a result is defined by name: `f[i] = …`"),
+    "?": Hint("choose by `select(x[i] > 0, …, …)`, by an index with `if {i > 0} then (…) else (…)`"),
+    "!": Hint('"not equal" is written `!=`'),
+    "~": Hint("a proportion has to be stated as an equation: `f[i] = …`"),
+    "'": Hint("a transpose names the indices the other way round: `b[j, i] = a[i, j]`"),
+    "...": Hint("each index is named: `x[i, j]`"),
+    "\\": Hint("a line goes on inside brackets without a sign"),
+    "$": Hint("leave it out: what is written is a formula anyway", ""),
+}
+#: What stands in the place of a sign without a text while the rest is read.
+MEANT_SIGNS = {"+=": "=", "-=": "=", "*=": "=", "/=": "=", "->": "=", "@": "*"}
+
+#: Commands of LaTeX that are other words here, besides functions, reductions and Greek letters.
+_LATEX = {
+    **dict.fromkeys(("cdot", "times"), "*"),
+    **dict.fromkeys(("le", "leq"), "<="),
+    **dict.fromkeys(("ge", "geq"), ">="),
+    **dict.fromkeys(("ne", "neq"), "!="),
+    **dict.fromkeys(("land", "wedge"), "and"),
+    **dict.fromkeys(("left", "right", "displaystyle", "quad"), ""),
+    **{word: CALLS[word].text or "" for word in ("arcsin", "arccos", "arctan", "ln")},
+}
+_GREEK = """alpha beta gamma delta epsilon varepsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau
+phi varphi chi psi omega Gamma Delta Theta Lambda Xi Phi Psi Omega ell pi""".split()
+
+
+def latex(command: str) -> Hint:
+    """What a command such as `\\sum` is here."""
+    name = command.removeprefix("\\")
+    if name in _LATEX:
+        return Hint(f"write `{_LATEX[name]}`" if _LATEX[name] else "leave it out", _LATEX[name])
+    if name in FUNCTIONS or name in REDUCTIONS or name in _GREEK:
+        return Hint(f"write `{name}`", name)
+    if name in ("frac", "dfrac", "tfrac"):
+        return Hint("a fraction is written `a / b`")
+    return Hint("commands of LaTeX have no meaning here")
+
+
+#: Characters that look or read like something of the language.
+_LOOKALIKES = {
+    "\N{MINUS SIGN}": "-",
+    "\N{EN DASH}": "-",
+    "\N{EM DASH}": "-",
+    "\N{HYPHEN}": "-",
+    "\N{NON-BREAKING HYPHEN}": "-",
+    "\N{MULTIPLICATION SIGN}": "*",
+    "\N{MIDDLE DOT}": "*",
+    "\N{DOT OPERATOR}": "*",
+    "\N{ASTERISK OPERATOR}": "*",
+    "\N{DIVISION SIGN}": "/",
+    "\N{DIVISION SLASH}": "/",
+    "\N{FRACTION SLASH}": "/",
+    "\N{LESS-THAN OR EQUAL TO}": "<=",
+    "\N{GREATER-THAN OR EQUAL TO}": ">=",
+    "\N{NOT EQUAL TO}": "!=",
+    "\N{LOGICAL AND}": "and",
+    "\N{N-ARY SUMMATION}": "sum",
+    "\N{GREEK CAPITAL LETTER SIGMA}": "sum",
+    "\N{N-ARY PRODUCT}": "prod",
+    "\N{GREEK CAPITAL LETTER PI}": "prod",
+    "\N{GREEK SMALL LETTER PI}": "pi",
+    "\N{SQUARE ROOT}": "sqrt",
+    "\N{CUBE ROOT}": "cbrt",
+    "\N{INFINITY}": "(1/0)",
+    "\N{LEFTWARDS ARROW}": "=",
+    "\N{COLON EQUALS}": "=",
+    "\N{ZERO WIDTH SPACE}": "",
+    "\N{ZERO WIDTH NO-BREAK SPACE}": "",
+    "\N{SOFT HYPHEN}": "",
+}
+_SUPERSCRIPTS = {unicodedata.lookup(f"SUPERSCRIPT {name}"): digit for digit, name in enumerate(
+    "ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE".split())}  # fmt: skip
+
+
+def character(sign: str) -> str | None:
+    """What a character that is not of the language is written as, if it is like something that is."""
+    if sign in _LOOKALIKES:
+        return _LOOKALIKES[sign]
+    if sign in _SUPERSCRIPTS:
+        return f"**{_SUPERSCRIPTS[sign]}"
+    same = unicodedata.normalize("NFKC", sign)
+    return same if same != sign and len(same) == 1 and same.isascii() and same.isprintable() else None
+
+
+def in_letters(word: str) -> str | None:
+    """A name in the letters of the language, as `alpha` for the Greek letter; None where there is no way."""
+    spelt = "".join(_spelt(c) for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
+    return spelt if spelt.isascii() and spelt.isidentifier() else None
+
+
+def _spelt(letter: str) -> str:
+    words = unicodedata.name(letter, "").split()
+    if words[:1] == ["GREEK"] and words[2:3] == ["LETTER"]:
+        name = words[3].lower()
+        return {"lamda": "lambda"}.get(name, name) if words[1] == "SMALL" else name.capitalize()
+    return letter

@@ -1,0 +1,21 @@
+"""What tadc is called where packages are installed from, and how a part that is missing is had.
+
+The command and the import are `tadc`; PyPI's `tadc` is somebody else's calculator of tides.
+"""
+
+from __future__ import annotations
+
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+
+DISTRIBUTION = "tadc-compiler"
+
+
+def install_command(extra: str = "") -> str:
+    """The command that installs tadc with the packages of an extra of `pyproject.toml`."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'" if extra else f"pip install {DISTRIBUTION}"
+
+
+def missing_package(message: str, extra: str, *notes: str) -> CompileError:
+    """The error TAD0802, for something that needs a package of an extra."""
+    helps = [f"install it with `{install_command(extra)}`"]
+    return CompileError([Diagnostic("TAD0802", message, notes=list(notes), helps=helps)])

@@ -1,0 +1,99 @@
+"""The IR before and after passes, on stderr, under the banners of MLIR.
+
+MLIR prints its generic form, and calls arguments `%arg0`; here a dump has the readable form and the
+names of the program, or all of the generic form. A dump is a pass of its own around the pass that it shows.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tadc.dialect.mlir import ir, new_context, passmanager
+from tadc.dialect.text import to_text
+
+
+@dataclass(frozen=True)
+class Printing:
+    """What is printed: before and after passes by name, after all, and whether in the generic form."""
+
+    before: frozenset[str] = frozenset()
+    after: frozenset[str] = frozenset()
+    after_all: bool = False
+    generic: bool = False
+
+    @property
+    def dumps(self) -> bool:
+        """Whether anything is printed between passes."""
+        return bool(self.before or self.after or self.after_all)
+
+
+_current: ContextVar[Printing] = ContextVar("printing", default=Printing())
+
+
+@contextmanager
+def printing(wanted: Printing) -> Generator[None]:
+    """All pipelines in this block print IR to stderr as `wanted` says; `show` prints in its form."""
+    token = _current.set(wanted)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def show(module: Any) -> str:
+    """The text of a module, in the form that is asked for."""
+    return to_text(module.operation, generic=_current.get().generic)
+
+
+def with_dumps(manager: Any, text: str, add: Callable[[], None], *, name: str = "") -> None:
+    """Add a pass, and the dumps around it that are asked for.
+
+    `text` is how a pipeline spells it: a nest, `func.func(cse)`, is shown as a whole where any of its passes
+    is named. `name` is that of its class; MLIR tells those of its own.
+    """
+    wanted = _current.get()
+    if not wanted.dumps:
+        add()
+        return
+    passes = set(re.findall(r"[\w.-]+", re.sub(r"\{[^{}]*\}", "", text)))
+    before, after = passes & wanted.before, wanted.after_all or passes & wanted.after
+    if not before and not after:
+        add()
+        return
+    title = f"{name}: {text}" if name else _title(text)
+    if before:
+        _add_dump(manager, f"Before {title}")
+    add()
+    if after:
+        _add_dump(manager, f"After {title}")
+
+
+def _add_dump(manager: Any, title: str) -> None:
+    def dump(operation: Any, external: Any) -> None:
+        print(f"// -----// IR Dump {title} //----- //\n{show(operation)}", file=sys.stderr, flush=True)
+
+    manager.add(dump, name="Dump", argument="dump", description="prints the IR")
+
+
+@cache
+def _title(text: str) -> str:
+    """How MLIR's banner calls a pass of its own: that of a run on an empty module."""
+    context = new_context()
+    with tempfile.TemporaryDirectory() as folder:
+        trial = passmanager.PassManager.parse(f"builtin.module({text})", context)
+        trial.enable_ir_printing(tree_printing_dir_path=folder)
+        trial.run(ir.Module.parse("module {}", context).operation)
+        for file in Path(folder).rglob("*.mlir"):
+            found = re.match(r"// -----// IR Dump After (.*) //----- //", file.read_text())
+            if found:
+                return found[1]
+    return f"'{text.split('(')[0]}' Pipeline: {text}"

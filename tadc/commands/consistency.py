@@ -1,0 +1,148 @@
+"""Options that exclude or need each other. Raises UsageError before anything is read."""
+
+from __future__ import annotations
+
+import math
+
+from tadc.commands.command_table import Command
+from tadc.commands.option_parser import UsageError
+from tadc.commands.options import Arguments
+from tadc.commands.output_files import check_output
+from tadc.driver import STAGES
+from tadc.frontend.codes import CODES, WARNINGS
+
+
+def check_consistency(a: Arguments, command: Command) -> None:
+    """Check all that can be known from the command line alone."""
+    a.allow = [code.upper() for code in a.allow]
+    for code in a.allow:
+        if code not in WARNINGS:
+            what = "is an error and stays one" if code in CODES else "is no code"
+            raise UsageError(f"`--allow {code}`: `{code}` {what}", f"the warnings are {', '.join(WARNINGS)}")
+    if a.list or a.explain is not None:
+        if a.file or a.expression:
+            raise UsageError(f"`{'--list' if a.list else '--explain'}` takes no program")
+        return
+    if not command.takes_program:
+        return
+    prints = {
+        "--time": a.time,
+        "--print-ir-before": a.print_ir_before,
+        "--print-ir-after": a.print_ir_after,
+        "--print-ir-after-all": a.print_ir_after_all,
+    }
+    other = next((name for name, given in prints.items() if given), None)
+    if a.error_format == "json" and other:
+        raise UsageError(
+            f"`{other}` does not go with `--error-format json`: both write to stderr",
+            "`--dump-dir DIR` writes every stage to a file",
+        )
+    if (a.file is None) == (a.expression is None):
+        wrong = "both a FILE and -e TEXT" if a.file else "no program: give a FILE, `-` or -e TEXT"
+        raise UsageError(
+            wrong, f"write `{command.example}`" if command.name else "`tadc -h` shows the commands"
+        )
+    _ = a.sizes, a.memory_limit_bytes
+    if a.wrt is not None and not all(a.wrt.split(",")):
+        raise UsageError("`--wrt` lacks a name", "write `--wrt a,b`, or `--wrt '*'` for all")
+    if command.name == "uncert":
+        _uncertainties(a)
+    elif command.name != "inverse":
+        _one_thing(a)
+        if a.mode and a.wrt is None:
+            a.wrt = "*"
+    check_output(a)
+
+
+def _one_thing(a: Arguments) -> None:
+    """A command does one thing, and options that do not matter to it are errors."""
+    others = {
+        "--emit": a.emit,
+        "--run": a.run is not None,
+        "--wrt": a.wrt,
+        "--mode": a.mode,
+        "--passes": a.passes,
+    }
+    if a.fix and (other := next((option for option, given in others.items() if given), "")):
+        raise UsageError(f"`--fix` does not go with `{other}`", "fix the program first")
+    if a.fix and a.is_mlir:
+        raise UsageError("`--fix` is for programs, not for IR")
+    if a.emit and (a.run is not None or a.check_gradient):
+        raise UsageError("`--emit` does not go with `--run` or `--check-gradient`")
+    if a.bundle is not None and (a.emit or a.output or a.run is not None or a.check_gradient):
+        raise UsageError("`--bundle` does not go with `--emit`, `--run`, `--check-gradient` or `-o`")
+    _certificate_alone(a)
+    _text_only(a)
+    if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
+        raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
+    if a.mode == "jvp" and (a.check_gradient or a.certificate or a.plot is not None or a.stats):
+        raise UsageError("`--mode jvp` has no gradient to check, explain or count", "leave `--mode` out")
+    if a.passes is not None and (a.emit or a.wrt or a.mode):
+        raise UsageError(
+            "`--passes` goes without `--emit`, `--wrt` and `--mode`",
+            "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
+        )
+    if a.check_gradient and a.output:
+        raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
+    if a.emit:
+        cuda = a.target != "cpu"
+        for stage in STAGES:
+            only_cuda = stage.name in ("gpu", "nvvm", "ptx", "cubin")
+            only_cpu = stage.name in ("loops", "llvm-dialect", "asm")
+            if stage.name == a.emit and ((only_cuda and not cuda) or (only_cpu and cuda)):
+                wanted = "cuda (as in `--target cuda:sm_90`)" if only_cuda else "cpu"
+                raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+
+
+def _text_only(a: Arguments) -> None:
+    """Pieces of a file, and what is expected of them, go with what prints programs and IR."""
+    asked = "--split-input-file" if a.split_input_file else "--verify-diagnostics"
+    others = {
+        "--run": a.run is not None,
+        "--bundle": a.bundle is not None,
+        "--check-gradient": a.check_gradient,
+        "--certificate": a.certificate,
+        "--stats": a.stats,
+        "--plot": a.plot is not None,
+        "--dump-dir": a.dump_dir,
+        "--emit cubin": a.emit == "cubin",
+    }
+    for option, given in others.items():
+        if given and (a.split_input_file or a.verify_diagnostics):
+            raise UsageError(f"`{asked}` does not go with `{option}`")
+
+
+def _certificate_alone(a: Arguments) -> None:
+    """A certificate, or what is counted, is of the derivative, and of nothing that is printed besides."""
+    asked = "--certificate" if a.certificate else "--plot" if a.plot is not None else ""
+    asked = asked or ("--stats" if a.stats else "")
+    others = {
+        "--stats": a.stats and asked != "--stats",
+        "--emit": a.emit,
+        "--run": a.run is not None,
+        "--bundle": a.bundle is not None,
+        "--check-gradient": a.check_gradient,
+        "--passes": a.passes is not None,
+        "--values": a.values,
+    }
+    for option, given in others.items():
+        if asked and given:
+            raise UsageError(f"`{asked}` does not go with `{option}`")
+    if asked == "--plot" and a.output:
+        raise UsageError("`--plot` takes no `-o`", "add `--certificate` to write that too")
+
+
+def _uncertainties(a: Arguments) -> None:
+    """The numbers of `tadc uncert`."""
+    if not a.k > 0 or math.isinf(a.k):
+        raise UsageError(f"`--k {a.k:g}` is no positive number")
+    if a.samples < 2:
+        raise UsageError(f"`--samples {a.samples}` is too few")
+    if a.seed < 0:
+        raise UsageError(f"`--seed {a.seed}` is less than 0")
+    if a.pieces < 1 or (a.pieces > 1 and a.method != "interval"):
+        raise UsageError(f"`--pieces {a.pieces}`: a number from 1 on, of `--method interval`")
+    if a.budget and a.method in ("interval", "mc"):
+        raise UsageError(f"`--method {a.method}` has no budget", "`--method gum` and `worst` have one")
+    if a.output not in (None, "-") and not a.output.endswith(".json"):
+        raise UsageError(f"`-o {a.output}`: results are written as JSON", "let its name end in .json")

@@ -1,0 +1,132 @@
+"""All options of the command, a line each: parsing, help and completion derive from this table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.commands.messages import FORMATS
+from tadc.commands.option_parser import OptionParser, file_name
+from tadc.driver import STAGE_NAMES
+from tadc.stages import MATERIALIZE
+
+SHELLS = ("bash", "zsh", "fish")
+METHODS = ("gum", "worst", "interval", "mc")
+LISTS = ("stages", "passes", "functions", "targets")
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: the field of `Arguments` that it sets, its flags, its value, and what it is about.
+
+    Without a `value` it is a flag that is on or off. `several` says how several values are split (see
+    `several.py`); then `words` allows more of them to follow, each a word. `files` are the suffixes of files
+    that completion offers, `*` for all, and `/` for folders.
+    """
+
+    field: str
+    flags: str
+    value: str
+    about: str
+    several: str = ""
+    words: str = ""
+    choices: tuple[Any, ...] = ()
+    type: Callable[[str], Any] = str
+    files: str = ""
+    optional: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The flags; none of what only stands as a word of a command."""
+        return self.flags.split()
+
+    def add_to(self, parser: OptionParser) -> None:
+        """Add it to a parser."""
+        settings: dict[str, Any] = {"dest": self.field}
+        if not self.value:
+            settings["action"] = "store_true"
+        elif self.several:
+            settings |= {"action": "extend", "nargs": self.words or 1}
+        else:
+            settings["type"] = file_name if self.files else self.type
+            if self.choices:
+                settings["choices"] = self.choices
+            if self.optional:
+                settings |= {"nargs": "?", "const": ""}
+        parser.add_argument(*self.names, **settings)
+
+
+_ALL = (
+    Option("expression", "-e", "TEXT", "a program on the command line, in the place of FILE"),
+    Option("size", "--size", "N=4", "compile for these values of size symbols", several="values"),
+    Option("wrt", "--wrt", "A,B", "differentiate by these arguments (`*`: all)", several="names"),
+    Option("mode", "--mode", "M", "vjp (default): gradients from cotangents; jvp: value and tangents",
+           choices=("vjp", "jvp")),
+    Option("values", "--values", "", "with --wrt: the outputs as well as the gradients"),
+    Option("emit", "--emit", "STAGE", f"print a stage: {' '.join(STAGE_NAMES)}", choices=STAGE_NAMES),
+    Option("target", "--target", "T", "cpu (default), cuda, emulated, or as in cuda:sm_90"),
+    Option("output", "-o", "FILE", "where to write; `-` is stdout", files="*"),
+    Option("run", "--run", "X=FILE",
+           "run on arrays by name: X=x.npy, X=all.npz (its array X), X=all.npz:Y, X=3.5",
+           several="values", words="*", files="npy npz"),
+    Option("bundle", "--bundle", "DIR", "write kernels of a GPU to run without the compiler", files="/"),
+    Option("check_gradient", "--check-gradient", "", "random inputs against finite differences"),
+    Option("certificate", "--certificate", "", "why each gradient is exact (-o FILE.json: as JSON)"),
+    Option("stats", "--stats", "", "operations, bytes, temporaries with gradients (-o FILE.json)"),
+    Option("plot", "--plot", "FILE", "draw domains, preimages and sums (.svg, .png, .pdf)",
+           files="svg png pdf"),
+    Option("passes", "--passes", "PIPELINE", "run passes, ours and MLIR's: 'tad-simplify,canonicalize'"),
+    Option("load", "--load", "FILE.py", "passes of one's own, which a Python file registers", several="names",
+           files="py"),
+    Option("print_ir_before", "--print-ir-before", "PASS", "the IR before a pass, to stderr",
+           several="names"),
+    Option("print_ir_after", "--print-ir-after", "PASS", "the IR after a pass, to stderr",
+           several="names"),
+    Option("print_ir_after_all", "--print-ir-after-all", "", "the IR after every pass, to stderr"),
+    Option("generic", "--generic", "", "all IR in MLIR's generic form"),
+    Option("split_input_file", "--split-input-file", "", "each piece between `// -----` by itself"),
+    Option("verify_diagnostics", "--verify-diagnostics", "",
+           "check what is reported against `// expected-error@+1 {{text}}`"),
+    Option("dump_dir", "--dump-dir", "DIR", "write every stage to a folder", files="/"),
+    Option("time", "--time", "", "the time of every stage, to stderr"),
+    Option("opt_level", "--opt-level", "N", "of LLVM: 0 to 3 (3)", choices=(0, 1, 2, 3), type=int),
+    Option("materialize", "--materialize", "MODE",
+           "tensors for what would be computed again: auto, always, never", choices=MATERIALIZE),
+    Option("fast_math", "--fast-math", "",
+           "let sums be reordered, products and sums fused, exp and tanh err by 5 ulp"),
+    Option("memory_limit", "--memory-limit", "BYTES",
+           "of such a tensor, as in 64M (default: what the largest has)"),
+    Option("at", "--at", "V=5,I=.02", "values of the inputs: numbers, or arrays as in V=v.npy",
+           several="values", words="+"),
+    Option("u", "--u", "V=.003", "standard uncertainties; an input without is exact",
+           several="values", words="+"),
+    Option("corr", "--corr", "V,I=-.36", "correlations", several="pairs", words="+"),
+    Option("cov", "--cov", "V,I=-1e-8", "covariances; V,V=1e-5 is a variance", several="pairs", words="+"),
+    Option("dof", "--dof", "V=5", "degrees of freedom (default: infinite)", several="values", words="+"),
+    Option("method", "--method", "M",
+           "gum: first order, JCGM 100 (default); worst: largest errors in place of --u, linear, no bound; "
+           "interval: largest errors, bounds that always hold; mc: Monte Carlo, JCGM 101", choices=METHODS),
+    Option("k", "--k", "2", "expanded uncertainty U = k u", type=float),
+    Option("budget", "--budget", "", "what each input contributes"),
+    Option("samples", "--samples", "200000", "of --method mc", type=int),
+    Option("seed", "--seed", "0", "of --method mc", type=int),
+    Option("pieces", "--pieces", "1", "of --method interval: cut the inputs, for tighter bounds", type=int),
+    Option("plan", "--plan", "", "the lumps, what each overwrites, its class, and what it costs (default)"),
+    Option("fix", "--fix", "", "do what errors say where that is one edit, and write the program back"),
+    Option("list", "--list", "WHAT", "stages, passes, functions, or targets: what runs here, and why not",
+           choices=LISTS),
+    Option("explain", "--explain", "CODE", "about a code such as TAD0302, or all codes", optional=True),
+    Option("shell", "", "SHELL", "bash, zsh or fish", choices=SHELLS),
+    Option("action", "", "ACTION", "clear: remove them", choices=("show", "clear"), optional=True),
+    Option("names", "", "NAME", "of passes, which are shown alone"),
+    Option("topic", "", "COMMAND", "a command to explain", optional=True),
+    Option("allow", "--allow -A", "CODE", "leave out warnings, as TAD0402", several="names"),
+    Option("error_format", "--error-format", "F", "human (default), or json: one object a line on stderr",
+           choices=FORMATS),
+    Option("short_help", "-h", "", ""),
+    Option("help", "--help", "", "this text (-h: the commands)"),
+    Option("version", "--version", "", "the version"),
+)  # fmt: skip
+
+OPTIONS = {option.field: option for option in _ALL}

@@ -1,0 +1,48 @@
+"""What the command says of passes, and what it loads and prints around them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from tadc.commands.option_parser import UsageError
+from tadc.commands.options import Arguments
+from tadc.frontend.suggest import did_you_mean
+from tadc.passes.ir_printing import Printing, printing
+from tadc.passes.registry import Pass, options_of
+from tadc.pipeline import REGISTRY, check_names
+from tadc.plugins import plugins
+
+
+@contextmanager
+def with_passes(arguments: Arguments) -> Generator[None]:
+    """Plug-ins loaded, and IR printed as options say. Raises CompileError (TAD0604, TAD0608)."""
+    before, after = frozenset(arguments.print_ir_before), frozenset(arguments.print_ir_after)
+    with plugins(arguments.load):
+        check_names(sorted(before), "--print-ir-before")
+        check_names(sorted(after), "--print-ir-after")
+        with printing(Printing(before, after, arguments.print_ir_after_all, arguments.generic)):
+            yield
+
+
+def describe(names: Sequence[str]) -> list[str]:
+    """Lines about passes, all without names: what they guarantee, and their options.
+
+    Raises UsageError for a name that no pass of ours has.
+    """
+    for name in names:
+        if name not in REGISTRY:
+            helps = did_you_mean(name, REGISTRY)
+            more = "those of MLIR: https://mlir.llvm.org/docs/Passes"
+            raise UsageError(f"no pass `{name}` of tadc", *helps, more)
+    return [line for name in names or REGISTRY for line in describe_pass(REGISTRY[name])]
+
+
+def describe_pass(item: type[Pass]) -> list[str]:
+    """A pass in a line, and a line for each option: name, type, default, what it is."""
+    options = options_of(item)
+    lines = [f"{item.argument:20}{item.description}"]
+    for option in options:
+        default = f"{option.kind} = {option.default or 'none'}"
+        lines.append(f"  {option.name:16}  {default:16}  {option.help}")
+    return lines

@@ -1,0 +1,71 @@
+"""What the compiler does now, on a terminal, where it takes longer than a moment."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any
+
+#: Seconds after which a compilation shows what it does.
+PATIENCE = 1.0
+
+#: Steps that are no compiling.
+_OTHERS = ("run", "arrays", "write")
+
+
+class Progress:
+    """Shows the step that runs, in one line that goes away when it ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: list[str] = []
+        self._begin = time.monotonic()
+        self._status: Any = None
+        self._timer = threading.Timer(PATIENCE, self._late)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def begin(self, name: str) -> None:
+        """A step begins."""
+        with self._lock:
+            self._open.append(name)
+            if time.monotonic() - self._begin > PATIENCE:
+                self._show()
+
+    def end(self, name: str, seconds: float) -> None:
+        """A step ends; between steps there is nothing to see, for others write then."""
+        with self._lock:
+            self._open.pop()
+            if self._open:
+                self._show()
+            else:
+                self._hide()
+
+    def close(self) -> None:
+        """Show nothing from here on."""
+        self._timer.cancel()
+        with self._lock:
+            self._open.clear()
+            self._hide()
+
+    def _late(self) -> None:
+        with self._lock:
+            self._show()
+
+    def _show(self) -> None:
+        if not self._open or self._open[0] in _OTHERS:
+            return
+        text = f"compiling: {', '.join(self._open)}"
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = Console(file=sys.stderr).status(text)
+            self._status.start()
+        else:
+            self._status.update(text)
+
+    def _hide(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None

@@ -1,0 +1,36 @@
+"""Options with several values: split by commas, given again, or both. All of them are read here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tadc.commands.option_parser import UsageError
+
+#: What the help says of them, once.
+CONVENTION = "several values stand after commas, or the option again: --wrt a,b or --wrt a --wrt b"
+
+#: Where a text with several values is cut. A comma within a file's name, or within a pair, is none of these.
+_CUTS = {
+    "names": re.compile(r","),
+    "values": re.compile(r",(?=\s*[^\W\d]\w*\s*=)"),
+    "pairs": re.compile(r";|,(?=\s*[^\W\d]\w*\s*,\s*[^\W\d]\w*\s*=)"),
+}
+
+
+def split(kind: str, texts: Iterable[str]) -> list[str]:
+    """The values in all texts of an option: names, NAME=VALUE, or A,B=VALUE."""
+    return [item.strip() for text in texts for item in _CUTS[kind].split(text)]
+
+
+def sizes_of(texts: Iterable[str]) -> dict[str, int]:
+    """The values that `--size N=4,M=5` gives, an item for each. Raises UsageError."""
+    found: dict[str, int] = {}
+    for item in texts:
+        name, equals, value = item.replace(" ", "").partition("=")
+        if not equals or not name or not value.isascii() or not value.isdecimal():
+            raise UsageError(f"`--size {item}` is not of the form NAME=NUMBER", "write `--size N=4`")
+        if name in found:
+            raise UsageError(f"`--size` gives `{name}` twice")
+        found[name] = int(value)
+    return found

@@ -1,0 +1,95 @@
+"""Passes of one's own: Python files that register them, for the command and for tests of a plug-in.
+
+import tadc
+
+@tadc.register_pass("my-pass", "what it guarantees")
+@dataclass
+class MyPass(tadc.Pass):
+    def run(self, module): ...
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+import traceback
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Place, Source
+from tadc.frontend.suggest import did_you_mean
+from tadc.passes.catalogue import REGISTRY
+
+
+@contextmanager
+def plugins(files: Iterable[str]) -> Generator[None]:
+    """The passes of these files are registered in this block. Raises CompileError (TAD0608)."""
+    before = dict(REGISTRY)
+    try:
+        for file in files:
+            load_plugin(file)
+        yield
+    finally:
+        REGISTRY.clear()
+        REGISTRY.update(before)
+
+
+def load_plugin(file: str) -> list[str]:
+    """Run a Python file that registers passes; their names.
+
+    Raises CompileError (TAD0608) where there is no such file, where it does not run, or registers no pass.
+    """
+    path = Path(file)
+    before = dict(REGISTRY)
+    name = f"tadc_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=_loader(name, path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and the types of their fields are looked up there.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except FileNotFoundError as problem:
+        if problem.filename != str(path):
+            raise CompileError([_diagnostic(problem, path)]) from None
+        siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise _error(f"no file `{file}`", *did_you_mean(path.name, siblings)) from None
+    except (KeyboardInterrupt, CompileError):
+        raise
+    except BaseException as problem:  # SystemExit too: a plug-in does not end the command in silence
+        raise CompileError([_diagnostic(problem, path)]) from None
+    found = [key for key, value in REGISTRY.items() if before.get(key) is not value]
+    if not found:
+        help = 'decorate a subclass of `tadc.Pass` with `@tadc.register_pass("my-pass", "what it does")`'
+        raise _error(f"`{file}` registers no pass", help)
+    return found
+
+
+def _loader(name: str, path: Path) -> importlib.machinery.SourceFileLoader:
+    """Reads the file whatever its suffix is."""
+    return importlib.machinery.SourceFileLoader(name, str(path))
+
+
+def _error(message: str, *helps: str) -> CompileError:
+    return CompileError([Diagnostic("TAD0608", message, helps=list(helps))])
+
+
+def _diagnostic(problem: BaseException, path: Path) -> Diagnostic:
+    """What a plug-in raised, at the line of its file where it did."""
+    said = problem.msg if isinstance(problem, SyntaxError) else str(problem)
+    made = Diagnostic("TAD0608", f"`{path}` cannot be loaded: {type(problem).__name__}")
+    made.message += f": {said}" if said else ""
+    frames = traceback.extract_tb(problem.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    line = problem.lineno if isinstance(problem, SyntaxError) and problem.filename == str(path) else None
+    line = line or (lines[-1] if lines else None)
+    if line:
+        source = Source(path.read_text(encoding="utf-8", errors="replace"), str(path))
+        text = source.line(min(line, source.text.count("\n") + 1))
+        column = len(text) - len(text.lstrip()) + 1
+        made.source, made.primary = source, Label(source.span_at(Place(str(path), line, column)))
+    return made

@@ -1,0 +1,96 @@
+"""docs/passes.md and docs/dialect.md: what is generated is up to date, and what is written by hand runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tadc
+from docs import reference
+from tadc.cli import main
+from tadc.dialect import ops
+from tadc.dialect.attributes import ATTRIBUTES
+from tadc.dialect.mlir import ir
+from tadc.dialect.text import parse_module
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+#: The lines of lit tests, without the words that make them checks.
+LIT = {re.sub(r"^\W*CHECK[\w-]*:\s*", "", line.strip()) for path in (ROOT / "lit_tests").rglob("*.mlir")
+       for line in path.read_text().splitlines()}  # fmt: skip
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (DOCS / page).read_text().partition(reference.MARK)[0]
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", reference.PAGES)
+def test_the_generated_part_is_up_to_date(page: str) -> None:
+    wanted = reference.generated(page)
+    assert (DOCS / page).read_text() == wanted, f"docs/{page} is out of date: run `python -m docs.reference`"
+
+
+@pytest.mark.parametrize("operation", ops.Tad.operations, ids=lambda operation: operation.OPERATION_NAME)
+def test_the_form_of_an_operation_is_one_of_a_test(operation: type) -> None:
+    doc = operation.__doc__ or ""
+    shown = re.findall(r"^        (\S.*)$", doc, re.MULTILINE) or re.findall(
+        r"`([^`]*tad\.yields?\"?.* : .*?)`", doc
+    )
+    assert shown
+    assert [form for form in shown if form not in LIT] == []
+
+
+def test_the_table_of_attributes_has_all() -> None:
+    names = {c.OPERATION_NAME for c in ops.Tad.operations}
+    files = [
+        path for folder in ("dialect", "passes", "backend", "tadc") for path in (ROOT / folder).rglob("*.py")
+    ]
+    used = {name for path in files for name in re.findall(r'"(tad\.[a-z_]+)"', path.read_text())} - names
+    assert used == set(ATTRIBUTES)
+
+
+def test_the_module_of_the_dialect_reads_back() -> None:
+    (text,) = blocks("dialect.md", "mlir")
+    module = parse_module(text, ir.Context())
+    printed = tadc.text(module)
+    assert {*re.findall(r"tad\.\w+(?= )", printed)} > {
+        f"tad.{w}" for w in "map scan sum reduce guard read".split()
+    }
+    assert tadc.text(parse_module(printed, ir.Context())) == printed
+
+
+def test_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks("passes.md", "python")
+    exec(code, {})
+    out = capsys.readouterr().out
+    assert "func.func @f_vjp(" in out
+    assert '"tad.map"' in out
+
+
+def test_the_plug_in_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("passes.md", "python plugin")
+    (tmp_path / "my_prefix.py").write_text(code)
+    (tmp_path / "f.tad").write_text("x: f64[3]; f[i] = x[i]")
+    (commands,) = blocks("passes.md", "console")
+    run, listed = (line.removeprefix("$ tadc ").replace("'", "").split() for line in commands.splitlines())
+    assert main(run) == 0
+    assert "@p_f(" in capsys.readouterr().out
+    assert main(listed) == 0
+    assert "what they begin with" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line", re.findall(r"^    (tadc passes .*)$", (DOCS / "passes.md").read_text(), re.MULTILINE)
+)
+def test_commands_of_the_page_run(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f.tad").write_text("a: f64[3]; f[i] = exp(a[i])")
+    assert main(["f.tad", "--emit", "opt", "-o", "f.mlir"]) == 0
+    assert main(line.replace("'", "").split()[1:]) == 0
+    assert "func.func" in capsys.readouterr().out
