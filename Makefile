@@ -2,14 +2,29 @@
 
 PYTHONS := $(PYTHON) python3.11 python3.12 python3.13 python3
 BIN := .venv/bin
+CHECKED := tests/frontend tests/lattice tests/dialect tests/test_project.py lit_tests
 
-.PHONY: demo test lint package bench test-gpu bench-gpu clean
+.PHONY: demo check test sweep lint package bench test-gpu bench-gpu clean
 
 demo: .venv/plot.stamp
 	$(BIN)/python examples/demo.py
 
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+# What one runs while editing.
+check: .venv/lint.stamp
+	@echo "the front end, the lattice, the dialect and the passes' text: a minute"
+	$(BIN)/ruff check
+	$(PYTEST) $(CHECKED)
+
 test: .venv/test.stamp
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	@echo "tests: three to five minutes on two cores (make check: one; make sweep: the long ones and the many alike)"
+	$(PYTEST) --durations=5
+
+# What `make test` leaves out: long tests, and most of many that are alike.
+sweep: .venv/test.stamp
+	@echo "the sweep: ten to fifteen minutes on two cores"
+	$(PYTEST) -m 'sweep and not slow' --durations=5
 
 lint: .venv/lint.stamp
 	$(BIN)/ruff check

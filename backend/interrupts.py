@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -19,8 +21,8 @@ def interruptible(work: Callable[[], T]) -> T:
     """Do work that releases the GIL; Ctrl-C raises KeyboardInterrupt at once, wherever the work is.
 
     Python runs handlers of signals in the main thread, when that gets to run Python: so it waits, and another
-    thread does the work. One that is interrupted goes on to its end, which nobody waits for; it must not hold
-    what the main thread needs. In another thread the work is just done.
+    thread does the work. One that is interrupted goes on to its end, for which nothing waits, not even the
+    end of the process; it must not hold what the main thread needs. In another thread the work is just done.
 
     Raises what the work raises.
     """
@@ -37,10 +39,26 @@ def interruptible(work: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=copy_context().run, args=(do,), name="tadc-native", daemon=True)
     _start(thread)
-    thread.join()
+    try:
+        thread.join()
+    except BaseException:
+        _end_without_destructors()
+        raise
     if problems:
         raise problems[0]
     return results[0]
+
+
+@cache
+def _end_without_destructors() -> None:
+    """Let the process end, when Python has ended, without C++'s destructors: the work may still use what they
+    destroy, and would crash.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):  # glibc
+        # What is registered last is called first, with the exit code.
+        libc.on_exit(libc._exit, None)
+        libc.on_exit(libc.fcloseall, None)
 
 
 def _start(thread: threading.Thread) -> None:

@@ -106,7 +106,8 @@ def first_example(results: Results) -> str:
     jax = min((time for time in times.values() if time), default=None)
     against = f"; JAX (jit) takes {milliseconds(jax)} ms" if jax else ""
     where = f"for {sizes}, f32, on {threads_text(cell.threads)}"
-    return f"Value and both gradients {where}: {milliseconds(cell.median())} ms{against}."
+    times = f"{milliseconds(cell.median())} ms{against}"
+    return f"Value and both gradients {where}: {times} ({results.machine['cpu']})."
 
 
 def _same(results: Results, cell: Cell, dtype: str, threads: int) -> float | None:

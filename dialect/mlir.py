@@ -33,7 +33,7 @@ _EXTENSIONS = {"llvm_translation": "_mlir_libs._mlirDialectsLLVM"}
 #: The dialects of new contexts. To load all that there are takes six times as long.
 _LOADED = "affine arith cf func gpu llvm math memref scf ub vector".split()
 
-__all__ = ["LOCK", "new_context", *_CORE, *_DIALECTS, *_EXTENSIONS]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["LOCK", "check_bindings", "new_context", *_CORE, *_DIALECTS, *_EXTENSIONS]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def new_context() -> Any:
@@ -43,6 +43,25 @@ def new_context() -> Any:
         # To load them at creation would import the Python modules of all.
         context.get_dialect_descriptor(name)
     return context
+
+
+def check_bindings(thing: Any, what: str) -> None:
+    """Raise TypeError, which says what to do, where what is handed over is not of these bindings of MLIR.
+
+    `what` is "a context" or "a module". Bindings of two suppliers hold objects of two copies of MLIR, which
+    know nothing of each other.
+    """
+    ir = __getattr__("ir")
+    wanted = ir.Context if what == "a context" else (ir.Module, ir.Operation, ir.OpView)
+    if isinstance(thing, wanted):
+        return
+    ours, theirs = f"{__getattr__('SUPPLIER')}.ir", type(thing).__module__
+    if "mlir" not in theirs or theirs.startswith(__getattr__("SUPPLIER") + "."):
+        raise TypeError(f"this takes {what} of `{ours}`, not {type(thing).__name__}")
+    raise TypeError(
+        f"this takes {what} of `{ours}`, the bindings of MLIR that tadc uses, and not of `{theirs}`: objects"
+        f" of two bindings cannot be mixed; hand it over as text, `{ours}.Module.parse(str(module), context)`"
+    )
 
 
 def _supplier() -> str:

@@ -12,6 +12,7 @@ _T = TypeVar("_T")
 LOCK: AbstractContextManager[bool]
 
 def new_context() -> ir.Context: ...
+def check_bindings(thing: object, what: str) -> None: ...
 
 SUPPLIER: str
 

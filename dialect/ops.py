@@ -20,7 +20,7 @@ from tadc.dialect.checks import (
     error,
 )
 from tadc.dialect.index_maps import parse_map, parse_set
-from tadc.dialect.mlir import LOCK, ext, ir, irdl
+from tadc.dialect.mlir import LOCK, check_bindings, ext, ir, irdl
 from tadc.frontend.functions import APPLIED, REDUCTIONS
 
 #: Functions of `tad.apply`, with their number of operands.
@@ -47,7 +47,11 @@ _definition: list[str] = []
 
 
 def load_dialect(context: ir.Context) -> None:
-    """Register `tad` in a context; does nothing where it is registered already."""
+    """Register `tad` in a context; does nothing where it is registered already.
+
+    Raises TypeError for what is no context of the bindings that tadc uses.
+    """
+    check_bindings(context, "a context")
     with LOCK, context:
         if context.is_dialect_loaded("tad"):
             return

@@ -57,6 +57,10 @@ CODES: dict[str, str] = {
     "TAD0404": "an argument asked for twice",
     "TAD0405": "a program without an output",
     "TAD0406": "a check at inputs without a value",
+    # Programs that are unlikely to be meant.
+    "TAD0407": "a size that cannot be large",
+    "TAD0408": "what nothing reads",
+    "TAD0409": "an output with a name that Python keeps for itself",
     # Arrays at a call.
     "TAD0501": "an argument that is missing",
     "TAD0502": "an argument that is unknown, given twice or one too many",
@@ -114,7 +118,7 @@ CODES: dict[str, str] = {
 }
 
 #: What is reported though the program compiles; `--allow` leaves it out.
-WARNINGS = ("TAD0402",)
+WARNINGS = ("TAD0402", "TAD0407", "TAD0408", "TAD0409")
 
 #: A page for each code, in Markdown.
 PAGES = Path(__file__).with_name("explanations")

@@ -42,6 +42,10 @@ class Complaints(Cursor):
         """The source at a place."""
         return self.source.text[span.start : span.end]
 
+    def is_subscripted_sum(self, token: Token, following: str) -> bool:
+        """Whether `sum_i x[i]` stands here."""
+        return token.text.partition("_")[0] in REDUCTIONS and following in ("name", "number", "sum")
+
     def no_reduction(self, token: Token) -> NoReturn:
         """Give up at what is followed by a brace or a term as only a reduction is."""
         self.check_closed()

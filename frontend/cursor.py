@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from tadc.frontend.diagnostics import Diagnostic, Edit, Label
-from tadc.frontend.elsewhere import following
+from tadc.frontend.elsewhere import GOES_ON, LIST, following
 from tadc.frontend.lexer import CLOSERS, RESERVED, Token, tokenize
 from tadc.frontend.limits import MAX_INDICES, MAX_NESTING, MAX_REGIONS
 from tadc.frontend.source import Source, Span
@@ -165,6 +165,8 @@ class Cursor:
         # At a line's end the place to point at is where the missing text belongs.
         last = self._last_end(self.position)
         span = token.span if token.kind not in ("newline", "end") else Span(last, last)
+        if not helps and (beside := self._beside(token)):
+            helps, edits = beside
         if not helps:
             opener = self.tokens[self.open[-1]].kind if self.open else ""
             hint = following(token.kind, token.text, expected, opener, after_division=self._divided())
@@ -187,11 +189,36 @@ class Cursor:
             self.report("TAD0102", message, span, f"expected {expected}", secondary, helps, edits)
         raise SyntaxStop
 
+    def _beside(self, token: Token) -> tuple[list[str], list[Edit]] | None:
+        """What the tokens beside one that cannot stand where it stands tell of what is meant."""
+        before, behind = (
+            self.tokens[self.position - 1],
+            self.tokens[min(self.position + 1, len(self.tokens) - 1)],
+        )
+        if token.kind == "]" and before.kind == "[":
+            return ["a scalar has no brackets"], [Edit(Span(before.start, token.end), "")]
+        if token.kind in ("newline", "end") and before.kind in ("+", "-", "*", "/", "**", "="):
+            return [GOES_ON], []
+        if token.kind != ",":
+            return None
+        if before.kind == "number" and behind.kind == "number" and before.end + 1 == behind.start:
+            return [f"a decimal has a point: `{before.text}.{behind.text}`"], [Edit(token.span, ".")]
+        if behind.kind in ("newline", "end", ";"):
+            return ["leave it out: nothing follows"], [Edit(token.span, "")]
+        return ([LIST], []) if self.open and self.tokens[self.open[-1]].kind == "(" else None
+
+    def bracket_edits(self, brackets: str) -> list[Edit]:
+        """Other brackets in the place of the pair that begins here."""
+        closer = self.partner.get(self.position)
+        if closer is None:
+            return []
+        return [Edit(self.peek().span, brackets[0]), Edit(self.tokens[closer].span, brackets[1])]
+
     def _divided(self) -> bool:
-        """Whether `//` stands before the next token on its line."""
+        """Whether `//` or `%` stands before the next token on its line."""
         position = self.position - 1
         while position >= 0 and self.tokens[position].kind not in ("newline", ";"):
-            if self.tokens[position].kind == "//":
+            if self.tokens[position].kind in ("//", "%"):
                 return True
             position -= 1
         return False

@@ -6,10 +6,9 @@ The lexer, the parser and the checker look words up in these tables where they a
 
 from __future__ import annotations
 
-import unicodedata
 from typing import NamedTuple
 
-from tadc.frontend.functions import FUNCTIONS, REDUCTIONS
+from tadc.frontend.functions import REDUCTIONS
 
 
 class Hint(NamedTuple):
@@ -211,6 +210,7 @@ STATEMENTS: dict[str, Hint] = {
         for word in ("input", "param", "parameter", "arg", "argument", "real", "tensor")
     },
     "where": Hint("what a definition reads stands above it, as `let h[i] = …`"),
+    "scan": Hint("a recurrence states its order in braces: `scan{t} h[t] = …`"),
     "assert": Hint("conditions on sizes are derived from the reads, and tested at each call"),
     "dim": Hint("a size is `size N`", "size"),
 }
@@ -243,7 +243,10 @@ def whole_number(value: float) -> str:
 
 _TO_MULTIPLY = Hint("to multiply, write `*`", "*")
 _CONDITIONS = Hint("conditions stand in `if {i = j} then (…) else (…)` and `select(x > y, …, …)`")
-_COMMENT = Hint("a comment starts with `#`; `//` divides index expressions")
+_COMPARISON = Hint("a comparison is no number; `select(x > y, 1, 0)` and `if {i > 0} then (1) else (0)` are")
+_COMMENT = Hint("a comment starts with `#`; `//` and `%` divide")
+LIST = "there are no lists: `f[i: 2] = if {i = 0} then (…) else (…)` has two elements"
+GOES_ON = "an expression goes on in the next line only inside brackets: put it in parentheses"
 _SLICE = Hint(
     "a read names an index for each dimension, `x[i, j]`, shifted for a part of a tensor, `x[i + 1]`; a size"
     " is one number or name"
@@ -268,7 +271,9 @@ def following(kind: str, text: str, expected: str, opener: str, *, after_divisio
         return None
     if kind in ("name", "number", "(", "pi", "sum"):
         return _TO_MULTIPLY
-    return _CONDITIONS if kind in ("=", "<", ">", "<=", ">=", "!=") else None
+    if kind in ("<", ">", "<=", ">=", "!="):
+        return _COMPARISON
+    return _CONDITIONS if kind == "=" else None
 
 
 _AUGMENTED = (
@@ -313,88 +318,3 @@ SIGNS: dict[str, Hint] = {
 }
 #: What stands in the place of a sign without a text while the rest is read.
 MEANT_SIGNS = {"+=": "=", "-=": "=", "*=": "=", "/=": "=", "->": "=", "@": "*"}
-
-#: Commands of LaTeX that are other words here, besides functions, reductions and Greek letters.
-_LATEX = {
-    **dict.fromkeys(("cdot", "times"), "*"),
-    **dict.fromkeys(("le", "leq"), "<="),
-    **dict.fromkeys(("ge", "geq"), ">="),
-    **dict.fromkeys(("ne", "neq"), "!="),
-    **dict.fromkeys(("land", "wedge"), "and"),
-    **dict.fromkeys(("left", "right", "displaystyle", "quad"), ""),
-    **{word: CALLS[word].text or "" for word in ("arcsin", "arccos", "arctan", "ln")},
-}
-_GREEK = """alpha beta gamma delta epsilon varepsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau
-phi varphi chi psi omega Gamma Delta Theta Lambda Xi Phi Psi Omega ell pi""".split()
-
-
-def latex(command: str) -> Hint:
-    """What a command such as `\\sum` is here."""
-    name = command.removeprefix("\\")
-    if name in _LATEX:
-        return Hint(f"write `{_LATEX[name]}`" if _LATEX[name] else "leave it out", _LATEX[name])
-    if name in FUNCTIONS or name in REDUCTIONS or name in _GREEK:
-        return Hint(f"write `{name}`", name)
-    if name in ("frac", "dfrac", "tfrac"):
-        return Hint("a fraction is written `a / b`")
-    return Hint("commands of LaTeX have no meaning here")
-
-
-#: Characters that look or read like something of the language.
-_LOOKALIKES = {
-    "\N{MINUS SIGN}": "-",
-    "\N{EN DASH}": "-",
-    "\N{EM DASH}": "-",
-    "\N{HYPHEN}": "-",
-    "\N{NON-BREAKING HYPHEN}": "-",
-    "\N{MULTIPLICATION SIGN}": "*",
-    "\N{MIDDLE DOT}": "*",
-    "\N{DOT OPERATOR}": "*",
-    "\N{ASTERISK OPERATOR}": "*",
-    "\N{DIVISION SIGN}": "/",
-    "\N{DIVISION SLASH}": "/",
-    "\N{FRACTION SLASH}": "/",
-    "\N{LESS-THAN OR EQUAL TO}": "<=",
-    "\N{GREATER-THAN OR EQUAL TO}": ">=",
-    "\N{NOT EQUAL TO}": "!=",
-    "\N{LOGICAL AND}": "and",
-    "\N{N-ARY SUMMATION}": "sum",
-    "\N{GREEK CAPITAL LETTER SIGMA}": "sum",
-    "\N{N-ARY PRODUCT}": "prod",
-    "\N{GREEK CAPITAL LETTER PI}": "prod",
-    "\N{GREEK SMALL LETTER PI}": "pi",
-    "\N{SQUARE ROOT}": "sqrt",
-    "\N{CUBE ROOT}": "cbrt",
-    "\N{INFINITY}": "(1/0)",
-    "\N{LEFTWARDS ARROW}": "=",
-    "\N{COLON EQUALS}": "=",
-    "\N{ZERO WIDTH SPACE}": "",
-    "\N{ZERO WIDTH NO-BREAK SPACE}": "",
-    "\N{SOFT HYPHEN}": "",
-}
-_SUPERSCRIPTS = {unicodedata.lookup(f"SUPERSCRIPT {name}"): digit for digit, name in enumerate(
-    "ZERO ONE TWO THREE FOUR FIVE SIX SEVEN EIGHT NINE".split())}  # fmt: skip
-
-
-def character(sign: str) -> str | None:
-    """What a character that is not of the language is written as, if it is like something that is."""
-    if sign in _LOOKALIKES:
-        return _LOOKALIKES[sign]
-    if sign in _SUPERSCRIPTS:
-        return f"**{_SUPERSCRIPTS[sign]}"
-    same = unicodedata.normalize("NFKC", sign)
-    return same if same != sign and len(same) == 1 and same.isascii() and same.isprintable() else None
-
-
-def in_letters(word: str) -> str | None:
-    """A name in the letters of the language, as `alpha` for the Greek letter; None where there is no way."""
-    spelt = "".join(_spelt(c) for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c))
-    return spelt if spelt.isascii() and spelt.isidentifier() else None
-
-
-def _spelt(letter: str) -> str:
-    words = unicodedata.name(letter, "").split()
-    if words[:1] == ["GREEK"] and words[2:3] == ["LETTER"]:
-        name = words[3].lower()
-        return {"lamda": "lambda"}.get(name, name) if words[1] == "SMALL" else name.capitalize()
-    return letter

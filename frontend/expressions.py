@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tadc.frontend import syntax
 from tadc.frontend.complaints import Bare, Complaints
-from tadc.frontend.cursor import SyntaxStop, reserved_helps
+from tadc.frontend.cursor import SyntaxStop, describe, reserved_helps
 from tadc.frontend.diagnostics import Edit, Label
-from tadc.frontend.elsewhere import CALLS, FOLLOWING, Hint, whole_number
+from tadc.frontend.elsewhere import CALLS, FOLLOWING, LIST, Hint, whole_number
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import RESERVED, Token
 from tadc.frontend.limits import MAX_DEPTH
@@ -94,9 +94,11 @@ class ExpressionParser(Complaints):
                     [Edit(token.span, "")],
                 )
                 return self._primary()
-            case "{" | "[" if closer := self.partner.get(self.position):
-                edits = [Edit(token.span, "("), Edit(self.tokens[closer].span, ")")]
-                self.unexpected("an expression", ["terms are grouped by parentheses: `(…)`"], edits)
+            case "[" if self.position in self.partner:
+                self.unexpected("an expression", [LIST])
+            case "{" if self.position in self.partner:
+                helps = ["terms are grouped by parentheses: `(…)`"]
+                self.unexpected("an expression", helps, self.bracket_edits("()"))
             case _:
                 self.unexpected("an expression")
 
@@ -124,7 +126,7 @@ class ExpressionParser(Complaints):
             return syntax.Subscript(self.since(token.start), token.text, token.span, indices)
         if following == "(":
             return self._unknown_call(token)
-        if following == "{" or self._is_subscripted_sum(token, following):
+        if following == "{" or self.is_subscripted_sum(token, following):
             self.no_reduction(token)
         if token.text in RESERVED:
             label = "cannot stand in an expression"
@@ -135,10 +137,6 @@ class ExpressionParser(Complaints):
         ):
             return self._unknown_call(token)
         return syntax.Name(token.span, token.text)
-
-    def _is_subscripted_sum(self, token: Token, following: str) -> bool:
-        """Whether `sum_i x[i]` stands here."""
-        return token.text.partition("_")[0] in REDUCTIONS and following in ("name", "number", "sum")
 
     def index_list(self) -> tuple[Expr, ...]:
         """Read `[e, e; e]`."""
@@ -174,6 +172,9 @@ class ExpressionParser(Complaints):
     def _call(self, token: Token, function: str) -> Expr:
         if self.peek().kind not in ("(", "number", "pi", "if", "select", "sum", "name"):
             helps = [f"a sign needs parentheses: `{token.text}(-…)`"] if self.peek().kind == "-" else None
+            if self.peek().kind in ("{", "[") and self.position in self.partner:
+                helps = [f"its argument stands in parentheses: `{token.text}(x)`"]
+                self.unexpected(f"the argument of `{token.text}`", helps, self.bracket_edits("()"))
             if self.peek().kind in ("^", "**"):
                 helps = [f"a power of the value is written behind it: `{token.text}(x)**2`"]
             self.unexpected(f"the argument of `{token.text}`", helps)
@@ -237,12 +238,26 @@ class ExpressionParser(Complaints):
         elif under.kind == "^":
             self.unexpected("`_` and the lower bound", [f"write both bounds: `{kind}{{k}}_0^4 (…)`"])
         if self.peek().kind != "(":
-            indices = ", ".join(spec.name for spec in specs)
-            self.unexpected("`(`", [f"its body stands in parentheses: `{kind}{{{indices}}} (…)`"])
-        body = self._group()
+            body = self._bare_body(f"{kind}{{{', '.join(spec.name for spec in specs)}}}")
+        else:
+            body = self._group()
         self.bound -= len(specs)
         self.regions -= 1
         return syntax.Reduce(self.since(token.start), kind, tuple(specs), lower, upper, body)
+
+    def _bare_body(self, reduction: str) -> Expr:
+        """The body of a reduction without parentheses; where it is one term, these are an edit."""
+        helps = [f"its body stands in parentheses: `{reduction} (…)`"]
+        first = self.peek()
+        if first.kind not in ("name", "number", "pi", "if", "select", "sum", "-"):
+            self.unexpected("`(`", helps)
+        body = self.expression()
+        end = self._last_end(self.position)
+        is_one = not isinstance(body, syntax.Binary) or body.operator in ("*", "/", "**")
+        edits = [Edit(Span(first.start, first.start), "("), Edit(Span(end, end), ")")] if is_one else []
+        message = f"unexpected {describe(first)}"
+        self.report("TAD0102", message, first.span, "expected `(`", helps=helps, edits=edits)
+        return body
 
     def index_spec(self) -> syntax.IndexSpec:
         """Read `k` or `k: size`."""

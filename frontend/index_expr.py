@@ -171,15 +171,24 @@ class IndexReader:
     def _call(self, expr: syntax.Call) -> Diagnostic:
         inner = expr.arguments[0]
         helps: list[str] = []
+        edits: list[Edit] = []
         if expr.function == "floor" and isinstance(inner, syntax.Binary) and inner.operator == "/":
-            helps = [f"write `{grouped(inner.lhs, self.text)} // {self.text(inner.rhs.span)}`"]
+            written = f"{grouped(inner.lhs, self.text)} // {self.text(inner.rhs.span)}"
+            helps, edits = [f"write `{written}`"], [Edit(expr.span, written)]
         elif expr.function in ("max", "min") and self.what.startswith("bound"):
             helps = ["several lower bounds are `_(max [e; e])`, several upper ones `^(min [e; e])`"]
-        return self._nonlinear(expr.span, f"the function `{expr.function}`", helps)
+        elif expr.function in ("max", "min"):
+            helps = ["choose by an `if`: `if {i < 2} then (x[i]) else (x[2])`"]
+        found = self._nonlinear(expr.span, f"the function `{expr.function}`", helps)
+        found.edits = edits
+        return found
 
     def _value(self, span: Span, tensor: str) -> Diagnostic:
+        helps: list[str] = []
+        if self.what == "tensor index":
+            helps = ["to pick an element by a value, sum over all: `sum{j} (select(y[i] = j, x[j], 0))`"]
         message = f"{self.what} depends on a value"
-        return error("TAD0307", message, span, f"`{tensor}` is a tensor")
+        return error("TAD0307", message, span, f"`{tensor}` is a tensor", helps=helps)
 
 
 def grouped(expr: syntax.Expr, text: Callable[[Span], str]) -> str:

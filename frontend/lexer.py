@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tadc.frontend.diagnostics import Diagnostic, Edit, Label
-from tadc.frontend.elsewhere import CALLS, MEANT_SIGNS, MODULES, SIGNS, character, in_letters, latex
-from tadc.frontend.functions import ALIASES, FUNCTIONS
+from tadc.frontend.elsewhere import CALLS, MEANT_SIGNS, MODULES, SIGNS
+from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS
+from tadc.frontend.lookalikes import character, in_letters, latex
 from tadc.frontend.source import Source, Span
 
 #: Words with a place of their own in the grammar; each is a kind of token.
@@ -239,7 +240,9 @@ class _Lexer:
         if not bad.isprintable():
             shown = f"U+{ord(bad):04X}{' ' + name if name else ''}"
         meant = character(bad)
-        spelt = in_letters(text) if bad.isalpha() and (meant is None or len(text) > 1) else None
+        is_formula = meant in REDUCTIONS and self.text[at + 1 : at + 2] == "_"
+        is_name = bad.isalpha() and (meant is None or len(text) > 1) and not is_formula
+        spelt = in_letters(text) if is_name else None
         edit: Edit | None = None
         if spelt:
             helps, edit = (
@@ -263,9 +266,7 @@ class _Lexer:
         """Put a text in the place of a character, apart from words beside it if it is one."""
         before, after = self.text[at - 1 : at], self.text[at + 1 : at + 2]
         if meant.isidentifier():
-            meant = (
-                " " * (before.isalnum() or before == "_") + meant + " " * (after.isalnum() or after == "_")
-            )
+            meant = " " * (before.isalnum() or before == "_") + meant + " " * after.isalnum()
         return Edit(Span(at, at + 1), meant)
 
     def _error(

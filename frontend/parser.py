@@ -8,7 +8,7 @@ from tadc.frontend import syntax
 from tadc.frontend.cursor import MAX_ERRORS, SyntaxStop, describe
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Edit
-from tadc.frontend.elsewhere import INTEGER_TYPES, STATEMENTS, TYPES, whole_number
+from tadc.frontend.elsewhere import GOES_ON, INTEGER_TYPES, STATEMENTS, TYPES, whole_number
 from tadc.frontend.expressions import ExpressionParser
 from tadc.frontend.lexer import ELEMENT_TYPES, RESERVED, SCAN, Token
 from tadc.frontend.limits import MAX_DEPTH
@@ -103,7 +103,15 @@ class _Parser(ExpressionParser):
                     self._no_statement(token)
                 statement = self._declare_or_define()
         if self.peek().kind not in ("newline", ";", "end") and not self._another_statement():
-            self.unexpected("an operator or the end of the statement")
+            if isinstance(statement, syntax.Define):
+                self.unexpected("an operator or the end of the statement")
+            comment = self.peek().kind in ("%", "//")
+            helps = ["a comment starts with `#`"] if comment else []
+            if isinstance(statement, syntax.Declare) and self.peek().kind in ("number", "name"):
+                helps = [f"sizes stand in brackets: `{statement.name}: f64[3]`"]
+            self.unexpected(
+                "the end of the statement", helps, [Edit(self.peek().span, "#")] if comment else None
+            )
         return statement
 
     def _another_statement(self) -> bool:
@@ -117,6 +125,8 @@ class _Parser(ExpressionParser):
         helps, edits = [hint.help] if hint else _STATEMENT_HELPS, list[Edit]()
         if hint and hint.text:
             edits = [Edit(token.span, hint.text)]
+        elif token.kind in ("+", "*", "**", "-", "/") and following.kind not in ("-", "*"):
+            helps = [GOES_ON]
         elif token.kind in ("//", "/", "-", "%", "*"):
             helps = ["a comment starts with `#`"]
             edits = [Edit(token.span, "#")] if token.kind == "//" else []
@@ -171,13 +181,17 @@ class _Parser(ExpressionParser):
         if following != ":":
             if self._begins_elsewhere(name, self.tokens[self.position + 1]):
                 self._no_statement(name)
+            if self.tokens[self.position + 1].text in ELEMENT_TYPES:
+                self.advance()
+                colon = [Edit(Span(name.end, name.end), ":")]
+                self.unexpected("`:`", [f"a declaration is `{name.text}: {self.peek().text}`"], colon)
             return self._define(name.start, is_let=False)
         self.name("a tensor")
         self.advance()
         element_type, type_span = self._element_type(name)
         if self.peek().kind in ("(", "<"):
             helps = [f"sizes stand in brackets: `{name.text}: f64[3]`"]
-            self.unexpected("`[` or the end of the statement", helps, self._bracket_edits())
+            self.unexpected("`[` or the end of the statement", helps, self.bracket_edits("[]"))
         shape = self.index_list() if self.peek().kind == "[" else ()
         self.bind(len(shape), name.span, f"dimensions of `{name.text}`")
         self.bound = 0
@@ -197,13 +211,6 @@ class _Parser(ExpressionParser):
         self.unexpected(
             "the end of the statement", [f"a definition states no type: `{name.text} = …`"], [gone]
         )
-
-    def _bracket_edits(self) -> list[Edit]:
-        """Brackets in the place of the parentheses that begin here."""
-        closer = self.partner.get(self.position)
-        if closer is None:
-            return []
-        return [Edit(self.peek().span, "["), Edit(self.tokens[closer].span, "]")]
 
     def _element_type(self, name: Token) -> tuple[str, Span]:
         """Read the type of the tensor of this name."""
@@ -255,8 +262,11 @@ class _Parser(ExpressionParser):
             self.leave("`,`, `:`")
             self.bind(len(indices), name.span, f"indices of `{name.text}`")
         elif self.peek().kind == "(":
+            inside = self.tokens[self.position + 1]
+            if inside.text in self.tensors or self.tokens[self.position + 2].kind == ":":
+                self.unexpected("`[`, `:` or `=`", [STATEMENTS["def"].help])
             helps = [f"indices stand in brackets: `{name.text}[i] = …`"]
-            self.unexpected("`[`, `:` or `=`", helps, self._bracket_edits())
+            self.unexpected("`[`, `:` or `=`", helps, self.bracket_edits("[]"))
         element_type = self._element_type(name)[0] if is_let and self.accept(":") else None
         if element_type and self.peek().kind == "[":
             gone = Edit(Span(start, name.start), "")
@@ -279,6 +289,13 @@ class _Parser(ExpressionParser):
     def _check_head(self, name: Token) -> None:
         """Stop at `y[0] = …` and `y[i + 1] = …`: what is defined is named by indices alone."""
         closer = self.partner.get(self.position, self.position)
+        colon, type_ = self.tokens[closer + 1 : closer + 3] if closer + 2 < len(self.tokens) else (name, name)
+        if colon.kind == ":" and type_.text in ELEMENT_TYPES and self.tokens[closer + 3].kind != "=":
+            sizes = self.text(Span(self.peek().start, self.tokens[closer].end))
+            edits = [Edit(Span(name.end, colon.start), ""), Edit(Span(type_.end, type_.end), sizes)]
+            self.unexpected(
+                "`:`", [f"sizes stand behind the type: `{name.text}: {type_.text}{sizes}`"], edits
+            )
         position = self.position + 1
         while position < closer:
             item = position

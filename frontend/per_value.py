@@ -7,13 +7,14 @@ such a program is checked, differentiated and compiled for values of these symbo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from tadc.frontend import syntax
 from tadc.frontend.checker import SizesNeeded, check
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic, Label
+from tadc.frontend.doubts import doubts
 from tadc.frontend.extents import SIZE_LIMIT, Shape, extent, size_sources
 from tadc.frontend.parser import read_statements
 from tadc.frontend.printer import print_program
@@ -113,9 +114,11 @@ def read_program(source: Source, sizes: Mapping[str, int] | None = None) -> Prog
 def check_tree(tree: syntax.Module, source: Source, sizes: Mapping[str, int]) -> Program | PerValue:
     """The same for a text that is parsed already."""
     try:
-        return check(tree, source, sizes)
+        found = check(tree, source, sizes)
+        found.doubts = tuple(doubts(found, tree, source))
     except SizesNeeded as needed:
         return _per_value(tree, source, sizes, dict(needed.symbols))
+    return found
 
 
 def _per_value(
@@ -133,6 +136,7 @@ def _per_value(
             first = first or _with_values(error, values)
             tried = tried[1:]
         else:
+            example.doubts = tuple(doubts(replace(example, excluded=()), tree, source))
             return PerValue(source, tree, places, _shapes(tree), example, values)
     assert first
     raise first

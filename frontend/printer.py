@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.frontend.extents import extent_text, shape_text
+from tadc.frontend.extents import extent_text, required_text, shape_text
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
@@ -55,6 +55,11 @@ def print_program(program: Program) -> str:
     """
     with limits_told(program.source):
         return _print_program(program)
+
+
+def size_conditions_text(program: Program) -> str:
+    """What the reads ask of the sizes, as comments in front of the program; empty where they ask nothing."""
+    return "".join(f"# holds for {required_text(rows)}\n" for rows in program.excluded)
 
 
 def _print_program(program: Program) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.extents import Extent, Shape, size_sources
 from tadc.frontend.source import Place, Source, Span
 from tadc.frontend.terms import Domain, ElementType, Term, Terms, tensors_read
@@ -78,6 +79,7 @@ class Program:
     sizes: tuple[str, ...] = ()
     excluded: tuple[Domain, ...] = ()
     given: tuple[tuple[str, int], ...] = ()  # symbols of the source that were given values
+    doubts: tuple[Diagnostic, ...] = field(default=(), repr=False, compare=False)  # warnings about its text
 
     @property
     def outputs(self) -> tuple[Definition, ...]:

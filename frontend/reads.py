@@ -141,8 +141,8 @@ def rank_error(tensor: Tensor, count: int, span: Span) -> Diagnostic:
         f"`{tensor.name}` has {dimensions} but is read {f'with {given}' if count else 'without indices'}"
     )
     secondary = [(tensor.span, f"{verb} with {dimensions} here")]
-    helps: list[str] = []
+    indices = ", ".join("ijklmn"[:rank]) if rank < 7 else "i, …"
+    helps = [f"there is an index for each dimension: `{tensor.name}[{indices}]`"]
     if not count:
-        indices = ", ".join("ijklmn"[:rank]) if rank < 7 else "i, …"
         helps = [f"name an index for each dimension: `f[{indices}] = … {tensor.name}[{indices}] …`"]
     return error("TAD0301", message, span, f"{given} here", secondary=secondary, helps=helps)

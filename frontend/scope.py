@@ -224,6 +224,8 @@ class Names:
         edits = correction(name, span, [*scope.indices, *sizes])
         if what == "tensor index":
             helps.append(f"to sum over it, write `sum{{{name}}} (…)`")
+        elif not helps:
+            helps.append(f"`size {name}` above declares a size of this name")
         return error(
             "TAD0202",
             f"index `{name}` is never bound",

@@ -18,8 +18,11 @@ class LitFile(pytest.File):
     """One file, one test."""
 
     def collect(self) -> "list[LitItem]":
-        """The one item."""
-        return [LitItem.from_parent(self, name=self.path.stem)]
+        """The one item; `REQUIRES: slow` leaves it to what runs slow tests."""
+        item = LitItem.from_parent(self, name=self.path.stem)
+        if runner.REQUIRES_SLOW.search(self.path.read_text(encoding="utf-8")):
+            item.add_marker("slow")
+        return [item]
 
 
 class LitItem(pytest.Item):

@@ -30,7 +30,10 @@ Main = Callable[[list[str]], int | None]
 _RUN = re.compile(r"^\W*RUN:(.*?)(\\?)$", re.MULTILINE)
 _COMMENT = re.compile(r"(?:#|//)[ \t]*([A-Za-z][\w-]*)(\{LITERAL\})?(:?)")
 _SUFFIX = re.compile(r"(-(NEXT|SAME|NOT|DAG|EMPTY|LABEL|COUNT-\d+))?")
-_PLAIN_WORDS = ("RUN", "COM", "NOTE")
+_PLAIN_WORDS = ("RUN", "COM", "NOTE", "REQUIRES")
+
+#: What a test says that takes seconds, as in lit: `lit -Dslow=1` and `pytest -m slow` run it.
+REQUIRES_SLOW = re.compile(r"^\W*REQUIRES: slow$", re.MULTILINE)
 
 
 class Failure(Exception):

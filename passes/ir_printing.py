@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class Printing:
     after: frozenset[str] = frozenset()
     after_all: bool = False
     generic: bool = False
+    #: The names that stood in a pipeline.
+    met: set[str] = field(default_factory=set[str])
 
     @property
     def dumps(self) -> bool:
@@ -65,6 +67,7 @@ def with_dumps(manager: Any, text: str, add: Callable[[], None], *, name: str = 
         add()
         return
     passes = set(re.findall(r"[\w.-]+", re.sub(r"\{[^{}]*\}", "", text)))
+    wanted.met.update(passes)
     before, after = passes & wanted.before, wanted.after_all or passes & wanted.after
     if not before and not after:
         add()

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
-from tadc.dialect.mlir import passmanager
+from tadc.dialect.mlir import new_context, passmanager
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.index_sets import IndexSetLimit, ProgramLimit
@@ -118,18 +118,28 @@ def is_ours(cls: type[Pass]) -> bool:
     return cls.__module__.startswith("tadc.passes.")
 
 
+def is_of_mlir(name: str) -> bool:
+    """Whether MLIR has a pass of this name."""
+    try:
+        return passmanager.PassManager.parse(f"any({name or '-'})", new_context()) is not None
+    except ValueError:
+        return False
+
+
 def register(argument: str, description: str) -> Callable[[type[P]], type[P]]:
     """Enter a pass under its name; `description` is one sentence of what it guarantees.
 
     A pass of a plug-in may be registered again, as a notebook's cell that runs twice does.
 
-    Raises ValueError for a name that no pipeline can hold or that is taken by a pass of ours, TypeError for
+    Raises ValueError for a name that no pipeline can hold or that a pass of ours or MLIR's has, TypeError for
     what is no `Pass`, or has an option of a type that a pipeline cannot give.
     """
 
     def enter(cls: type[P]) -> type[P]:
         if not _NAME.match(argument):
             raise ValueError(f"`{argument}` is no name of a pass: lower-case letters, digits and `-`")
+        if not is_ours(cls) and argument not in REGISTRY and is_of_mlir(argument):
+            raise ValueError(f"`{argument}` is a pass of MLIR already")
         if argument in REGISTRY and is_ours(REGISTRY[argument]) and not is_ours(cls):
             raise ValueError(f"`{argument}` is a pass of tadc already")
         if not issubclass(cls, Pass):  # pyright: ignore[reportUnnecessaryIsInstance] - a plug-in may err

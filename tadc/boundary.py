@@ -65,14 +65,6 @@ def leaving(error: Exception) -> Exception:
     return error.with_traceback(None) if isinstance(error, CompileError) else error
 
 
-def callers_level() -> int:
-    """The `stacklevel` of a warning that is to show the line outside of tadc, for the function that warns."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "tadc":
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def checked_function(f: Any, kind: type, what: str) -> None:
     """Raise UsageError for what is no `tadc.Function`."""
     if isinstance(f, kind):

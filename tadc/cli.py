@@ -37,8 +37,9 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         from tadc.commands import main as commands
         from tadc.commands.watch import watched
+        from tadc.reproducers import without_scripts
 
-        with collecting_rarely(), watched(arguments):
+        with collecting_rarely(), watched(arguments), without_scripts():
             return commands.execute(arguments)
     except UsageError as problem:
         report([problem.diagnostic], error_format)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
-from tadc.boundary import callers_level, checked_bytes, checked_choice, checked_function, public, usage
-from tadc.frontend.diagnostics import CompileWarning
+from tadc.boundary import checked_bytes, checked_choice, checked_function, public, usage
+from tadc.doubts import warn_of
 from tadc.functions import Function, Origin
 from tadc.jacobians import Jacobian
 from tadc.stages import MATERIALIZE
@@ -207,8 +206,7 @@ def _derivative(
         from tadc.zero_gradients import zero_gradients
 
         found = zero_gradients(f.program, derived.program)
-        for problem in found:
-            warnings.warn(CompileWarning(problem), stacklevel=callers_level())
+        warn_of(found)
         if found:
             return derived
     f.remember()

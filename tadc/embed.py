@@ -6,7 +6,7 @@ from typing import Any
 
 from tadc.boundary import checked_function, public, usage
 from tadc.dialect import ops
-from tadc.dialect.mlir import LOCK
+from tadc.dialect.mlir import LOCK, check_bindings
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.text import to_text
 from tadc.dialect.writer import write_program
@@ -53,6 +53,7 @@ def text(module: Any, generic: bool = False) -> str:
           return %f : tensor<2xf64>
         }
     """
+    _check(module, "a module")
     with LOCK:
         return to_text(module.operation, generic=generic)
 
@@ -68,8 +69,7 @@ def load_dialect(context: Any) -> None:
     >>> context.is_dialect_loaded("tad")
     True
     """
-    if not hasattr(context, "is_dialect_loaded"):
-        raise usage(f"`load_dialect` takes a context of MLIR, not {type(context).__name__}")
+    _check(context, "a context")
     ops.load_dialect(context)
 
 
@@ -85,7 +85,16 @@ def run_passes(module: Any, pipeline: str) -> None:
     >>> "@s_vjp" in str(module)
     True
     """
+    _check(module, "a module")
     run_on_module(module, pipeline)
+
+
+def _check(thing: Any, what: str) -> None:
+    """Raise UsageError for what is not of MLIR, or of other bindings of it."""
+    try:
+        check_bindings(thing, what)
+    except TypeError as problem:
+        raise usage(str(problem)) from None
 
 
 @public
@@ -106,9 +115,7 @@ def build(f: Function, module: Any, name: str | None = None) -> Any:
     True
     """
     checked_function(f, Function, "build")
-    if not hasattr(module, "operation"):
-        kind = type(module).__name__
-        raise usage(f"`build` adds to a module of MLIR, not to {kind}", "make one: `ir.Module.create()`")
+    _check(module, "a module")
     with LOCK:
         operations = [op.operation for op in module.operation.regions[0].blocks[0].operations]
         symbols = {op.attributes["sym_name"].value for op in operations if "sym_name" in op.attributes}

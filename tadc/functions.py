@@ -12,6 +12,7 @@ from tadc.boundary import checked_sizes_given, checked_target, leaving, public, 
 from tadc.calls import PLAIN, are_plain, is_plain, on_gpu, shape_of
 from tadc.frontend.size_values import checked_sizes
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.reproducers import add_note, calling, compiling, deriving, noted
 from tadc.signatures import PythonSignature, typed_text
 from tadc.stages import Options
 
@@ -43,7 +44,6 @@ class Origin:
     chunk: int = 0
     kind: type[Function] | None = None
 
-    @public
     def at(self, sizes: Mapping[str, int]) -> Origin:
         """The same for values of size symbols."""
         return replace(self, base=self.base.at(sizes))
@@ -59,7 +59,9 @@ class Origin:
         def make() -> Program:
             from tadc.derive import derive
 
-            return derive(self.base.program, self.mode, *details)
+            program = self.base.program
+            with noted(partial(deriving, self)):
+                return derive(program, self.mode, *details)
 
         recipe = self.base.recipe and self.base.recipe.then(self.mode, *details)
         kind = self.kind or Function
@@ -155,7 +157,8 @@ class Function:
     def remember(self) -> None:
         """Keep on disk that the program is without error or warning."""
         # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
-        if not self.is_known and (self.per_value is None or self.origin is not None):
+        known = self.is_known or self.program.doubts
+        if not known and (self.per_value is None or self.origin is not None):
             keep_signature(self.recipe, self._signature)
             self.is_known = True
 
@@ -229,6 +232,7 @@ class Function:
                 return self._called_with_foreign(args, kwargs, out)
             return (self._compiled or self.compiled()).run(args, kwargs, out)
         except Exception as error:
+            add_note(error, partial(calling, self, args, kwargs))
             raise leaving(error) from error.__cause__
 
     def _called_with_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
@@ -318,7 +322,8 @@ class Function:
         if found is None:
             from tadc.execute import compile_recipe
 
-            found = compile_recipe(self.recipe, self.program, options)
+            with noted(partial(compiling, self, options)):
+                found = compile_recipe(self.recipe, self.program, options)
             if self.origin is None:
                 self.remember()
         return found

@@ -6,20 +6,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from tadc.dialect.locations import place_of
-from tadc.dialect.mlir import LOCK, ir, passmanager
+from tadc.dialect.mlir import LOCK, check_bindings, ir, passmanager
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.catalogue import REGISTRY
 from tadc.passes.ir_printing import Printing, printing
-from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded
+from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded, is_of_mlir
 
 
 def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None:
     """Run a textual pipeline of our passes and MLIR's on a module of any context.
 
-    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605).
+    Raises CompileError where the text names no pipeline (TAD0604) or a pass fails (TAD0605), and TypeError
+    for what is no module of the bindings that tadc uses.
     """
+    check_bindings(module, "a module")
     try:
         with LOCK:
             manager = build_pipeline(pipeline, module.context)
@@ -36,12 +38,10 @@ def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None
 def check_names(names: Iterable[str], option: str) -> None:
     """Raise CompileError (TAD0604) for a name that no pass has, of ours or of MLIR's."""
     for name in names:
-        try:
-            _ = name in REGISTRY or passmanager.PassManager.parse(f"any({name})", ir.Context())
-        except ValueError:
+        if name not in REGISTRY and not is_of_mlir(name):
             helps = did_you_mean(name, REGISTRY)
             message = f"`{option}`: no pass has the name `{name}`"
-            raise CompileError([Diagnostic("TAD0604", message, helps=helps)]) from None
+            raise CompileError([Diagnostic("TAD0604", message, helps=helps)])
 
 
 def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None = None) -> None:

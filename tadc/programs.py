@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from tadc.boundary import checked_function, checked_sizes_given, checked_target, public, usage
+from tadc.doubts import warn_of
 from tadc.files import read_text
 from tadc.frontend.source import Source
 from tadc.functions import Function, function_of
 from tadc.recipes import Recipe, find_signature
+from tadc.reproducers import noted, reading
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
@@ -52,7 +55,8 @@ def compile(
 def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
     """Parse and check a program, for values of size symbols if `sizes` gives some.
 
-    `name` stands for the text in messages. Raises CompileError with all its errors.
+    `name` stands for the text in messages. Raises CompileError with all its errors, and warns
+    (CompileWarning) of what is unlikely to be meant.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
@@ -73,6 +77,7 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if signature is not None:
         return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
     program, per_value = _read(text, sizes)
+    warn_of(program.doubts)
     return Function(lambda: program, per_value=per_value, recipe=recipe)
 
 
@@ -101,7 +106,8 @@ def _is_path(text: str) -> bool:
 def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
     from tadc.frontend.per_value import PerValue, read_program
 
-    found = read_program(source, sizes)
+    with noted(partial(reading, source.text, sizes)):
+        found = read_program(source, sizes)
     return (found.example, found) if isinstance(found, PerValue) else (found, None)
 
 

@@ -1,7 +1,10 @@
 """Settings of all tests."""
 
 import ctypes
+import gc
 import os
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +25,27 @@ hypothesis.settings.register_profile("repeat", derandomize=True, deadline=None, 
 hypothesis.settings.register_profile("search", deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 
+# Programs are large graphs without cycles: looking for some is a twentieth of the time.
+gc.set_threshold(100_000, 20, 20)
+
+#: A process that has more gives back what it can after a test.
+MEMORY = 700 << 20
+
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but every n-th of the parameters of a test that is marked `one_in(n)` to the sweep."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark and not item.get_closest_marker("slow"):
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % mark.args[0]:
+                item.add_marker("sweep")
+            seen[test] += 1
 
 
 @pytest.fixture(autouse=True)
@@ -39,12 +61,22 @@ def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "WORTH_VECTORS", 0)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def give_memory_back() -> Iterator[None]:
-    """XLA and LLVM leave memory in pieces, which glibc would keep: gigabytes in a whole run."""
+    """JAX keeps all that it compiled, glibc what XLA and LLVM left in pieces: gigabytes in a whole run."""
     yield
-    if _TRIM is not None:
+    if _TRIM is not None and _resident() > MEMORY:
+        jax = sys.modules.get("jax")
+        if jax is not None:
+            jax.clear_caches()
+        gc.collect()
         _TRIM(0)
+
+
+def _resident() -> int:
+    """The bytes of memory that this process has, 0 where the system does not say."""
+    statm = Path("/proc/self/statm")
+    return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else 0
 
 
 @pytest.fixture(scope="session")

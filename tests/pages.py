@@ -10,7 +10,9 @@
 | `mlir` | a module, kept as `f.mlir` |
 | `sh`, `diagram` | nothing: for commands that install, need a GPU or take minutes, and for drawings |
 
-A line `...` in what is printed stands for any lines. A page runs in a folder of its own, where `examples` is.
+A second word behind the fence is a name: the block is kept as a file of that name; Python is not run then.
+A line `...` in what is printed stands for any lines. A page runs in a folder of its own, where `examples` is,
+and a small program `f.tad`.
 After a change of what is printed, `python -m tests.pages docs/tutorial.md` writes it into pages.
 """
 
@@ -24,7 +26,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,7 +37,8 @@ import tadc
 import tadc.cli
 
 ROOT = Path(__file__).parent.parent
-_FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(\S*) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PROGRAM = "x: f64[8]\nf[i: 3, j: 4] = exp(x[i + j])\n"
 
 
 @dataclass(frozen=True)
@@ -43,15 +46,21 @@ class Block:
     """A fenced block of a page, and the line it begins at."""
 
     kind: str
+    name: str
     text: str
     line: int
+
+    @property
+    def fence(self) -> str:
+        """All of it, as it stands in the page."""
+        return f"```{self.kind}{' ' if self.name else ''}{self.name}\n{self.text}```"
 
 
 def blocks(page: Path) -> list[Block]:
     """All blocks of a page."""
     text = page.read_text(encoding="utf-8")
     found = _FENCE.finditer(text)
-    return [Block(item[1], item[2], text.count("\n", 0, item.start()) + 1) for item in found]
+    return [Block(item[1], item[2], item[3], text.count("\n", 0, item.start()) + 1) for item in found]
 
 
 def alike(shown: str, printed: str) -> bool:
@@ -71,7 +80,7 @@ def corrected(shown: str, printed: str) -> str:
 
 @dataclass
 class Runner:
-    """Runs the blocks of one page; `read` gives what was printed since it was last called."""
+    """Runs the blocks of one page; `read` gives what was printed since it was last called, stderr last."""
 
     page: Path
     read: Callable[[], str]
@@ -82,7 +91,11 @@ class Runner:
     def run(self, block: Block) -> str:
         """Run a block; returns what it should show. Raises AssertionError for a program that is not right."""
         place = f"{self.page.name}:{block.line}"
+        if block.name:
+            Path(block.name).write_text(block.text, encoding="utf-8")
         match block.kind:
+            case "python" if block.name:
+                pass
             case "python":
                 code = "\n" * block.line + block.text
                 exec(compile(code, str(self.page), "exec"), self.names)
@@ -92,11 +105,11 @@ class Runner:
             case "text":
                 return corrected(block.text, self.printed)
             case "tad":
-                self._program(block.text, place)
+                self._program(Path(block.name or "f.tad"), block.text, place)
             case "tad-wrong":
                 self._wrong(block.text, place)
             case "mlir":
-                Path("f.mlir").write_text(block.text, encoding="utf-8")
+                Path(block.name or "f.mlir").write_text(block.text, encoding="utf-8")
             case "sh":
                 lines = [line for line in block.text.splitlines() if line.startswith("tadc ")]
                 assert all("--target cuda" in line for line in lines), f"{place}: {lines} can be run"
@@ -125,10 +138,10 @@ class Runner:
             case _:
                 raise AssertionError(f"{place}: no command of a `console` block")
 
-    def _program(self, text: str, place: str) -> None:
-        Path("f.tad").write_text(text, encoding="utf-8")
+    def _program(self, path: Path, text: str, place: str) -> None:
+        path.write_text(text, encoding="utf-8")
         sizes = ["--size", "M=3"] if "size M" in text else []
-        status = tadc.cli.main(["f.tad", "--check-gradient", *sizes])
+        status = tadc.cli.main([str(path), "--check-gradient", *sizes])
         checked = self.read()
         function = tadc.function(text)
         assert status == 0, f"{place}: {checked}"
@@ -146,6 +159,7 @@ class Runner:
 def folder_of_a_page(folder: Path) -> Generator[None]:
     """Run the block in a folder with the examples, and with a cache of its own: a page may clear it."""
     (folder / "examples").symlink_to(ROOT / "examples")
+    (folder / "f.tad").write_text(_PROGRAM, encoding="utf-8")
     settings = {"NO_COLOR": "1", "COLUMNS": "100", "TADC_CACHE_DIR": str(folder / "cache")}
     with chdir(folder), mock.patch.dict(os.environ, settings):
         yield
@@ -154,21 +168,22 @@ def folder_of_a_page(folder: Path) -> Generator[None]:
 def rewrite(page: Path) -> None:
     """Let a page show what is printed."""
     page = page.resolve()
-    out, text = io.StringIO(), page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    streams = out, errors = io.StringIO(), io.StringIO()
 
     def read() -> str:
-        printed = out.getvalue()
-        out.seek(0)
-        out.truncate()
+        printed = "".join(stream.getvalue() for stream in streams)
+        for stream in streams:
+            stream.seek(0)
+            stream.truncate()
         return printed
 
     runner = Runner(page, read)
     with tempfile.TemporaryDirectory() as folder, folder_of_a_page(Path(folder)):
         for block in blocks(page):
-            with redirect_stdout(out), redirect_stderr(out):
+            with redirect_stdout(out), redirect_stderr(errors):
                 shown = runner.run(block)
-            fence = f"```{block.kind}\n"
-            text = text.replace(f"{fence}{block.text}```", f"{fence}{shown}```", 1)
+            text = text.replace(block.fence, replace(block, text=shown).fence, 1)
     page.write_text(text, encoding="utf-8")
 
 

@@ -30,8 +30,10 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
     ci = (ROOT / ".ci" / "run").read_text().splitlines()
     readme = (ROOT / "README.md").read_text()
     commands = [line.split("#")[0].strip() for line in readme.splitlines() if line.startswith("    make")]
-    assert commands == ["make demo", "make test"]
-    assert [line for line in ci if line.startswith("make")] == ["make test", "make lint"]
+    assert commands == ["make demo", "make check", "make test"]
+    assert [line for line in ci if line.startswith("make")] == [
+        "make test", "make sweep", "make package", "make lint",
+    ]  # fmt: skip
 
 
 def test_each_layer_is_linked_packaged_and_type_checked() -> None:
@@ -86,3 +88,11 @@ def test_deblur_finds_the_kernel_and_sharpens() -> None:
     assert f"{len(found.seconds)} values with gradients by 260 x 260 = 67,600 numbers" in deblur.work(found)
     assert len(found.seconds) > 10
     assert len(deblur.statements(deblur.PHOTO_LOSS).splitlines()) == 4
+
+
+def test_contributing_names_files_that_exist() -> None:
+    named = re.findall(
+        r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.(?:py|md|toml))`", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert len(named) > 50
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -79,7 +79,10 @@ def _load(name: str, where: str) -> Any:
     except FileNotFoundError:
         folder = Path(file).parent
         siblings = [p.name for p in folder.glob("*.np[yz]")] if folder.is_dir() else []
-        raise file_error(f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings)) from None
+        what = [] if file.endswith((".npy", ".npz")) else [f"write a file, `{name}=x.npy`, or a number"]
+        raise file_error(
+            f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings), *what
+        ) from None
     except (OSError, ValueError, EOFError, BadZipFile, MemoryError, zlib.error) as problem:
         raise file_error(
             f"cannot read `{file}` as an array: {_reason(problem)}", "write it with `numpy.save`"

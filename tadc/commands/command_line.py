@@ -86,8 +86,13 @@ def _unknown_option(command: Command, name: str, more: str) -> UsageError:
     elsewhere = next((option for option in OPTIONS.values() if name in option.names), None)
     if elsewhere is None:
         return UsageError(f"unknown option `{name}`", *did_you_mean(name, flags), more)
+    if elsewhere.field == command.arrays:
+        where = f"arrays are words of their own: `tadc {command.name} f.tad x=x.npy`"
+        return UsageError(f"`tadc {command.name}` has no option `{name}`", where, more)
     doing = [f"`tadc {other.name}` does that" for other in COMMANDS.values() if elsewhere.field in other.done]
-    having = [f"`tadc {other.name}`" for other in (*COMMANDS.values(), FLAT) if elsewhere in other.taken]
+    having = [
+        f"`tadc {other.name or 'FILE'}`" for other in (*COMMANDS.values(), FLAT) if elsewhere in other.taken
+    ]
     where = doing[0] if doing else f"it is an option of {', '.join(having)}"
     return UsageError(f"`tadc {command.name or 'FILE'}` has no option `{name}`", where, more)
 
@@ -120,7 +125,8 @@ def _place_first(command: Command, found: dict[str, Any], rest: list[str]) -> No
     name = f"tadc {command.name}"
     if command.word == "topic":
         choices = tuple(COMMANDS)
-    if not rest:
+    # `tadc emit f.tad`: the one word is the FILE.
+    if not rest or (command.takes_program and len(rest) == 1 and rest[0].endswith((".tad", ".mlir"))):
         if not option.optional:
             listed = [f"it can be {', '.join(choices)}"] if choices else []
             raise UsageError(f"`{name}` needs a {option.value}", *listed, f"write `{command.example}`")
@@ -134,10 +140,12 @@ def _place_first(command: Command, found: dict[str, Any], rest: list[str]) -> No
 
 def _may_be_a_command(word: str) -> None:
     """A first word that is no file, and no file's name, may be a misspelt command. Raises UsageError."""
+    if word in COMMANDS and not Path(word).exists():
+        raise UsageError(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
     if word != "-" and re.fullmatch(r"[\w-]+", word) and not Path(word).exists():
         raise UsageError(
             f"no command and no file `{word}`",
-            *did_you_mean(word, COMMANDS),
+            *did_you_mean(word, [*COMMANDS, "--version"]),
             "`tadc help` lists the commands",
         )
 
@@ -145,12 +153,16 @@ def _may_be_a_command(word: str) -> None:
 def _second_file(word: str, found: dict[str, Any]) -> UsageError:
     """The error for a word too many; it says what may be meant."""
     first = found.get("file")
+    if first is None and word in COMMANDS:
+        return UsageError(f"`{word}` stands behind options", f"a command stands first: `tadc {word} …`")
     if first is None:
         return UsageError("both a FILE and -e TEXT", "`tadc -h` shows the commands")
     helps = ["a command is about one program"]
     for name, file in ((word, first), (first, word)):
         if name in COMMANDS:
             helps = [f"the command stands first: `tadc {name} {file}`"]
+    if re.fullmatch(r"[\w,]+", word) and not Path(word).exists() and word not in COMMANDS:
+        helps = [f"`--wrt {word}` names what to differentiate by", *helps]
     if _ARRAY.match(word):
         helps = [f"arrays are for `tadc run {first} {word}`"]
     return UsageError(f"a second FILE, `{word}`", *helps)

@@ -103,6 +103,7 @@ _tadc() {
     if [[ $words[CURRENT] == -* ]]; then
         compadd -- $options
     else
+        compset -P '*='
         _files -g '*.(tad|mlir|npy|npz)'
     fi
 }
@@ -126,8 +127,8 @@ def zsh() -> str:
     commands: list[str] = []
     for name, command in COMMANDS.items():
         words = values_of(OPTIONS[command.word]) if command.word else []
-        more = f" (( CURRENT == 3 )) && compadd -- {' '.join(words)} ;;" if words else " ;;"
-        commands.append(f"    {name}) options=({' '.join(flags_of(command))});{more}")
+        more = f"; (( CURRENT == 3 )) && compadd -- {' '.join(words)}" if words else ""
+        commands.append(f"    {name}) options=({' '.join(flags_of(command))}){more} ;;")
     commands.append(f"    *) options=({' '.join(flags_of(FLAT))}) ;;")
     named = " ".join(_quoted(f"{name}:{command.about}") for name, command in COMMANDS.items())
     script = _ZSH.replace("@VALUES@", "\n".join(values)).replace("@COMMANDS@", "\n".join(commands))
@@ -141,6 +142,9 @@ def _quoted(text: str) -> str:
 def fish() -> str:
     """The script for fish."""
     lines = ["# fish completion of tadc: tadc completion fish > ~/.config/fish/completions/tadc.fish"]
+    lines.append(
+        f"function __tadc_without_command; not __fish_seen_subcommand_from {' '.join(COMMANDS)}; end"
+    )
     lines.append("complete -c tadc -f -k -a '(__fish_complete_suffix .tad .mlir)'")
     for name, command in COMMANDS.items():
         lines.append(f"complete -c tadc -n __fish_use_subcommand -a {name} -d {_fish(command.about)}")
@@ -151,7 +155,7 @@ def fish() -> str:
         if not option.names:
             continue
         having = [name for name, command in COMMANDS.items() if option in command.taken]
-        flat = "__fish_use_subcommand" if option in FLAT.taken else ""
+        flat = "__tadc_without_command" if option in FLAT.taken else ""
         for condition in filter(
             None, (f"__fish_seen_subcommand_from {' '.join(having)}" if having else "", flat)
         ):

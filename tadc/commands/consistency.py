@@ -73,6 +73,7 @@ def _one_thing(a: Arguments) -> None:
         raise UsageError("`--bundle` does not go with `--emit`, `--run`, `--check-gradient` or `-o`")
     _certificate_alone(a)
     _text_only(a)
+    _shows_ir(a)
     if a.values and (a.mode == "jvp" or not (a.wrt or a.mode)):
         raise UsageError("`--values` goes with `--wrt` or `--mode vjp`; `--mode jvp` returns them anyway")
     if a.mode == "jvp" and (a.check_gradient or a.certificate or a.plot is not None or a.stats):
@@ -110,6 +111,16 @@ def _text_only(a: Arguments) -> None:
     for option, given in others.items():
         if given and (a.split_input_file or a.verify_diagnostics):
             raise UsageError(f"`{asked}` does not go with `{option}`")
+
+
+def _shows_ir(a: Arguments) -> None:
+    """The generic form is one of IR."""
+    emits = next((stage.suffix == ".mlir" for stage in STAGES if stage.name == a.emit), False)
+    is_ir = a.is_mlir or a.file == "-" or a.passes is not None
+    if a.generic and not (emits or is_ir or a.prints_ir or a.dump_dir):
+        raise UsageError(
+            "`--generic` is a form of IR, and none is printed", "add `--emit tad`, or another stage of IR"
+        )
 
 
 def _certificate_alone(a: Arguments) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 
 _EXPECTED = re.compile(
@@ -40,7 +40,7 @@ class Expected:
 
 
 def expected_of(source: Source) -> list[Expected]:
-    """What a text expects, in order."""
+    """What a text expects, in order. Raises CompileError (TAD0609) for a wrong regular expression."""
     lines = source.text.split("\n")
     found = [_EXPECTED.search(line) for line in lines]
     silent = [number for number, match in enumerate(found, 1) if match is None]
@@ -58,9 +58,15 @@ def expected_of(source: Source) -> list[Expected]:
             line = min((n for n in silent if n > number), default=number)
         else:
             line = 0 if at == "unknown" else number + int(at or 0)
-        pattern = _pattern(text) if regex else re.escape(text.strip())
         start = starts[number - 1]
-        made.append(Expected(severity, line, pattern, text, Span(start + match.start(), start + match.end())))
+        span = Span(start + match.start(), start + match.end())
+        pattern = _pattern(text) if regex else re.escape(text.strip())
+        try:
+            re.compile(pattern)
+        except re.error as problem:
+            message = f"what is expected is no regular expression: {problem}"
+            raise CompileError([Diagnostic("TAD0609", message, Label(span), source=source)]) from None
+        made.append(Expected(severity, line, pattern, text, span))
     return made
 
 

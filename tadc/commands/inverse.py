@@ -7,8 +7,8 @@ from tadc.commands.certificate_plot import picture_format
 from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program
 from tadc.commands.options import Arguments
+from tadc.commands.warn import function_of
 from tadc.inversion import inverse
-from tadc.programs import function
 
 
 def execute(arguments: Arguments) -> int:
@@ -16,7 +16,7 @@ def execute(arguments: Arguments) -> int:
     kind = picture_format(arguments.plot) if arguments.plot is not None else ""
     source = read_program(arguments)
     with step("typed"):
-        program = function(source.text, source.name, dict(arguments.sizes))
+        program = function_of(arguments, source)
     with step("plan"):
         plan = inverse(program, arguments.wrt_names).plan
     if kind:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from tadc.backend.steps import step
 from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
@@ -112,7 +113,8 @@ def lower_ir(
     state = Compilation(options, source, module=module)
     sink = Sink(arguments.output or "-")
     if arguments.passes is not None:
-        run_passes(module, arguments.passes, source)
+        with step("passes"):
+            run_passes(module, arguments.passes, source)
     elif arguments.emit is not None or arguments.wrt is not None:
         last = arguments.emit or "opt"
         if last not in NEXT[first] or (first == "diff" and last != "tad"):

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from tadc.backend.steps import step
 from tadc.commands.files import Sink, file_error
-from tadc.commands.given_program import read_program
+from tadc.commands.given_program import is_ir, read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
-from tadc.commands.warn import warn_of_zero_gradients
+from tadc.commands.warn import report_warnings, warn_of_zero_gradients
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
 from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.per_value import PerValue
-from tadc.frontend.printer import print_program
+from tadc.frontend.printer import print_program, size_conditions_text
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
@@ -124,18 +124,6 @@ def explain(word: str) -> int:
     return 0
 
 
-def looks_like_ir(text: str) -> bool:
-    """Whether a text from stdin is a module and no program."""
-    lines = (line.strip() for line in text.splitlines())
-    first = next((line for line in lines if line and not line.startswith("//")), "")
-    return first.startswith(("module", "func.func", "builtin.module", '"builtin', "gpu.module", "llvm.func"))
-
-
-def is_ir(arguments: Arguments, source: Source) -> bool:
-    """Whether the input is a module."""
-    return arguments.is_mlir or (arguments.file == "-" and looks_like_ir(source.text))
-
-
 def options_of(arguments: Arguments) -> Options:
     """The compiler options of a command line."""
     from tadc.backend.target import parse_target
@@ -172,6 +160,8 @@ def checked(source: Source, arguments: Arguments) -> Compilation:
         compile_until(state, "typed", after=Observer(arguments))
         if state.per_value is not None:
             state.program = program_for_values(arguments, state.per_value)
+        found = state.program or (state.per_value and state.per_value.example)
+        report_warnings(arguments, found.doubts if found else ())
     state.options = options_of(arguments)
     if state.options.differentiates:
         assert state.program is not None
@@ -230,7 +220,10 @@ def show(arguments: Arguments, source: Source) -> int:
     watched = arguments.prints_ir or arguments.dump_dir
     if arguments.emit in ("ast", "typed") or (not arguments.emit and arguments.wrt is None and not watched):
         stage = next(s for s in STAGES if s.name == (arguments.emit or "typed"))
-        sink.write(stage.show(state))
+        shown_program = str(stage.show(state))
+        if stage.name == "typed" and state.program is not None:
+            shown_program = size_conditions_text(state.program) + shown_program
+        sink.write(shown_program)
         return 0
     shown: list[str | bytes] = []
 
@@ -302,7 +295,8 @@ def run_passes_on(arguments: Arguments, source: Source) -> int:
 
     state = checked(source, arguments)
     compile_until(state, "tad", first="tad")
-    run_passes(state.module, arguments.passes or "", source)
+    with step("passes"):
+        run_passes(state.module, arguments.passes or "", source)
     return write_module(arguments, state)
 
 

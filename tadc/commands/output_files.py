@@ -46,7 +46,7 @@ def check_output(arguments: Arguments) -> None:
         says, how = SUFFIXES[suffix]
         raise UsageError(
             f"`-o {name}` is the name of {says}, but {what} is written",
-            f"let it end in {right[0]}",
+            f"let it end in {' or '.join(right)}",
             f"{says}: {how}",
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from tadc.commands.messages import report_text
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.frontend.suggest import did_you_mean
@@ -21,8 +22,11 @@ def with_passes(arguments: Arguments) -> Generator[None]:
     with plugins(arguments.load):
         check_names(sorted(before), "--print-ir-before")
         check_names(sorted(after), "--print-ir-after")
-        with printing(Printing(before, after, arguments.print_ir_after_all, arguments.generic)):
+        wanted = Printing(before, after, arguments.print_ir_after_all, arguments.generic)
+        with printing(wanted):
             yield
+    for name in sorted((before | after) - wanted.met):
+        report_text(f"note: pass `{name}` did not run, so there is no IR to print around it")
 
 
 def describe(names: Sequence[str]) -> list[str]:

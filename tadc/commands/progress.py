@@ -20,17 +20,20 @@ class Progress:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: list[str] = []
-        self._begin = time.monotonic()
         self._status: Any = None
+        #: When the first step began; imports before it are no compiling.
+        self._begin: float | None = None
         self._timer = threading.Timer(PATIENCE, self._late)
         self._timer.daemon = True
-        self._timer.start()
 
     def begin(self, name: str) -> None:
         """A step begins."""
         with self._lock:
             self._open.append(name)
-            if time.monotonic() - self._begin > PATIENCE:
+            if self._begin is None:
+                self._begin = time.monotonic()
+                self._timer.start()
+            elif time.monotonic() - self._begin > PATIENCE:
                 self._show()
 
     def end(self, name: str, seconds: float) -> None:

@@ -1,46 +1,40 @@
-"""What to do about a bug of the compiler: a file that shows it again."""
+"""What the command does about a bug of the compiler: a file that shows it again."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
-import traceback
-from pathlib import Path
+from contextlib import suppress
 
+from tadc.commands.files import read_source
+from tadc.commands.given_program import is_ir
 from tadc.commands.options import Arguments
-from tadc.frontend.diagnostics import Diagnostic
+from tadc.commands.spelling import spelled
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.reproducers import commented, write_file
 
 
 def write_reproducer(bug: BaseException, arguments: Arguments | None, argv: list[str] | None) -> Diagnostic:
-    """Write the input, the command and the traceback to a file; what to tell the user."""
+    """Write the program to a file, the traceback in comments before it; what to tell the user.
+
+    The command that it tells repeats the bug on that file, with all options, wherever the program was.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
-    if arguments is not None and arguments.expression is not None:
-        program = arguments.expression
-    else:
-        program = _read(arguments.file if arguments else None)
-    command = "tadc " + shlex.join(words)
-    lines = [
-        "# tadc met a bug of its own. The command was:",
-        f"#   {command}",
-        *(f"# {line}" for line in "".join(traceback.format_exception(bug)).splitlines()),
-        program,
-    ]
-    try:
-        with tempfile.NamedTemporaryFile("w", prefix="tadc-bug-", suffix=".tad", delete=False) as file:
-            file.write("\n".join(lines) + "\n")
-        where = f"the program and the traceback are in {file.name}"
-    except OSError:
-        where = "\n".join(lines)
+    text, suffix, comment = "", ".tad", "#"
+    if arguments is not None:
+        if arguments.source is None and arguments.file != "-":
+            with suppress(CompileError):
+                arguments.source = read_source(arguments.file, arguments.expression)
+        if arguments.source is not None:
+            text = arguments.source.text
+            if is_ir(arguments, arguments.source):
+                suffix, comment = ".mlir", "//"
+    head = f"tadc met a bug of its own. The command was:\n  tadc {shlex.join(words)}"
+    content = f"{commented(bug, head, comment)}\n{text}\n"
+    file = write_file(suffix, content)
+    if file is not None and text and arguments is not None:
+        words = spelled(arguments, file)
+    where = f"the program and the traceback are in {file}" if file else content
     summary = f"{type(bug).__name__}: {bug}".splitlines()[0]
-    helps = [f"run it again with `{command}`, and please report it with that file"]
+    helps = [f"run it again with `tadc {shlex.join(words)}`, and please report it with that file"]
     return Diagnostic("", f"bug of the compiler: {summary}", notes=[where], helps=helps)
-
-
-def _read(file: str | None) -> str:
-    if not file or file == "-":
-        return ""
-    try:
-        return Path(file).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -20,7 +20,8 @@ _CUTS = {
 
 def split(kind: str, texts: Iterable[str]) -> list[str]:
     """The values in all texts of an option: names, NAME=VALUE, or A,B=VALUE."""
-    return [item.strip() for text in texts for item in _CUTS[kind].split(text)]
+    items = [item.strip() for text in texts for item in _CUTS[kind].split(text)]
+    return [item for item in items if item] if kind == "pairs" else items
 
 
 def sizes_of(texts: Iterable[str]) -> dict[str, int]:

@@ -19,13 +19,14 @@ _MARK = re.compile(r"^(?://|#) ?-{5,}[ \t]*$", re.MULTILINE)
 
 
 def pieces_of(source: Source) -> list[Source]:
-    """The pieces of a text; blank lines in front keep the numbers of their lines."""
+    """The pieces of a text that are not blank; blank lines in front keep the numbers of their lines."""
     starts = [0, *(match.end() for match in _MARK.finditer(source.text))]
     ends = [*(match.start() for match in _MARK.finditer(source.text)), len(source.text)]
     return [
         Source("\n" * source.text.count("\n", 0, start) + source.text[start:end], source.name)
         for start, end in zip(starts, ends, strict=True)
-    ]
+        if source.text[start:end].strip()
+    ] or [source]
 
 
 def in_pieces(arguments: Arguments, source: Source, run: Callable[[Arguments, Source], int]) -> int:

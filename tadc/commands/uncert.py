@@ -15,7 +15,7 @@ from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
-from tadc.programs import function
+from tadc.commands.warn import function_of
 from tadc.uncertainty import Result, propagate
 
 
@@ -23,7 +23,7 @@ def execute(arguments: Arguments) -> int:
     """Print the uncertainties, or write them as JSON. Raises UsageError, CompileError."""
     source = read_program(arguments)
     with step("typed"):
-        program = function(source.text, source.name, dict(arguments.sizes))
+        program = function_of(arguments, source)
     given: dict[str, Any] = {
         "values": _values(arguments.at, "--at"),
         "u": _values(arguments.u, "--u"),

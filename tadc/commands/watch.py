@@ -30,5 +30,5 @@ def watched(arguments: Arguments) -> Generator[None]:
 
 def _shows_progress(arguments: Arguments) -> bool:
     """Only where a person looks, and nothing else is written there meanwhile."""
-    quiet = arguments.error_format == "json" or arguments.print_ir_after_all
+    quiet = arguments.error_format == "json" or arguments.prints_ir
     return not quiet and sys.stderr is not None and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]

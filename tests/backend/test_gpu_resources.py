@@ -36,6 +36,7 @@ def check(state: Compilation, sm: int, spills: bool = False) -> None:
         assert spills or not used.spilled, launch.kernel
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
 @pytest.mark.parametrize("sm", one_in(4, [80, 70, 90, 120]))
 def test_no_workload_spills(workload, sm):
@@ -44,6 +45,7 @@ def test_no_workload_spills(workload, sm):
     check(compiled(program, sm), sm)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", one_in(2, PROGRAMS))
 def test_layouts_are_accepted(name):
     """Value and gradients of a program for each layout of threads."""

@@ -106,7 +106,7 @@ def test_the_first_example_is_a_sentence() -> None:
     results.cells.append(Cell("fir", "f32", 2, {"tadc": [0.002], "JAX": [0.009], "JAX, tuned": [0.005]}))
     sentence = first_example(Results(results.machine, cells=results.cells[-1:]))
     head = "Value and both gradients for N = 100,128 and K = 129, f32, on 2 threads"
-    assert sentence == f"{head}: 2.00 ms; JAX (jit) takes 5.00 ms."
+    assert sentence == f"{head}: 2.00 ms; JAX (jit) takes 5.00 ms (Z80)."
     assert "JAX" not in first_example(made_up())
 
 

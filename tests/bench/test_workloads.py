@@ -24,6 +24,7 @@ def each(which: Callable[[Workload], object] = bool) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("name", [w.name for w in WORKLOADS if which(w)])
 
 
+@pytest.mark.one_in(8)
 @each()
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_tadc_agrees(name: str, dtype: type) -> None:
@@ -33,6 +34,7 @@ def test_tadc_agrees(name: str, dtype: type) -> None:
     assert worst_error(ours.results(), workload.reference(given)) < 100 * np.finfo(dtype).eps
 
 
+@pytest.mark.one_in(8)
 @each()
 def test_peers_agree(name: str) -> None:
     """JAX differentiates by itself: this checks the closed forms, which are the reference, too."""
@@ -110,6 +112,7 @@ def test_nothing_agrees_with_the_wrong(found: np.ndarray) -> None:
     assert not worst_error([found], (np.ones(3),)) <= 1e-3
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("workload", [w for w in forward.ROWS if w.name in ("semenov", "fir", "paper")])
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_tangents_agree(workload: Workload, dtype: str) -> None:
@@ -125,6 +128,7 @@ def test_uncertainties_agree(name: str) -> None:
     assert uncertainty.calls(name, 20).keys() == {"tadc", "uncertainties"}
 
 
+@pytest.mark.one_in(18)
 @pytest.mark.parametrize("name", [w.name for w in EVERYDAY])
 def test_everyday_programs_agree(name: str) -> None:
     pytest.importorskip("jax")

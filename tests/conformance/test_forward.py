@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -50,6 +51,7 @@ def close(found: NDArray[np.floating], expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", one_in(2, CASES))
 def test_value_and_tangent(name: str) -> None:
     """Both, in one unit; the value of a program without reductions has the bits of the plain one."""
@@ -62,7 +64,8 @@ def test_value_and_tangent(name: str) -> None:
     found = named(function, {**inputs, **given})
     held = {n: jnp.asarray(x) for n, x in inputs.items()}
     moved = {n: jnp.asarray(t) for n, t in tangents.items()}
-    values, dots = jax.jvp(case.outputs, (held,), (moved,))
+    reference = partial(jax.jvp, case.outputs)
+    values, dots = (jax.jit(reference) if case.compiled else reference)((held,), (moved,))
     for output in plain.outputs:
         close(found[output], values[output], case.tolerance)
         close(found[function.output_tangents[output]], dots[output], case.tolerance)
@@ -107,6 +110,7 @@ PROGRAMS: dict[str, tuple[str, Callable[..., jax.Array], tuple[int, int]]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_forward_over_reverse(name: str) -> None:
     """The tangent of the gradients."""
@@ -122,11 +126,12 @@ def test_forward_over_reverse(name: str) -> None:
     def pulled(first: jax.Array, second: jax.Array) -> tuple[jax.Array, ...]:
         return jax.vjp(reference, first, second)[1](jnp.asarray(weight))
 
-    expected, dots = jax.jvp(pulled, (first, second), tuple(moved))
+    expected, dots = jax.jit(partial(jax.jvp, pulled))((first, second), tuple(moved))
     for one, other in zip(found, (*expected, *dots), strict=True):
         close(one, other, 1e-12)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_reverse_over_forward_and_twice_forward(name: str) -> None:
     """The gradients of the tangent, and the tangent of the tangent."""
@@ -148,7 +153,7 @@ def test_reverse_over_forward_and_twice_forward(name: str) -> None:
         close(one, other, 1e-12)
     twice = tadc.jvp(forward, wrt=forward.inputs[:2])
     found = twice(**given, **dict(zip(twice.tangents.values(), moved, strict=True)))
-    expected = jax.jvp(dot, (first, second), tuple(moved))[1]
+    expected = jax.jit(partial(jax.jvp, dot))((first, second), tuple(moved))[1]
     close(getattr(found, twice.output_tangents[output]), expected, 1e-12)
 
 

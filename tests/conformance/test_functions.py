@@ -61,6 +61,7 @@ BINARY: list[tuple[str, Callable[..., np.ndarray], Scalar, float]] = [
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1e-300, -1e-300, 1e-9, 20.0, -20.0, 700.5, 1e300, inf, -inf, nan]
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS]
 )
@@ -80,6 +81,7 @@ def test_unary(
     check(str(f), reference, {"x": x}, order=2, reprinted=0)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("name", "values", "derivatives", "low"), BINARY, ids=[row[0] for row in BINARY])
 def test_binary(name: str, values: Callable[..., np.ndarray], derivatives: Scalar, low: float) -> None:
     """The same for functions of two values."""
@@ -104,6 +106,7 @@ def test_remainder() -> None:
     np.testing.assert_allclose(f(x=x, y=y), np.mod(x[:, None], y), rtol=1e-14)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     ("name", "values", "derivatives", "low", "high"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS]
 )
@@ -114,7 +117,7 @@ def test_f32(
     g = tadc.value_and_vjp(tadc.function(f"x: f32[64]\nf[i] = {name}(x[i])"))
     x = np.random.default_rng(1).uniform(low, high, 64).astype(np.float32)
     found = g(x=x, df=np.ones_like(x))
-    slopes = jax.vmap(jax.grad(derivatives))(x.astype(np.float64))
+    slopes = jax.jit(jax.vmap(jax.grad(derivatives)))(x.astype(np.float64))
     assert found.f.dtype == found.dx.dtype == np.float32
     np.testing.assert_allclose(found.f, values(x.astype(np.float64)), rtol=2e-6, atol=2e-6)
     np.testing.assert_allclose(found.dx, slopes, rtol=1e-5, atol=1e-5)

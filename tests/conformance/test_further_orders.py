@@ -26,5 +26,4 @@ CASES = {f"{m.__name__.rpartition('.')[2]}: {c.name}": c for m in MODULES for c 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_further_orders(case: Case) -> None:
-    """Reductions as `test_reductions` does, operation by operation."""
-    case.check(compiled=case not in test_reductions.CATALOGUE.cases, slow=True)
+    case.check(slow=True)

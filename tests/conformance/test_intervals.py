@@ -53,6 +53,7 @@ def test_every_function_of_the_language_has_bounds() -> None:
         assert low <= high
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", EXACT)
 @given(x=boxes, y=boxes, s=st.floats(0, 1), t=st.floats(0, 1))
 @example(x=(0.0, 0.0), y=(1.0, 2.0), s=0.0, t=0.0)

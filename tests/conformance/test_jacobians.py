@@ -17,14 +17,11 @@ from tadc.stages import Compilation, Options
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 from tests.reference.sampling import one_in
 
-#: XLA rounds the elements of these another way in the maximum than beside it, and finds none that is the
-#: maximum: their reference runs operation by operation.
-ROUNDED = ("max of a product of two", "min of a product of two")
-
 #: What values decide, and factors that are forms of indices, are no part of a pattern.
 CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac", "scan")
 
 
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", one_in(3, CASES))
 def test_of_all_arguments(name: str) -> None:
     """Every partial derivative of every output."""
@@ -35,7 +32,7 @@ def test_of_all_arguments(name: str) -> None:
     assert function.inputs == plain.inputs
     found = named(function, dict(inputs))
     reference = jax.jacrev(case.outputs)
-    if not name.endswith(ROUNDED):
+    if case.compiled:
         reference = jax.jit(reference)
     expected = reference({n: jnp.asarray(x) for n, x in inputs.items()})
     assert len(found) == len(plain.outputs) * len(plain.inputs)
@@ -76,7 +73,7 @@ def test_choices_leave_no_sum(name: str) -> None:
     assert "sum" not in str(jacobian)
     assert "sum" not in str(jacobian.compressed())
     for x in (np.linspace(-1, 1, 6), np.linspace(1, -1, 7)):
-        wanted = jax.jacobian(reference)(jnp.asarray(x))
+        wanted = jax.jit(jax.jacobian(reference))(jnp.asarray(x))
         close(jacobian(x=x), wanted, 1e-12)
         close(jacobian.toscipy(x=x).toarray(), wanted, 1e-12)
 
@@ -90,6 +87,7 @@ SCALARS = {name: case for name, case in PROGRAMS.items() if name == "pairs"} | {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", SCALARS)
 def test_hessians(name: str) -> None:
     """All blocks of second derivatives, and their product with a direction."""
@@ -98,7 +96,7 @@ def test_hessians(name: str) -> None:
     first, second, *moved = (random.uniform(-1, 1, n) for n in (*shapes, *shapes))
     function = tadc.function(text)
     blocks = tadc.hessian(function)(first, second)
-    expected = jax.hessian(reference, argnums=(0, 1))(first, second)
+    expected = jax.jit(jax.hessian(reference, argnums=(0, 1)))(first, second)
     for found, wanted in zip(blocks, [b for row in expected for b in row], strict=True):
         close(found, wanted, 1e-12)
     products = tadc.hvp(function)(first, second, *moved)
@@ -124,7 +122,7 @@ def test_sizes() -> None:
     function = tadc.jacobian(tadc.function("x: f64[N]\nf[i: N - 1] = x[i]**2 * x[i + 1]"))
     for n in (1, 2, 7):
         x = np.linspace(1, 2, n)
-        expected = jax.jacrev(lambda x: x[:-1] ** 2 * x[1:])(jnp.asarray(x))
+        expected = jax.jit(jax.jacrev(lambda x: x[:-1] ** 2 * x[1:]))(jnp.asarray(x))
         close(function(x), expected, 1e-14)
 
 

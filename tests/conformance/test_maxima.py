@@ -64,6 +64,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fast", [False, True], ids=["", "fast-math"])
 @pytest.mark.parametrize("type", ["f64", "f32"])
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -106,6 +107,7 @@ ALL = ["vjp vjp", "vjp jvp", "jvp vjp", "jvp jvp", "vjp vjp vjp", "vjp jvp vjp",
 SLOW = ["vjp vjp jvp", "vjp jvp jvp", "jvp vjp vjp", "jvp jvp vjp"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("modes", [*ALL, *(pytest.param(m, marks=pytest.mark.slow) for m in SLOW)])
 def test_elements_that_tie_share_all_derivatives(modes: str) -> None:
     """A maximum has the mean of the derivatives of the elements that tie, at any order, by any modes."""

@@ -11,6 +11,7 @@ import tadc
 from tests.conformance.test_uncertainty import CORR, IMPEDANCE, PROGRAMS, U, impedance, inputs_of
 
 
+@pytest.mark.sweep
 def test_monte_carlo() -> None:
     """Of a linear function it is the GUM's; the same seed gives the same; t has a larger spread."""
     f = tadc.function("a: f64; b: f64; y = 2*a - b; z = a")

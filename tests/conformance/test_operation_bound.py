@@ -101,6 +101,7 @@ def within(program: Program, times: int, of: Program | None = None) -> bool:
     return cost(program, "value-and-vjp", "auto") <= times * primal + elements
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", [*CASES, *BY_NAME])
 def test_first_order(name: str) -> None:
     program = program_of(name)
@@ -108,6 +109,7 @@ def test_first_order(name: str) -> None:
         assert within(program, 4) == (name not in ABOVE), ABOVE.get(name)
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", one_in(2, [*CASES, *BY_NAME]))
 def test_second_order(name: str) -> None:
     program = program_of(name)
@@ -120,17 +122,20 @@ def test_names_of_those_above() -> None:
     assert ABOVE.keys() | ABOVE_TWICE.keys() <= CASES.keys() | BY_NAME.keys()
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SIZES)
 def test_first_order_of_examples(name: str) -> None:
     assert within(programs([name])[name], 4)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", SIZES)
 def test_second_order_of_examples(name: str) -> None:
     program = programs([name])[name]
     assert within(derive(program, "value-and-vjp"), 12, program)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "distance", ["sum{m} ((q[j, m] - x[i, m])**2)", "((q[j, 0] - x[i, 0])**2 + (q[j, 1] - x[i, 1])**2)"]
 )

@@ -46,6 +46,7 @@ SAID = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("text", SAID)
 def test_what_is_said(text: str) -> None:
     """And that it is so, by JAX's Jacobian of the program's own value at small sizes."""
@@ -142,7 +143,7 @@ def test_an_intermediate_is_kept_in_its_band(n: int) -> None:
         return h[:-2] * h[2:]
 
     sparse = jacobian.toscipy(np.asarray(x))
-    np.testing.assert_allclose(sparse.toarray(), jax.jacrev(reference)(x), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(sparse.toarray(), jax.jit(jax.jacrev(reference))(x), rtol=1e-12, atol=1e-14)
     assert sparse.nnz == 4 * (n - 6)
 
 
@@ -167,6 +168,7 @@ def test_a_row_and_a_column() -> None:
     np.testing.assert_array_equal(sparse.toarray(), jacobian(x))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -193,7 +195,7 @@ def test_hessian() -> None:
     (band,) = chain.structure.bands
     assert (band.low, band.high, chain.structure.kind) == (-1, 1, "banded")
     assert chain.compressed()(x).shape == (30, 3)
-    expected = jax.hessian(lambda x: jnp.sum((x[1:] - x[:-1] ** 2) ** 2 + jnp.sin(x[:-1])))(x)
+    expected = jax.jit(jax.hessian(lambda x: jnp.sum((x[1:] - x[:-1] ** 2) ** 2 + jnp.sin(x[:-1]))))(x)
     sparse = chain.toscipy(x)
     np.testing.assert_allclose(sparse.toarray(), expected, rtol=1e-12, atol=1e-12)
     assert sparse.nnz == 3 * 30 - 2
@@ -250,6 +252,7 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert builtins.callable(jacobian.compressed())
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
 @pytest.mark.parametrize("seed", one_in(2, range(300, 312)))
 def test_random_programs(seed: int) -> None:

@@ -52,7 +52,12 @@ def test_forms(index: str, form: str) -> None:
         ("2**2*j", "2**2", "a power", ("write its value: `4`",)),
         ("floor(i/2)", "floor(i/2)", "the function `floor`", ("write `i // 2`",)),
         ("floor((i + j)/2)", "floor((i + j)/2)", "the function `floor`", ("write `(i + j) // 2`",)),
-        ("max(i, j)", "max(i, j)", "the function `max`", ()),
+        (
+            "max(i, j)",
+            "max(i, j)",
+            "the function `max`",
+            ("choose by an `if`: `if {i < 2} then (x[i]) else (x[2])`",),
+        ),
         ("sum{k}_0^1 (k)", "sum{k}_0^1 (k)", "a sum", ()),
         ("if {i = 0} then (i) else (j)", "if {i = 0} then (i) else (j)", "a choice", ()),
         ("select(i > 0, i, j)", "select(i > 0, i, j)", "a choice", ()),

@@ -121,6 +121,7 @@ class RandomTerms:
         return terms.reduce(new, rows, self.term(inside, depth - 1), kind=kind)
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", range(80))
 def test_random_programs_read_back_with_the_same_values(seed: int) -> None:
     make = RandomTerms(seed)

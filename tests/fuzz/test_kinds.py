@@ -51,6 +51,7 @@ def failures(kind: str, order: int, seeds: Iterable[int]) -> list[str]:
     return found
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("kind", "order"), FAST)
 def test_programs(kind: str, order: int) -> None:
     assert not failures(kind, order, FAST[kind, order])
@@ -115,6 +116,7 @@ def test_jets(name: str, function: Callable[..., Any], at: tuple[float, ...], nu
             assert abs(float(got) - float(want)) < 1e-12 * (1 + abs(want)), (orders, got, want)
 
 
+@pytest.mark.sweep
 def test_taylor_arithmetic_and_jax_agree_on_programs() -> None:
     """The second gradients, as one number."""
     for seed in range(2):

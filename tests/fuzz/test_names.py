@@ -68,12 +68,14 @@ def reworded(program: str, rng: random.Random) -> str:
     return text
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", one_in(3, CASES), ids=lambda case: case.name)
 def test_conformance_programs(case: test_programs.Case) -> None:
     other = reworded(case.program, random.Random(case.seed))
     assert_same_derivatives(case.program, other, 1, case.seed)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("first", [500])
 def test_random_programs(first: int) -> None:
     """Each bound index gets a name by itself, so that indices come to shadow others."""

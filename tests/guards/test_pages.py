@@ -31,6 +31,7 @@ ctypes.string_at(fenced.address, 4001)
     assert (done.stdout, done.returncode) == ("so far\n", -signal.SIGSEGV), done.stderr
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("machine", "dtype"), [("avx512", "f32"), ("avx2", "f64")])
 def test_programs_by_hand(machine: str, dtype: str) -> None:
     if not runs_here(machine):

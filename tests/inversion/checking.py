@@ -37,7 +37,7 @@ def dense_by_jax(case: Case, f: tadc.Function, arguments: Sequence[Array]) -> Ar
             given[place] = part.reshape(shape)
         return jnp.concatenate([jnp.ravel(a) for a in case.function(*given)])
 
-    return np.asarray(jax.jacfwd(of_vector)(flat(tuple(arguments[n] for n in places))))
+    return np.asarray(jax.jit(jax.jacfwd(of_vector))(flat(tuple(arguments[n] for n in places))))
 
 
 def close(found: Array, expected: Array, tolerance: float) -> None:

@@ -10,6 +10,7 @@ from tests.inversion.blocks import random_lump
 from tests.inversion.checking import compare
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_lumps(seed: int) -> None:
     """No warning either: no pivot is near 0."""
@@ -36,6 +37,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("first", [0, 1e-14])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_parts_without_an_inverse(name: str, first: float) -> None:

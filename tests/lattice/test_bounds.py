@@ -28,6 +28,7 @@ def text(levels: tuple[Level, ...]) -> list[str]:
     return [f"{name}: max {lower[name]} min {upper[name]}" for name in lower]
 
 
+@pytest.mark.sweep
 @given(
     shapes(NAMES, 7), st.lists(linear_forms([*NAMES, "b"], 8).map(Constraint), max_size=4), st.integers(1, 6)
 )
@@ -188,6 +189,7 @@ def test_the_limit_names_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         loop_bounds(NAMES, rows, [])
 
 
+@pytest.mark.sweep
 def test_elimination_stays_small_in_six_kernel_dimensions() -> None:
     """Without pruning the last elimination makes tens of thousands of rows."""
     numbers = random.Random(7)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import islpy as isl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def differences(draw: st.DrawFn) -> Affine:
     return Affine.of({**terms}, draw(st.integers(-4, 8)))
 
 
+@pytest.mark.sweep
 @given(forms(NAMES), systems)
 @settings(max_examples=250, deadline=None)
 def test_implied_is_true(form: Affine, facts: list[Constraint]) -> None:
@@ -71,6 +73,7 @@ def test_empty_is_complete_where_vertices_are_integral(rows: list[Constraint]) -
     assert is_empty(rows) == isl_set(NAMES, rows).is_empty()
 
 
+@pytest.mark.sweep
 @given(systems, st.lists(constraints(NAMES), max_size=5))
 @settings(max_examples=200, deadline=None)
 def test_irredundant_keeps_the_set(facts: list[Constraint], rows: list[Constraint]) -> None:

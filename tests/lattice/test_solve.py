@@ -92,6 +92,7 @@ def test_symbolic_sizes(sizes: list[Affine], maps: list[Affine], shape: list[Aff
         assert image(solution, facts, ["n", *PARAMETERS]).is_equal(original)
 
 
+@pytest.mark.sweep
 @given(systems())
 @settings(max_examples=150, deadline=None)
 def test_forms_and_loops(system: System) -> None:

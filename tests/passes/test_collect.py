@@ -20,6 +20,7 @@ def kinds(f, kind):
     return sum(isinstance(term, kind) for term in found)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("n", [7, 8, 9, 33])
 def test_many_single_elements(n):
     """`x[0]*x[3] + x[1]*x[10] + …`: every element has its own part, found by halving."""
@@ -66,6 +67,7 @@ def test_equal_guards_are_one():
     assert kinds(tadc.vjp(f), Guard) == 2
 
 
+@pytest.mark.sweep
 def test_hundreds_of_squares_compile_in_linear_time():
     """LLVM took 14 times as long for the gradient of 800 squares as for that of 200."""
 

@@ -33,6 +33,7 @@ def test_every_function_has_a_rule_and_a_reference():
     assert set(FUNCTIONS) <= set(RULES)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_against_jax(name):
     """f, f' and f'' of every operand at random points."""
@@ -45,11 +46,11 @@ def test_against_jax(name):
     f = tadc.function(f"{declared}; f[i] = {name}({', '.join(n + '[i]' for n in names)})")
     g = tadc.vjp(f)
     df = random.uniform(-1, 1, 40)
-    value, pull = jax.vjp(reference, *arrays)
+    value, slopes = jax.jit(lambda df, *xs: (reference(*xs), jax.vjp(reference, *xs)[1](df)))(df, *arrays)
     np.testing.assert_allclose(f(*arrays), value, rtol=1e-13, atol=1e-14)
     found = g(*arrays, df)
     found = (found,) if count == 1 else found
-    for one, expected in zip(found, pull(df), strict=True):
+    for one, expected in zip(found, slopes, strict=True):
         np.testing.assert_allclose(one, expected, rtol=1e-11, atol=1e-12)
     second(g, reference, arrays, df)
 
@@ -64,7 +65,8 @@ def second(g, reference, arrays, df):
         gradients = jax.vjp(reference, *points)[1](cotangent)
         return sum(jnp.sum(w * d) for w, d in zip(weights, gradients, strict=True))
 
-    expected = jax.grad(paired, argnums=tuple(range(len(arrays) + 1)))(*map(jnp.asarray, [*arrays, df]))
+    gradients = jax.jit(jax.grad(paired, argnums=tuple(range(len(arrays) + 1))))
+    expected = gradients(*arrays, df)
     found = tadc.vjp(g)(*arrays, df, *weights)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)

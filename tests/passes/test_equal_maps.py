@@ -32,6 +32,7 @@ def loops(f: tadc.Function) -> list[str]:
     return re.findall(r"func.func private @tad_\w+?\.(\d+)\(", f.lower().as_text("loops"))
 
 
+@pytest.mark.sweep
 def test_deep_networks_have_the_loops_of_shallow_ones() -> None:
     """A layer more adds no loops, to the value and to the gradients."""
     for made in (tadc.function, lambda text: tadc.value_and_grad(tadc.function(text))):
@@ -55,6 +56,7 @@ def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counts[0] == counts[1] > 0
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("widths", [[3, 4, 5, 6, 7], [40, 9, 70, 33, 1], [2, 0, 3, 1, 5]])
 @pytest.mark.parametrize("sizes", [False, True])
 def test_each_layer_has_its_own_tensors_and_sizes(widths: list[int], sizes: bool) -> None:
@@ -71,7 +73,7 @@ def test_each_layer_has_its_own_tensors_and_sizes(widths: list[int], sizes: bool
     known = {f"N{n}": width for n, width in enumerate(widths)} if sizes else {}
     f = tadc.function(network(LAYERS), sizes=known)
     value, *gradients = tadc.value_and_grad(f)(x, *ws)
-    wanted, slopes = jax.value_and_grad(loss, argnums=range(LAYERS + 1))(x, *ws)
+    wanted, slopes = jax.jit(jax.value_and_grad(loss, argnums=range(LAYERS + 1)))(x, *ws)
     np.testing.assert_allclose(value, wanted, rtol=1e-12)
     for found, slope in zip(gradients, slopes, strict=True):
         np.testing.assert_allclose(found, slope, rtol=1e-11, atol=1e-13)

@@ -88,6 +88,7 @@ def fused(text: str) -> list[int]:
     return [len(op.results) for op in maps_of(function)]
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", one_in(2, range(16)))
 def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of any size: the values of NumPy, with the bits of maps one by one."""
@@ -196,6 +197,7 @@ def test_threads() -> None:
         np.testing.assert_allclose(x, evaluate(a, b)[name], rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize(("n", "m"), [(0, 3), (1, 1), (37, 5), (300, 129)])
 def test_rows_of_a_gradient(dtype: str, n: int, m: int) -> None:

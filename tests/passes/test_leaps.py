@@ -50,6 +50,7 @@ def results(text: str) -> Mapping[str, np.ndarray[Any, Any]]:
     return evaluate(compile_program(derived), arrays)
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("name", one_in(2, PROGRAMS))
 def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums are right, and the same bits whatever tile an element is in."""

@@ -71,6 +71,7 @@ def evaluated(f: tadc.Function) -> Mapping[str, np.ndarray]:
     return {f.outputs[0]: found} if len(f.outputs) == 1 else found._asdict()
 
 
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_modes_agree(text: str) -> None:
     """Values, first and second derivatives, with all tensors and with none."""
@@ -92,6 +93,7 @@ def test_reads_stay_in_range(text: str) -> None:
         assert not reads_out_of_range(materialise_program(program, active, "always"))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", BOUNDS)
 def test_gradients_cost_a_small_multiple(name: str) -> None:
     program = programs([name])[name]
@@ -222,6 +224,7 @@ def test_a_definition_is_taken_apart_once_a_round(monkeypatch: pytest.MonkeyPatc
     assert [d.name for d in opened] == ["f", "g"]
 
 
+@pytest.mark.sweep
 def test_pairs_do_not_depend_on_memory() -> None:
     """The same program has the same text wherever its terms happen to be in memory."""
     text = (EXAMPLES / "paper.tad").read_text()

@@ -46,6 +46,7 @@ def check(program: Program, together: Together | None = None) -> None:
     assert counted.stored == done.moved("store")
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", one_in(2, CASES))
 def test_counts_of_conformance_programs(name: str) -> None:
     """Of the program as written, and of value and gradients as compiled."""

@@ -43,6 +43,7 @@ def test_nested_squares_cost_linear():
     assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
 
 
+@pytest.mark.sweep
 def test_long_chain_is_quick():
     """A definition of a thousand terms differentiates in linear time."""
     f = tadc.function("x: f64[4]; f[i] = " + " + ".join(f"sin({k} * x[i])" for k in range(1, 1001)))

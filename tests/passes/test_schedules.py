@@ -83,6 +83,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("name", "seed"), SEEDS)
 def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any schedule that fits may be chosen."""
@@ -128,6 +129,7 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
             np.testing.assert_array_equal(value, expected[key])
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("vectors", [(16, 12), (32, 12)])
 @pytest.mark.parametrize("name", ["contraction", "contraction of f32", "strided", "kinds", "sizes"])
 def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:

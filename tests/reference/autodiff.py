@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 # Read once, when XLA starts: each small kernel runs a few times only, so that compiling it is what costs.
 os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_use_fusion_emitters=false",
 )
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 

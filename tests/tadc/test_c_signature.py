@@ -63,6 +63,7 @@ def call_as_declared(
     return written
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("source", "sizes"),
     [(EXAMPLES / "paper.tad", {}), (EXAMPLES / "stencil.tad", {"N": 7, "M": 5}), (SINGLE, {"N": 6})],

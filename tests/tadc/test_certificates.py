@@ -159,6 +159,7 @@ def negation(
     return tuple(Constraint(side - 1) for side in sides)
 
 
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_both_ways(name: str) -> None:
     """Each certificate is of a read of the program, exact; each read of an argument has one."""

@@ -85,6 +85,8 @@ def test_a_command_wins_over_a_file_of_its_name(capsys: pytest.CaptureFixture[st
     [
         ("rnu f.tad", 2, ["no command and no file `rnu`", "did you mean `run`?"]),
         ("f.tad run", 2, ["a second FILE, `run`", "`tadc run f.tad`"]),
+        ("-e f=1 run", 2, ["a command stands first: `tadc run …`"]),
+        ("--allow TAD0402 run f.tad", 2, ["a command stands first: `tadc run …`"]),
         ("f.tad x=x.npy", 2, ["`tadc run f.tad x=x.npy`"]),
         ("run f.tad --stats", 2, ["has no option `--stats`", "`tadc stats` does that"]),
         ("stats f.tad --values", 2, ["it is an option of `tadc run`, `tadc diff`"]),
@@ -94,6 +96,12 @@ def test_a_command_wins_over_a_file_of_its_name(capsys: pytest.CaptureFixture[st
         ("diff f.tad g.tad", 2, ["a second FILE, `g.tad`"]),
         ("emit asn f.tad", 2, ["`tadc emit` cannot be `asn`", "it can be ast"]),
         ("emit -o x.s", 2, ["needs a STAGE"]),
+        ("emit f.tad", 2, ["needs a STAGE"]),
+        ("passes f.tad", 2, ["needs a PIPELINE"]),
+        ("version", 2, ["did you mean `--version`?"]),
+        ("gradcheck f.tad --run x=x.npy", 2, ["`tadc gradcheck f.tad x=x.npy`"]),
+        ("diff f.tad x", 2, ["`--wrt x`"]),
+        ("run f.tad x=[1,2] w=3", 1, ["write a file, `x=x.npy`, or a number"]),
         ("plot f.tad", 2, ["needs `-o FILE`"]),
         ("list", 2, ["it can be stages"]),
         ("help rn", 2, ["did you mean `run`?"]),
@@ -138,7 +146,7 @@ def test_free_sizes_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
         ("names", "a,b", ["a", "b"]),
         ("values", "x=a,b.npy,w=2", ["x=a,b.npy", "w=2"]),
         ("values", "V=1, I=-.5", ["V=1", "I=-.5"]),
-        ("pairs", "V,I=-.36,V,phi=.8;I,phi=c,d.npy", ["V,I=-.36", "V,phi=.8", "I,phi=c,d.npy"]),
+        ("pairs", "V,I=-.36,V,phi=.8;I,phi=c,d.npy;", ["V,I=-.36", "V,phi=.8", "I,phi=c,d.npy"]),
     ],
 )
 def test_several_values(kind: str, text: str, items: list[str]) -> None:

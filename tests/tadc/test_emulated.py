@@ -71,6 +71,7 @@ def check_case(case: Case) -> None:
     agree(tadc.vjp(f), with_cotangents(f, arrays))
 
 
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", CASES[::SAMPLE], ids=lambda case: case.name)
 def test_conformance(case: Case) -> None:
     check_case(case)
@@ -82,6 +83,7 @@ def test_all_of_conformance(case: Case) -> None:
     check_case(case)
 
 
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path: Path) -> None:
     """Value and gradients, for sizes as declared or small ones."""

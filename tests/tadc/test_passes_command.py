@@ -81,6 +81,7 @@ def test_print_ir_is_of_the_passes_that_are_named(capsys: pytest.CaptureFixture[
             "import tadc\n@tadc.register_pass('tad-cut', '')\nclass P(tadc.Pass): ...",
             "a pass of tadc already",
         ),
+        ("import tadc\n@tadc.register_pass('cse', '')\nclass P(tadc.Pass): ...", "a pass of MLIR already"),
         ("import tadc\n@tadc.register_pass('p', '')\nclass P: ...", "not a subclass of `Pass`"),
         (
             "import tadc, dataclasses\n@tadc.register_pass('p', '')\n@dataclasses.dataclass\n"
@@ -205,3 +206,21 @@ def test_passes_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert "did you mean `tad-cut`?" in run(capsys, "list", "passes", "tad-cuts")[2]
     assert run(capsys, "list", "stages", "tad")[0] == 2
+
+
+def test_small_mistakes(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, *PROGRAM, "--emit", "tad", "--print-ir-after", "tad-to-gpu")
+    assert (code, err) == (0, "note: pass `tad-to-gpu` did not run, so there is no IR to print around it\n")
+    assert "tad.map" in out
+    assert "no pass has the name" in run(capsys, *PROGRAM, "--print-ir-after=")[2]
+    assert "`--generic` is a form of IR" in run(capsys, *PROGRAM, "--generic")[2]
+    wrong = "x: f64 # expected-error-re {{a{{(}}}}\nf = x"
+    assert "no regular expression" in run(capsys, "-e", wrong, "--verify-diagnostics")[2]
+    assert run(capsys, "-e", "x: f64; f = x\n# -----\n\n", "--split-input-file")[:2] == (
+        0,
+        "x: f64\nf: f64\n\nf = x\n",
+    )
+
+
+def test_passes_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "\npasses " in run(capsys, *PROGRAM, "--passes", "tad-simplify", "--time")[2]

@@ -65,8 +65,8 @@ MISTAKES: list[tuple[Callable[[], object], str, str]] = [
     (lambda: tadc.propagate(**AT, seed="a"), "TAD0510", "seed is a number from 0 on, or None"),
     (lambda: tadc.propagate(S, {"x": X}, u=0.1), "TAD0510", "write `u={'x': 0.1}`"),
     (lambda: tadc.propagate("s", {}), "TAD0510", "make a function of a text"),
-    (lambda: tadc.build(F, None), "TAD0510", "make one: `ir.Module.create()`"),
-    (lambda: tadc.load_dialect(None), "TAD0510", "takes a context of MLIR, not NoneType"),
+    (lambda: tadc.build(F, None), "TAD0510", "this takes a module of `"),
+    (lambda: tadc.load_dialect(None), "TAD0510", "this takes a context of `"),
     (lambda: tadc.statistics(S, sizes=[3]), "TAD0510", 'write `sizes={"N": 3}`'),
 ]
 

@@ -5,6 +5,8 @@ import io
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -125,6 +127,22 @@ def test_ctrl_c_does_not_wait_for_native_work() -> None:
     with pytest.raises(KeyboardInterrupt):
         interruptible(work)
     assert not finished
+
+
+def test_a_process_ends_while_interrupted_work_goes_on() -> None:
+    """At once, with the code that it chose, and all that it printed."""
+    program = """
+import hashlib, os, signal, sys, threading
+from tadc.backend.interrupts import interruptible
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    interruptible(lambda: hashlib.pbkdf2_hmac("sha256", b"a", b"b", 50_000_000))
+except KeyboardInterrupt:
+    print("caught")
+    sys.exit(5)
+"""
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=10)
+    assert (done.returncode, done.stdout) == (5, "caught\n")
 
 
 def test_interruptible_work_returns_and_raises() -> None:

@@ -1,0 +1,232 @@
+"""Warnings about programs that are unlikely to be meant: what nothing reads, sizes that stay small."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from keyword import iskeyword
+
+from tadc.frontend import syntax
+from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.extents import required_text
+from tadc.frontend.program import Program
+from tadc.frontend.source import Source, Span
+from tadc.frontend.terms import Domain
+from tadc.frontend.tree import children, walk
+from tadc.lattice.affine import Affine, Constraint, at_least_zero
+from tadc.lattice.polyhedron import is_empty
+
+#: A size that cannot be as large as this is bounded by a constant.
+_LARGE = 2**32
+#: Smaller sizes leave a sum or a shift without meaning: what holds for them alone was not meant.
+_SMALL = 2
+#: The most parts of the sizes for which a program has a meaning that are looked at.
+_PARTS = 200
+
+
+def doubts(program: Program, module: syntax.Module, source: Source) -> list[Diagnostic]:
+    """All warnings about a checked program, in the order of their places."""
+    found = [*unread(module), *keywords(module), *bounded_sizes(program, module)]
+    for warning in found:
+        warning.severity, warning.source = "warning", source
+    return sorted(found, key=lambda d: d.primary.span.start if d.primary else -1)
+
+
+# -- names --------------------------------------------------------------------
+
+
+def unread(module: syntax.Module) -> list[Diagnostic]:
+    """Arguments, intermediates and sizes that nothing reads, and indices that others of their names hide."""
+    definitions = [s for s in module.statements if isinstance(s, syntax.Define)]
+    read = {name: True for s in module.statements for name in _names_read(s)}
+    found = [warning for s in definitions for warning in _hidden(s)]
+    defined = {s.name for s in definitions}
+    if defined and not _is_derivative(module, defined):
+        found += [
+            _nothing_reads(s, "argument")
+            for s in module.statements
+            if isinstance(s, syntax.Declare) and not {s.name} & (read.keys() | defined)
+            if not _tells_a_size(s, module, read)
+        ]
+    if any(not s.is_let for s in definitions):
+        found += [_nothing_reads(s, "intermediate") for s in definitions if s.is_let and s.name not in read]
+    sizes = (s for s in module.statements if isinstance(s, syntax.SizeDecl))
+    return found + [_nothing_reads(s, "size") for s in sizes if s.name not in read]
+
+
+def keywords(module: syntax.Module) -> list[Diagnostic]:
+    """Outputs that a result of several cannot have as fields: `result.class` is no Python."""
+    outputs = [s for s in module.statements if isinstance(s, syntax.Define) and not s.is_let]
+    if len(outputs) < 2:
+        return []
+    return [
+        Diagnostic(
+            "TAD0409",
+            f"the output `{output.name}` has the name of a keyword of Python",
+            Label(output.name_span),
+            notes=[f"in Python it is `result[{n}]` alone, for `result.{output.name}` cannot be written"],
+            helps=[f"call it `{output.name}_`"],
+        )
+        for n, output in enumerate(outputs)
+        if iskeyword(output.name)
+    ]
+
+
+def _names_read(statement: syntax.Statement) -> Iterator[str]:
+    """The names in a statement, that of a recurrence in its own body left out."""
+    for _, _, node in walk(statement):
+        name = node.tensor if isinstance(node, syntax.Subscript) else getattr(node, "id", "")
+        if name and name != statement.name:
+            yield name
+
+
+def _is_derivative(module: syntax.Module, defined: set[str]) -> bool:
+    """Whether names are those of a derivative that was printed, which has all arguments of its program."""
+    arguments = {s.name for s in module.statements if isinstance(s, syntax.Declare)} - defined
+    gradient = re.compile(r"d(\w+?)(_\d+)?$")
+    tangent = re.compile(r"(\w+?)_dot(_\d+)?$")
+    bases = [
+        *(gradient.match(name) for name in defined),
+        *(tangent.match(name) for name in arguments),
+    ]
+    return any(base is not None and base[1] in arguments for base in bases)
+
+
+def _tells_a_size(declared: syntax.Declare, module: syntax.Module, read: Mapping[str, bool]) -> bool:
+    """Whether an argument's shape has a size that is read, and that no argument tells that is read itself."""
+    others = [s for s in module.statements if isinstance(s, syntax.Declare) and s.name in read]
+    told = {node.id for s in others for _, _, node in walk(s) if isinstance(node, syntax.Name)}
+    own = {node.id for _, _, node in walk(declared) if isinstance(node, syntax.Name)} - told
+    places = (s for s in module.statements if s is not declared)
+    return any(name in own for s in places for name in _names_read(s))
+
+
+def _nothing_reads(statement: syntax.Statement, what: str) -> Diagnostic:
+    name = statement.name
+    helps = [f"leave it out, or read it where `{name}` was meant"]
+    if what == "intermediate":
+        helps = ["leave it out, or leave out `let`: it is an output then"]
+    return Diagnostic(
+        "TAD0408", f"nothing reads the {what} `{name}`", Label(statement.name_span), helps=helps
+    )
+
+
+def _hidden(definition: syntax.Define) -> list[Diagnostic]:
+    """Indices that nothing reads, though a reduction inside has another index of the same name."""
+    found: list[Diagnostic] = []
+    bodies: list[tuple[Sequence[syntax.IndexSpec], syntax.Node]] = [(definition.indices, definition.body)]
+    bodies += [
+        (node.indices, node.body) for _, _, node in walk(definition) if isinstance(node, syntax.Reduce)
+    ]
+    for specs, body in bodies:
+        inner = {
+            spec.name: spec.span
+            for _, _, node in walk(body)
+            if isinstance(node, syntax.Reduce)
+            for spec in node.indices
+        }
+        if not inner.keys() & {spec.name for spec in specs}:
+            continue
+        free = set(_free_names(body))
+        for spec in specs:
+            if spec.name in inner and spec.name not in free:
+                found.append(
+                    Diagnostic(
+                        "TAD0408",
+                        f"nothing reads the index `{spec.name}`",
+                        Label(spec.span),
+                        [Label(inner[spec.name], "another index of this name, which hides it inside")],
+                        helps=["give one of them another name, or leave the first out"],
+                    )
+                )
+    return found
+
+
+def _free_names(body: syntax.Node) -> Iterator[str]:
+    """The names that an expression reads and does not bind."""
+    pending: list[tuple[syntax.Node, frozenset[str]]] = [(body, frozenset())]
+    while pending:
+        node, bound = pending.pop()
+        if isinstance(node, syntax.Name) and node.id not in bound:
+            yield node.id
+        below = [child for _, child in children(node)]
+        if isinstance(node, syntax.Reduce):
+            inside = bound | {spec.name for spec in node.indices}
+            pending += [(child, inside if child is node.body else bound) for child in below]
+        else:
+            pending += [(child, bound) for child in below]
+
+
+# -- sizes that stay small -----------------------------------------------------------------
+
+
+def bounded_sizes(program: Program, module: syntax.Module) -> list[Diagnostic]:
+    """Sizes that cannot be large where all others are 2 or more.
+
+    Where no sizes of 2 and more fit together, the one of them that can be largest is to blame.
+    """
+    if not program.excluded:
+        return []
+    least = {name: at_least_zero(Affine.var(name) - _SMALL) for name in program.sizes}
+    bounds = {name: _greatest(name, program, least) for name in program.sizes}
+    found = {name: bound for name, bound in bounds.items() if bound is not None}
+    if found and not _is_possible(program.excluded, list(least.values())):
+        name = max(found, key=lambda name: found[name])
+        found = {name: found[name]}
+    return [_bounded(name, bound, program, module) for name, bound in found.items()]
+
+
+def _greatest(name: str, program: Program, least: Mapping[str, Constraint]) -> int | None:
+    """The greatest value of a size where the others are not small; None where it can be large."""
+    others, size = [row for other, row in least.items() if other != name], Affine.var(name)
+    low, high = -1, _LARGE
+    if _is_possible(program.excluded, [*others, at_least_zero(size - high)]):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        possible = _is_possible(program.excluded, [*others, at_least_zero(size - middle)])
+        low, high = (middle, high) if possible else (low, middle)
+    return low
+
+
+def _grouped(text: str) -> str:
+    return f"({text})" if " or " in text else text
+
+
+def _bounded(name: str, bound: int, program: Program, module: syntax.Module) -> Diagnostic:
+    asked = [required_text(rows) for rows in program.excluded if any(name in r.form.variables for r in rows)]
+    message = (
+        f"`{name}` can be at most {bound}" if bound >= 0 else f"no sizes of {_SMALL} and more fit together"
+    )
+    return Diagnostic(
+        "TAD0407",
+        message,
+        Label(_place(name, module), "a size that calls give"),
+        notes=["the reads are in range for " + " and ".join(map(_grouped, asked) if asked[1:] else asked)],
+        helps=[
+            "an output that is shorter than what it reads has its size stated:"
+            " `y[i: N - K + 1] = sum{k} (w[k] * x[i + k])`"
+        ],
+    )
+
+
+def _place(name: str, module: syntax.Module) -> Span:
+    """Where a size is named first."""
+    for statement in module.statements:
+        if statement.name == name:
+            return statement.name_span
+        for _, _, node in walk(statement):
+            if isinstance(node, syntax.Name) and node.id == name:
+                return node.span
+    return Span(0, 0)
+
+
+def _is_possible(excluded: Sequence[Domain], rows: Sequence[Constraint]) -> bool:
+    """Whether some sizes satisfy rows and are in none of the sets; so where that is too much to look at."""
+    parts: list[list[Constraint]] = [list(rows)]
+    for refused in excluded:
+        sides = [Constraint(-form - 1) for row in refused for form in row.inequalities]
+        parts = [part for known in parts for side in sides if not is_empty(part := [*known, side])]
+        if len(parts) > _PARTS:
+            return True
+    return bool(parts)
