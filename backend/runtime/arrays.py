@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -247,7 +247,7 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
 def _kind_of(value: Any, array: Array) -> str:
     """The type of what is no number in a value of Python."""
     while isinstance(value, list | tuple) and array.size:
-        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        items = cast("list[Any] | tuple[Any, ...]", value)
         value = next((x for x in items if not isinstance(x, int | float)), items[0])
     return type(value).__name__
 

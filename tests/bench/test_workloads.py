@@ -89,6 +89,7 @@ def _too_large(jax: Any, x: Any, w: Any) -> Any:
     raise MemoryError("too large")
 
 
+@pytest.mark.sweep
 def test_who_is_wrong_or_fails_is_not_timed() -> None:
     fir = BY_NAME["fir"]
     peers = {"NumPy": fir.peers["NumPy"], "JAX": _double, "JAX, tuned": _too_large}

@@ -90,11 +90,13 @@ def check(
     assert results[1] == results[2]
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("case", one_in(4, CASES), ids=lambda case: case.name)
 def test_programs_of_the_conformance_tests(case: Case) -> None:
     check(tadc.value_and_vjp(tadc.function(case.program)), case.inputs())
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("case", test_sizes.CASES.found, ids=lambda case: case.name)
 def test_programs_of_any_size(case: SizedCase) -> None:
     g = tadc.value_and_vjp(tadc.function(case.program))
@@ -104,6 +106,7 @@ def test_programs_of_any_size(case: SizedCase) -> None:
         check(g, arrays, sizes, case.named)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("file", one_in(3, EXAMPLES), ids=lambda file: file.stem)
 def test_examples(file: Path) -> None:
     f = tadc.function(file.read_text())

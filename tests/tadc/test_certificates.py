@@ -209,6 +209,7 @@ def test_sizes_are_parameters() -> None:
 # -- what people see ------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_text_fits_and_json_is_json(name: str) -> None:
     found = certificates(PROGRAMS[name])

@@ -48,11 +48,13 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "BLOCKS", replace(BLOCKS, worth=1 << 13, part=1 << 12, work=1 << 18))
 
 
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("name", one_in(2, PROGRAMS))
 def test_layouts(name: str) -> None:
     compare(PROGRAMS[name])
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", [name for name, one in PROGRAMS.items() if one.sizes])
 def test_layouts_of_known_sizes(name: str) -> None:
     compare(PROGRAMS[name], sizes=PROGRAMS[name].sizes)

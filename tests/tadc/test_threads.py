@@ -83,6 +83,7 @@ def test_environment() -> None:
     assert ok(SHOW, TADC_NUM_THREADS="") == ok(SHOW) == f"{len(os.sched_getaffinity(0))}\n"
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("value", ["0", "two", "1.5", "-1", "99999999999999999999"])
 def test_wrong_environment(value: str) -> None:
     """The command says so, without a traceback, whatever the program."""
@@ -216,6 +217,7 @@ assert np.array_equal(g(v), expected)
     assert ok(program) == "interrupted\n"
 
 
+@pytest.mark.sweep
 def test_end_of_the_process() -> None:
     """While helpers look for work, or sleep, and while a thread that nobody waits for is in a call."""
     ok(HEAD + "check()")
