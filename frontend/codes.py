@@ -71,6 +71,7 @@ CODES: dict[str, str] = {
     "TAD0507": "sizes for which the program has no meaning",
     "TAD0508": "a value that is no size",
     "TAD0509": "what is no number of threads",
+    "TAD0510": "what a function of tadc does not take",
     # IR, passes and pipelines.
     "TAD0601": "a text that is no IR",
     "TAD0602": "a module that is no valid IR",

@@ -28,6 +28,14 @@ class Diagnostic:
     """One message. `code` is `TADnnnn`; `primary` is where it is wrong, `secondary` what else matters.
 
     `edits`, of which none overlap, put it right where one way to do so is obvious.
+
+    >>> import tadc
+    >>> try:
+    ...     tadc.function("x: f64; f = x + z")
+    ... except tadc.CompileError as error:
+    ...     (found,) = error.diagnostics
+    >>> found.code, found.message
+    ('TAD0204', 'unknown name `z`')
     """
 
     code: str
@@ -45,6 +53,13 @@ class CompileError(Exception):
     """A program that cannot be compiled; `diagnostics` holds at least one error.
 
     `str(error)` is the rendered text, the same that the command prints.
+
+    >>> import tadc
+    >>> try:
+    ...     tadc.function("x: f64[3]; f[i: 4] = x[i]")
+    ... except tadc.CompileError as error:
+    ...     print([d.code for d in error.diagnostics])
+    ['TAD0302']
     """
 
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
@@ -58,11 +73,26 @@ class CompileError(Exception):
 
 
 class ArgumentError(CompileError, ValueError):
-    """Arguments that a compiled function cannot take; `diagnostics` holds all that is wrong with them."""
+    """Arguments that a compiled function cannot take; `diagnostics` holds all that is wrong with them.
+
+    >>> import tadc
+    >>> try:
+    ...     tadc.function("x: f64[3]; f[i] = x[i]")([1, 2])
+    ... except tadc.ArgumentError as error:
+    ...     print(error.diagnostics[0].message)
+    `x` has shape (2,), expected (3,)
+    """
 
 
 class CompileWarning(UserWarning):
-    """A program that compiles but is unlikely to be what was meant; `diagnostic` says why."""
+    """A program that compiles but is unlikely to be what was meant; `diagnostic` says why.
+
+    >>> import tadc, warnings
+    >>> with warnings.catch_warnings(record=True, action="always") as seen:
+    ...     _ = tadc.grad(tadc.function("x: f64; f = floor(x)"))
+    >>> seen[0].category.__name__, seen[0].message.diagnostic.code
+    ('CompileWarning', 'TAD0402')
+    """
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)

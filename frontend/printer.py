@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.extents import extent_text, required_text, shape_text
@@ -87,11 +87,20 @@ def term_text(
 
     `hints` are the names that reductions printed before have got; this one's join them.
     """
+    return assembled(term, scope_of(indices, taken, hints), _expand)
+
+
+def scope_of(indices: Sequence[str], taken: frozenset[str], hints: Hints | None = None) -> Scope:
+    """The scope of a definition, where indices have their own names."""
     names = {name: Affine.var(name) for name in indices}
-    scope = _Scope(names, taken.union(indices) if indices else taken, {} if hints is None else hints)
+    return Scope(names, taken.union(indices) if indices else taken, {} if hints is None else hints)
+
+
+def assembled(term: Term, scope: Scope, expand: Callable[[Job], list[Item]]) -> str:
+    """The text of a term; `expand` gives that of a node, its operands left as jobs."""
     out: list[str] = []
     # A stack and not recursion: terms can be many thousand levels deep.
-    stack: list[_Item] = [_Job(term, SUM, scope)]
+    stack: list[Item] = [Job(term, SUM, scope)]
     while stack:
         item = stack.pop()
         if isinstance(item, str):
@@ -99,7 +108,7 @@ def term_text(
             if len(out) > MAX_PIECES:
                 raise too_large("as text, where nothing is shared, it has no end in sight")
         else:
-            stack += reversed(_expand(item))
+            stack += reversed(expand(item))
     return "".join(out)
 
 
@@ -120,7 +129,7 @@ def _head(definition: Definition) -> str:
 
 
 @dataclass(frozen=True)
-class _Scope:
+class Scope:
     """The printed names of the indices at a place, and all names in use there.
 
     `hints` are shared by all places: the names that a reduction got where it was printed first. Read
@@ -133,24 +142,24 @@ class _Scope:
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """A term that is still to print, holding together at least as tightly as `level`."""
 
     term: Term
-    level: int
-    scope: _Scope
+    level: float
+    scope: Scope
 
 
-_Item = str | _Job
+Item = str | Job
 
 
-def _expand(job: _Job) -> list[_Item]:
+def _expand(job: Job) -> list[Item]:
     """A term's text, its operands left as jobs."""
     own, items = _items(job.term, job.scope)
     return ["(", *items, ")"] if own < job.level else items
 
 
-def _items(term: Term, scope: _Scope) -> tuple[int, list[_Item]]:
+def _items(term: Term, scope: Scope) -> tuple[int, list[Item]]:
     match term:
         case Const():
             return _constant(term.value)
@@ -167,46 +176,46 @@ def _items(term: Term, scope: _Scope) -> tuple[int, list[_Item]]:
         case Guard():
             return PRIMARY, _guard(term, scope)
         case Select():
-            condition: list[_Item] = [
-                _Job(term.lhs, SUM, scope),
+            condition: list[Item] = [
+                Job(term.lhs, SUM, scope),
                 f" {term.relation} ",
-                _Job(term.rhs, SUM, scope),
+                Job(term.rhs, SUM, scope),
             ]
-            branches: list[_Item] = [_Job(term.then, SUM, scope), ", ", _Job(term.otherwise, SUM, scope)]
+            branches: list[Item] = [Job(term.then, SUM, scope), ", ", Job(term.otherwise, SUM, scope)]
             return ATOM, ["select(", *condition, ", ", *branches, ")"]
         case _:
             raise TypeError(f"no term of the language: {term!r}")
 
 
-def _constant(value: int | float) -> tuple[int, list[_Item]]:
+def _constant(value: int | float) -> tuple[int, list[Item]]:
     text = "pi" if abs(value) == math.pi else repr(abs(value))
     return (SIGN, [f"-{text}"]) if math.copysign(1, value) < 0 else (ATOM, [text])
 
 
-def _apply(term: Apply, scope: _Scope) -> tuple[int, list[_Item]]:
+def _apply(term: Apply, scope: Scope) -> tuple[int, list[Item]]:
     below = term.operands
     if term.function == "neg":
-        return SIGN, ["-", _Job(below[0], SIGN, scope)]
+        return SIGN, ["-", Job(below[0], SIGN, scope)]
     if term.function in _INFIX:
         text, own, left, right = _INFIX[term.function]
-        return own, [_Job(below[0], left, scope), text, _Job(below[1], right, scope)]
-    items: list[_Item] = [f"{term.function}("]
+        return own, [Job(below[0], left, scope), text, Job(below[1], right, scope)]
+    items: list[Item] = [f"{term.function}("]
     for operand in below:
-        items += [_Job(operand, SUM, scope), ", "]
+        items += [Job(operand, SUM, scope), ", "]
     items[-1] = ")"
     return ATOM, items
 
 
-def _guard(term: Guard, scope: _Scope) -> list[_Item]:
+def _guard(term: Guard, scope: Scope) -> list[Item]:
     conditions = conditions_text([row.substitute(scope.names) for row in term.conditions])
-    then, otherwise = _Job(term.then, SUM, scope), _Job(term.otherwise, SUM, scope)
+    then, otherwise = Job(term.then, SUM, scope), Job(term.otherwise, SUM, scope)
     return [f"if {{{conditions}}} then (", then, ") else (", otherwise, ")"]
 
 
-def _reduce(term: Reduce, scope: _Scope) -> list[_Item]:
-    inner = _bind(term, scope)
+def _reduce(term: Reduce, scope: Scope) -> list[Item]:
+    inner = bind(term, scope)
     names = [str(inner.names[name]) for name in term.binders]
-    body = _Job(term.body, SUM, inner)
+    body = Job(term.body, SUM, inner)
     if len(names) > 1:
         sizes = [
             form_text(size.substitute(scope.names)) for size in box_sizes(term.binders, term.domain) or ()
@@ -217,7 +226,7 @@ def _reduce(term: Reduce, scope: _Scope) -> list[_Item]:
     return [f"{term.kind}{{{names[0]}}}_{lower_text(level.lower)}^{upper_text(level.upper)} (", body, ")"]
 
 
-def _bind(term: Reduce, scope: _Scope) -> _Scope:
+def bind(term: Reduce, scope: Scope) -> Scope:
     """The scope under a sum: its indices by their hints where these are free, else `z0`, `z1`, …"""
     names, used = dict(scope.names), set(scope.used)
     hints = scope.hints.get(term.number, term.hints) or ("",) * len(term.binders)

@@ -1,9 +1,11 @@
 """tadc, the Tensor Algebra Differentiation Compiler.
 
-    f = tadc.function("x: f64[8]; f[i: 3, j: 4] = exp(x[i + j])")
-    y = f(x=x)
-    g = tadc.vjp(f)                  # a Function again: x and df in, dx out
-    dx = g(x=x, df=df)
+>>> import tadc
+>>> f = tadc.function("x: f64[4]; f[i: 3, j: 2] = exp(x[i + j])")
+>>> y = f(x=[0, 0, 0, 0])                  # NumPy arrays, or those of PyTorch or JAX
+>>> g = tadc.vjp(f)                        # a Function again: x and df in, dx out
+>>> g(x=[0, 0, 0, 0], df=[[1, 1]] * 3)
+array([1., 2., 2., 1.])
 
 MLIR, LLVM and NumPy are imported where they are needed, and the front end too: a kernel of the disk cache
 runs without it, so `import tadc` is cheap.
@@ -14,6 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tadc.boundary import UsageError
 from tadc.derivatives import (
     grad,
     hessian,
@@ -25,50 +28,75 @@ from tadc.derivatives import (
     vjp,
 )
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
-from tadc.functions import (
-    Function,
-    compile,
-    function,
-)
+from tadc.functions import Function
+from tadc.programs import compile, function, load
 
 if TYPE_CHECKING:
     from tadc import dual
+    from tadc.backend.cuda.arrays import DeviceArray
+    from tadc.backend.cuda.driver import NoGpu
+    from tadc.backend.errors import BackendError
+    from tadc.backend.runtime.bundle import Bundle, load_bundle
     from tadc.backend.runtime.threads import get_num_threads, set_num_threads
+    from tadc.certificates.certificate import Certificates
+    from tadc.compiled import Compiled
+    from tadc.counts import Statistics
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
-    from tadc.inversion import inverse
+    from tadc.inversion import Inverse, Plan, inverse
+    from tadc.jacobians import Compressed, Jacobian
     from tadc.lowered import Lowered
     from tadc.reports import certificate, statistics
-    from tadc.uncertainty import propagate
+    from tadc.structure import Structure
+    from tadc.uncertainty import Budget, Result, propagate
 
 __version__ = "0.1.0"
 
 #: Subpackages that are imported when they are named.
 _MODULES = ("dual",)
 
-_HOME = {
-    "Lowered": "tadc.lowered",
-    "Pass": "tadc.embed",
-    "build": "tadc.embed",
-    "certificate": "tadc.reports",
-    "get_num_threads": "tadc.backend.runtime.threads",
-    "inverse": "tadc.inversion",
-    "load_dialect": "tadc.embed",
-    "propagate": "tadc.uncertainty",
-    "register_pass": "tadc.embed",
-    "run_passes": "tadc.embed",
-    "set_num_threads": "tadc.backend.runtime.threads",
-    "statistics": "tadc.reports",
-    "text": "tadc.embed",
+#: What is imported at its first use, by the module that has it.
+_HOMES = {
+    "tadc.backend.cuda.arrays": ("DeviceArray",),
+    "tadc.backend.cuda.driver": ("NoGpu",),
+    "tadc.backend.errors": ("BackendError",),
+    "tadc.backend.runtime.bundle": ("Bundle", "load_bundle"),
+    "tadc.backend.runtime.threads": ("get_num_threads", "set_num_threads"),
+    "tadc.certificates.certificate": ("Certificates",),
+    "tadc.compiled": ("Compiled",),
+    "tadc.counts": ("Statistics",),
+    "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
+    "tadc.inversion": ("Inverse", "Plan", "inverse"),
+    "tadc.jacobians": ("Compressed", "Jacobian"),
+    "tadc.lowered": ("Lowered",),
+    "tadc.reports": ("certificate", "statistics"),
+    "tadc.structure": ("Structure",),
+    "tadc.uncertainty": ("Budget", "Result", "propagate"),
 }
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "ArgumentError",
+    "BackendError",
+    "Budget",
+    "Bundle",
+    "Certificates",
     "CompileError",
     "CompileWarning",
+    "Compiled",
+    "Compressed",
+    "DeviceArray",
     "Diagnostic",
     "Function",
+    "Inverse",
+    "Jacobian",
     "Lowered",
+    "NoGpu",
     "Pass",
+    "Plan",
+    "Result",
+    "Statistics",
+    "Structure",
+    "UsageError",
     "build",
     "certificate",
     "compile",
@@ -81,6 +109,8 @@ __all__ = [
     "inverse",
     "jacobian",
     "jvp",
+    "load",
+    "load_bundle",
     "load_dialect",
     "propagate",
     "register_pass",
@@ -99,11 +129,14 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"tadc.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'tadc' has no attribute {name!r}")
+        from tadc.frontend.suggest import did_you_mean
+
+        near = "".join(f"; {help}" for help in did_you_mean(name, __all__))
+        raise AttributeError(f"module 'tadc' has no attribute {name!r}{near}")
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_MODULES})
+    return [*__all__, "__version__"]

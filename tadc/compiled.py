@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from tadc.boundary import leaving
+from tadc.calls import PLAIN, OnHost, are_plain, is_plain, on_gpu
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.kernel import GpuKernel
@@ -11,7 +15,15 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A compiled function, called like the `Function` it was made from."""
+    """A compiled function, called like the `Function` it was made from.
+
+    >>> import tadc
+    >>> fast = tadc.compile(tadc.function("x: f64[3]; f[i] = 2*x[i]"))
+    >>> fast
+    <tadc.Compiled (x: f64[3]) -> (f: f64[3])>
+    >>> fast([1, 2, 3])
+    array([2., 4., 6.])
+    """
 
     def __init__(self, kernel: Kernel | GpuKernel) -> None:
         self.kernel = kernel
@@ -31,5 +43,30 @@ class Compiled:
 
         Raises ArgumentError that lists all that is wrong with the arguments.
         """
+        __tracebackhide__ = True
+        try:
+            for value in (*args, *kwargs.values()) if kwargs else args:
+                if type(value) not in PLAIN and not is_plain(value):
+                    return self._run_foreign(args, kwargs, out)
+            if out is not None and not are_plain(out):
+                return self._run_foreign(args, kwargs, out)
+            return self.run(args, kwargs, out)
+        except Exception as error:
+            raise leaving(error) from error.__cause__
+
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate on arrays of NumPy, or on those of a GPU."""
         found = self.kernel(args, kwargs, out)
         return self._result(*found) if self._result else found[0]
+
+    def _run_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        if on_gpu(args, kwargs):
+            return self.run(args, kwargs, out)
+        return self.run_on_host(args, kwargs, out)
+
+    def run_on_host(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate on arrays of other libraries; results are arrays of theirs, as `OnHost` says."""
+        call = OnHost([p.name for p in self.kernel.inputs], args, kwargs, out)
+        found = self.kernel(call.args, call.kwargs, call.out)
+        results = call.results([p.name for p in self.kernel.outputs], found)
+        return self._result(*results) if self._result else results[0]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
-from tadc.frontend.diagnostics import CompileWarning
+from tadc.boundary import checked_bytes, checked_choice, checked_function, public, usage
+from tadc.doubts import warn_of
 from tadc.functions import Function, Origin
 from tadc.jacobians import Jacobian
 from tadc.stages import MATERIALIZE
 
 
+@public
 def vjp(
     f: Function,
     wrt: str | Sequence[str] | None = None,
     materialize: str = "auto",
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
 ) -> Function:
     """The vector-Jacobian product: takes f's inputs and a cotangent for each output.
 
@@ -25,87 +26,163 @@ def vjp(
 
     `materialize` says which sums become tensors, since the gradient would compute them again and again:
     those that are worth it ("auto"), all that can ("always"), or none ("never"). None of these is larger than
-    `memory_limit` bytes; without a limit, than the largest tensor of f, unless it saves very much. Neither
-    holds for what a maximum compares, which is stored or its derivative would be wrong.
+    `memory_limit` bytes, a number or text such as "64M"; without a limit, than the largest tensor of f,
+    unless it saves very much. Neither holds for what a maximum compares, which is stored or its derivative
+    would be wrong.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")
+    >>> g = tadc.vjp(f)
+    >>> g
+    <tadc.Function (x: f64[3], df: f64[3]) -> (dx: f64[3])>
+    >>> print(g)
+    x: f64[3]
+    df: f64[3]
+    dx: f64[3]
+    <BLANKLINE>
+    dx[i] = 2 * df[i] * x[i]
+    <BLANKLINE>
+    >>> g(x=[1, 2, 3], df=[1, 1, 1])
+    array([2., 4., 6.])
     """
     return _derivative(f, "vjp", wrt, materialize, memory_limit)
 
 
+@public
 def value_and_vjp(
     f: Function,
     wrt: str | Sequence[str] | None = None,
     materialize: str = "auto",
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
 ) -> Function:
-    """f's outputs and then the gradients of `vjp`, from one compiled unit."""
+    """f's outputs and then the gradients of `vjp`, from one compiled unit.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")
+    >>> tadc.value_and_vjp(f)(x=[1, 2, 3], df=[1, 1, 1])
+    Result(f=array([1., 4., 9.]), dx=array([2., 4., 6.]))
+
+    Takes what `vjp` takes; raises and warns as it does.
+    """
     return _derivative(f, "value-and-vjp", wrt, materialize, memory_limit)
 
 
+@public
 def grad(
     f: Function,
     wrt: str | Sequence[str] | None = None,
     materialize: str = "auto",
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
 ) -> Function:
-    """The gradients of a function with one scalar output; takes f's inputs alone."""
+    """The gradients of a function with one scalar output, of its arguments' shapes; takes f's inputs alone.
+
+    >>> import tadc
+    >>> s = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)")
+    >>> tadc.grad(s)([1, 2, 3])
+    array([2., 4., 6.])
+
+    Raises and warns as `vjp`; CompileError (TAD0403) where f is not one scalar.
+    """
     return _derivative(f, "grad", wrt, materialize, memory_limit)
 
 
+@public
 def value_and_grad(
     f: Function,
     wrt: str | Sequence[str] | None = None,
     materialize: str = "auto",
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
 ) -> Function:
-    """The scalar output and its gradients, from one compiled unit."""
+    """The scalar output and its gradients, from one compiled unit.
+
+    >>> import tadc
+    >>> s = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)")
+    >>> tadc.value_and_grad(s)([1, 2, 3])
+    Result(s=array(14.), dx=array([2., 4., 6.]))
+
+    Raises and warns as `grad`.
+    """
     return _derivative(f, "value-and-grad", wrt, materialize, memory_limit)
 
 
+@public
 def jvp(
     f: Function,
     wrt: str | Sequence[str] | None = None,
     chunk: int | None = None,
     materialize: str = "auto",
-    memory_limit: int | None = None,
+    memory_limit: int | str | None = None,
 ) -> Function:
     """f's outputs and then their tangents, the Jacobian-vector product, from one compiled unit.
 
     Takes f's inputs and a tangent `x_dot` for each input of `wrt` (None: every input), of its shape;
     `tangents` of the result says their names. With a `chunk` every tangent has a dimension of that size in
-    front: so many directions at once. Raises and warns as `vjp`, ValueError for a chunk below 1.
+    front: so many directions at once. Raises and warns as `vjp`, UsageError for a chunk below 1.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")
+    >>> tadc.jvp(f)(x=[1, 2, 3], x_dot=[1, 0, 0])
+    Result(f=array([1., 4., 9.]), f_dot=array([2., 0., 0.]))
     """
     if chunk is not None and not (isinstance(chunk, int) and chunk > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"chunk is a number of tangents from 1 on, not {chunk!r}")
+        raise usage(f"chunk is a number of tangents from 1 on, not {chunk!r}", "write `chunk=16`")
     return _derivative(f, "jvp", wrt, materialize, memory_limit, chunk or 0)
 
 
+@public
 def jacobian(f: Function, wrt: str | Sequence[str] | None = None) -> Jacobian:
     """The partial derivatives `df_dx` of each output by each input of `wrt` (None: every input).
 
     Each is an array of shape `f.shape + x.shape`, as an expression: where a derivative is 0 whatever the
     inputs are, it is a guard that says so. Takes f's inputs. `structure` of the result says where that is,
     `compressed()` computes the rest alone. Raises and warns as `vjp`.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")
+    >>> j = tadc.jacobian(f)
+    >>> j([1, 2, 3])
+    array([[2., 0., 0.],
+           [0., 4., 0.],
+           [0., 0., 6.]])
+    >>> print(j.structure)
+    diagonal: i = i_1
     """
     found = _derivative(f, "jacobian", wrt, "auto", None)
     assert isinstance(found, Jacobian)
     return found
 
 
+@public
 def hessian(f: Function, wrt: str | Sequence[str] | None = None) -> Jacobian:
     """The second partial derivatives of a function with one scalar output, by the inputs of `wrt`.
 
     Of one input x it is an array of shape `x.shape + x.shape`; of several, one such block `ddx_dy` for each
     pair. Takes f's inputs. Raises and warns as `grad`.
+
+    >>> import tadc
+    >>> s = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)")
+    >>> tadc.hessian(s)([1, 2, 3])
+    array([[2., 0., 0.],
+           [0., 2., 0.],
+           [0., 0., 2.]])
     """
+    checked_function(f, Function, "hessian")
     return jacobian(grad(f, wrt), wrt if wrt is not None else f.inputs)
 
 
+@public
 def hvp(f: Function, wrt: str | Sequence[str] | None = None) -> Function:
     """The Hessian of a function with one scalar output, times a vector, in a small multiple of f's time.
 
     Takes f's inputs and a direction `x_dot` for each input of `wrt`, and returns one array for each.
     Raises and warns as `grad`. (B. Pearlmutter, Fast exact multiplication by the Hessian, 1994.)
+
+    >>> import tadc
+    >>> s = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)")
+    >>> tadc.hvp(s)(x=[1, 2, 3], x_dot=[1, 0, 0])
+    array([2., 0., 0.])
     """
+    checked_function(f, Function, "hvp")
     return _derivative(grad(f, wrt), "tangents", wrt if wrt is not None else f.inputs, "auto", None)
 
 
@@ -114,15 +191,12 @@ def _derivative(
     mode: str,
     wrt: str | Sequence[str] | None,
     materialize: str,
-    memory_limit: int | None,
+    memory_limit: int | str | None,
     chunk: int = 0,
 ) -> Function:
-    if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-    if materialize not in MATERIALIZE:
-        raise ValueError(f"materialize is one of {', '.join(MATERIALIZE)}, not {materialize!r}")
-    if memory_limit is not None and memory_limit < 0:
-        raise ValueError(f"memory_limit is a number of bytes, not {memory_limit!r}")
+    checked_function(f, Function, mode.replace("-", "_"))
+    checked_choice(materialize, "materialize", MATERIALIZE)
+    memory_limit = checked_bytes(memory_limit)
     kind = Jacobian if mode == "jacobian" else None
     derived = Origin(f, mode, _names(f, wrt), materialize, memory_limit, chunk, kind).function()
     if derived.is_known:
@@ -132,8 +206,7 @@ def _derivative(
         from tadc.zero_gradients import zero_gradients
 
         found = zero_gradients(f.program, derived.program)
-        for problem in found:
-            warnings.warn(CompileWarning(problem), stacklevel=3)  # at the caller of `vjp`, `grad`, …
+        warn_of(found)
         if found:
             return derived
     f.remember()

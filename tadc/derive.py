@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from tadc.boundary import usage
 from tadc.driver import compile_until
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.suggest import did_you_mean
 from tadc.stages import Compilation, Options
+
+_WRITE_WRT = 'write `wrt="x"` or `wrt=["x", "w"]`'
 
 
 def derive(
@@ -51,13 +54,16 @@ def read_back(state: Compilation) -> Program:
 def resolve_wrt(program: Program, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
     """The arguments to differentiate by; None is all of them."""
     inputs = [a.name for a in program.arguments]
+    if hasattr(wrt, "shape"):
+        help = "pass arrays to the function that is returned: `tadc.vjp(f)(x, df)`"
+        raise usage(f"wrt is a name or a sequence of names, not an array ({type(wrt).__name__})", help)
     try:
         names = tuple(inputs) if wrt is None else (wrt,) if isinstance(wrt, str) else tuple(wrt)
     except TypeError:
-        raise TypeError(f"wrt is a name or a sequence of names, not {type(wrt).__name__}") from None
+        raise usage(f"wrt is a name or a sequence of names, not {type(wrt).__name__}", _WRITE_WRT) from None
     for name in names:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"wrt is a name or a sequence of names, it has {name!r}")
+            raise usage(f"wrt is a name or a sequence of names, it has {name!r}", _WRITE_WRT)
     known, count = set(inputs), Counter(names)
     problems = [_unknown(name, program) for name in names if name not in known]
     problems += [
@@ -83,7 +89,13 @@ def _unknown(name: str, program: Program) -> Diagnostic:
         made.notes.append(f"`{name}` is defined by the program, not an argument")
     else:
         made = Diagnostic("TAD0401", f"no argument `{name}`", source=program.source)
-    near = did_you_mean(name, [a.name for a in program.arguments])
+    inputs = [a.name for a in program.arguments]
+    several = [part.strip() for part in name.split(",")]
+    if len(several) > 1 and set(several) <= set(inputs):
+        listed = ", ".join(f'"{part}"' for part in several)
+        made.helps.append(f"name several in a list: `wrt=[{listed}]`")
+        return made
+    near = did_you_mean(name, inputs)
     made.helps += near or [_has(program)]
     return made
 

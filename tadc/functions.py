@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from tadc.calls import on_gpu, shape_of
-from tadc.doubts import warn_of
+from tadc.boundary import checked_sizes_given, checked_target, leaving, public, usage
+from tadc.calls import PLAIN, are_plain, is_plain, on_gpu, shape_of
 from tadc.frontend.size_values import checked_sizes
-from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.reproducers import add_note, calling, compiling, deriving, noted, reading
+from tadc.reproducers import add_note, calling, compiling, deriving, noted
+from tadc.signatures import PythonSignature, typed_text
 from tadc.stages import Options
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.lowered import Lowered
+
+#: What other modules of tadc ask of a function, and nobody else.
+_INTERNAL = frozenset(
+    ("at_call", "compiled_for", "compiled_fused", "is_known", "origin", "per_value", "recipe", "remember")
+)
 
 #: So many functions for values of sizes are kept.
 _KEPT = 64
@@ -69,7 +74,19 @@ class Function:
     `inputs` and `outputs` name its tensors in order. Calling it compiles it for this machine
     once; it takes arrays by position or by name and returns one array, or a named tuple of
     several in order. Arrays on a GPU are computed there. `str(f)` prints it as a program.
+
+    Arrays of PyTorch and JAX, and of other libraries with the array API of Python, are read where they are,
+    and results are arrays of the same library: of the first argument that is not NumPy's.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; f[i] = 2*x[i]")
+    >>> f
+    <tadc.Function (x: f64[3]) -> (f: f64[3])>
+    >>> f([1, 2, 3])
+    array([2., 4., 6.])
     """
+
+    __signature__ = PythonSignature()
 
     def __init__(
         self,
@@ -83,6 +100,8 @@ class Function:
 
         Raises what `make` raises.
         """
+        if not callable(make):
+            raise usage("a Function is not made from its class", "write `tadc.function(text)`")
         self.origin = origin
         self.per_value = per_value
         self.recipe = recipe
@@ -156,14 +175,45 @@ class Function:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as a program; the copy compiles anew."""
+        from tadc import programs
+
         if self.per_value is None:
-            return _restore, (str(self), self.cotangents, self.gradients, dict(self._signature.tangents))
+            return programs.restored, (
+                str(self),
+                self.cotangents,
+                self.gradients,
+                dict(self._signature.tangents),
+            )
         if self.origin is None:
-            return function, (self.per_value.source.text, self.per_value.source.name)
+            return programs.function, (self.per_value.source.text, self.per_value.source.name)
         return Origin.function, (self.origin,)
 
     def __repr__(self) -> str:
-        return f"<tadc.Function ({', '.join(self.inputs)}) -> ({', '.join(self.outputs)})>"
+        return f"<tadc.{type(self).__name__} {typed_text(self)}>"
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n not in _INTERNAL and (n[0] != "_" or n[:2] == "__")]
+
+    def latex(self) -> str:
+        r"""The program in LaTeX, an `aligned` for a formula of its own.
+
+        >>> import tadc
+        >>> print(tadc.function("x: f64[3]; s = sum{i} (x[i]**2)").latex())
+        \begin{aligned}
+        s &= \sum_{i=0}^{2} x_{i}^{2}
+        \end{aligned}
+        """
+        from tadc.frontend.latex import program_latex
+
+        return program_latex(self.program)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def _repr_html_(self) -> str:
+        from tadc.showing import formula_html
+
+        return formula_html(self.latex(), str(self))
 
     def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """Evaluate. `out` is an array, or a mapping or sequence of arrays, to write to.
@@ -171,16 +221,26 @@ class Function:
         Raises ArgumentError (a CompileError and a ValueError) that lists all that is wrong with
         the arguments.
         """
-        if self.per_value is not None:
-            return self.at_call(args, kwargs)(*args, out=out, **kwargs)
-        if on_gpu(args, kwargs):
-            self._on_gpu = self._on_gpu or compile(self, "cuda")
-            return self._on_gpu(*args, out=out, **kwargs)
+        __tracebackhide__ = True
         try:
-            return (self._compiled or self.compiled())(*args, out=out, **kwargs)
-        except Exception as bug:
-            add_note(bug, partial(calling, self, args, kwargs))
-            raise
+            if self.per_value is not None:
+                return self.at_call(args, kwargs)(*args, out=out, **kwargs)
+            for value in (*args, *kwargs.values()) if kwargs else args:
+                if type(value) not in PLAIN and not is_plain(value):
+                    return self._called_with_foreign(args, kwargs, out)
+            if out is not None and not are_plain(out):
+                return self._called_with_foreign(args, kwargs, out)
+            return (self._compiled or self.compiled()).run(args, kwargs, out)
+        except Exception as error:
+            add_note(error, partial(calling, self, args, kwargs))
+            raise leaving(error) from error.__cause__
+
+    def _called_with_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate where the arrays are, some of which are of other libraries."""
+        if on_gpu(args, kwargs):
+            self._on_gpu = self._on_gpu or self.compiled_for("cuda")
+            return self._on_gpu.run(args, kwargs, out)
+        return (self._compiled or self.compiled()).run_on_host(args, kwargs, out)
 
     def at_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
         """The function for the sizes of a call, where it is one for each value of some."""
@@ -192,14 +252,14 @@ class Function:
         shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
         return self.at(self.per_value.values(shapes, kwargs))
 
+    @public
     def at(self, sizes: Mapping[str, int]) -> Function:
         """The function for values of size symbols.
 
         Of a function that is compiled for each value of some symbols, these must be among them;
         what was made before is kept. Raises CompileError as `compile`.
         """
-        if not isinstance(sizes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"sizes are a mapping of names to integers, not {type(sizes).__name__}")
+        checked_sizes_given(sizes)
         if self.per_value is None:
             return self._specialised(sizes) if sizes else self
         if not set(self.per_value.symbols) <= sizes.keys():
@@ -211,7 +271,7 @@ class Function:
             if made is None:
                 if self.origin is None:
                     recipe = self.recipe and self.recipe.at(values)
-                    made = _function(partial(self.per_value.at, values), None, recipe)
+                    made = function_of(partial(self.per_value.at, values), None, recipe)
                 else:
                     made = self.origin.again(values)
                 made.remember()
@@ -247,8 +307,7 @@ class Function:
         """The kernel for a target, from disk or compiled. Raises CompileError as `compile`."""
         from tadc.backend.target import parse_target
 
-        if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
+        checked_target(target)
         return self._found_or_compiled(Options(target=parse_target(target), fast_math=fast_math))
 
     def compiled_fused(self) -> Compiled:
@@ -269,13 +328,14 @@ class Function:
                 self.remember()
         return found
 
+    @public
     def lower(
         self, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
     ) -> Lowered:
         """The program on its way to a target, every stage to look at."""
         from tadc.lowered import Derivation, Lowered
 
-        made = self.at(sizes or {})
+        made = self.at({} if sizes is None else sizes)
         origin = made.origin
         derivation = origin and Derivation(
             origin.base.program,
@@ -288,81 +348,6 @@ class Function:
         return Lowered(made.program, target, derivation, fast_math)
 
 
-def compile(
-    f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
-) -> Compiled:
-    """Compile ahead of the first call; the result is called like `f`.
-
-    Target `cuda` is the GPU of this machine, `cuda:sm_90` an architecture, `emulated` runs the same kernels
-    without a GPU. Arrays on the GPU come back as arrays of the same library, on its current stream or
-    `stream=`; NumPy arrays are copied over and back.
-
-    With `fast_math` arithmetic may round otherwise than it is written, and `exp` and `tanh` err by up to
-    5 units in the last place: results may differ in their last digits between machines and between
-    numbers of threads.
-    """
-    if target == "cpu" and not fast_math:
-        return f.at({} if sizes is None else sizes).compiled()
-    return f.at({} if sizes is None else sizes).compiled_for(target, fast_math)
-
-
-def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
-    """Parse and check a program, for values of size symbols if `sizes` gives some.
-
-    Raises CompileError with all its errors, and warns (CompileWarning) of what is unlikely to be meant.
-    """
-    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"a program is a string, not {type(source).__name__}")
-    text = Source(source, name)
-    recipe = Recipe(text).at(sizes or {})
-    signature = find_signature(recipe)
-    if signature is not None:
-        return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
-    program, per_value = _read(text, sizes)
-    warn_of(program.doubts)
-    return Function(lambda: program, per_value=per_value, recipe=recipe)
-
-
-def _function(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
+def function_of(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
     """The function of a program that is made if its signature is not on disk."""
     return Function(make, origin, recipe=recipe, signature=find_signature(recipe))
-
-
-def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
-    from tadc.frontend.per_value import PerValue, read_program
-
-    with noted(partial(reading, source.text, sizes)):
-        found = read_program(source, sizes)
-    return (found.example, found) if isinstance(found, PerValue) else (found, None)
-
-
-def _restore(
-    text: str, cotangents: dict[str, str], gradients: dict[str, str], tangents: dict[str, str]
-) -> Function:
-    """A function from its text, and from what text does not say of a derivative."""
-    plain = function(text)
-    if not cotangents and not gradients and not tangents:
-        return plain
-    first, second, third = (
-        {name: of for of, name in roles.items()} for roles in (cotangents, gradients, tangents)
-    )
-
-    def make() -> Program:
-        program = plain.program
-        return replace(
-            program,
-            arguments=tuple(
-                replace(a, cotangent_of=first.get(a.name, ""), tangent_of=third.get(a.name, ""))
-                for a in program.arguments
-            ),
-            definitions=tuple(
-                replace(d, gradient_of=second.get(d.name, ""), tangent_of=third.get(d.name, ""))
-                if d.is_output
-                else d
-                for d in program.definitions
-            ),
-        )
-
-    roles = (tuple(names.items()) for names in (first, second, third))
-    recipe = plain.recipe and plain.recipe.then("roles", *roles)
-    return _function(make, None, recipe)

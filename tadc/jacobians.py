@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tadc.boundary import public
 from tadc.frontend.packages import missing_package
 from tadc.functions import Function, Origin
 from tadc.recipes import find_signature
@@ -19,9 +20,18 @@ if TYPE_CHECKING:
 
 
 class Jacobian(Function):
-    """A function that computes Jacobians, each of shape `output.shape + argument.shape`."""
+    """A function that computes Jacobians, each of shape `output.shape + argument.shape`.
+
+    >>> import tadc
+    >>> j = tadc.jacobian(tadc.function("x: f64[5]; f[i: 4] = x[i + 1] - x[i]"))
+    >>> print(j.structure)
+    banded: 0 <= x_0 - i <= 1; Toeplitz pattern
+    >>> j.toscipy(x=[0, 0, 0, 0, 0]).nnz
+    8
+    """
 
     @cached_property
+    @public
     def structure(self) -> Any:
         """Where elements can be other than 0: a `Structure`, of several Jacobians a named tuple of these.
 
@@ -33,6 +43,7 @@ class Jacobian(Function):
         self._of_any_size()
         return _by_name(structures(self.program))
 
+    @public
     def compressed(self) -> Compressed:
         """The function that computes the non-zeros alone, in time and memory of their order.
 
@@ -46,6 +57,7 @@ class Jacobian(Function):
     def _compressed(self) -> Compressed:
         return Compressed.of(self, "values")
 
+    @public
     def toscipy(self, /, *args: Any, **kwargs: Any) -> Any:
         """The Jacobian at these inputs as a `scipy.sparse.csr_array`, several as a named tuple of these.
 
@@ -102,6 +114,11 @@ class Compressed(Function):
 
     `layout` says of each result which elements it holds: `{"df_dx": "df_dx[i, i + d]"}` for a result of
     indices `i, d`. Elements of a box that are out of range, or in a box before it, are 0.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[5]; f[i: 4] = x[i + 1] - x[i]")
+    >>> tadc.jacobian(f).compressed().layout
+    {'df_dx': 'df_dx[i, d + i]'}
     """
 
     jacobian: Jacobian
@@ -143,6 +160,7 @@ class Compressed(Function):
     def _pattern(self) -> Compressed:
         return Compressed.of(self.jacobian, "pattern")
 
+    @public
     def coordinates(self, /, *args: Any, **kwargs: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         """For each result, where it holds an element of the pattern, and the indices of all elements.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tadc.driver import compile_until
+from tadc.boundary import checked_target, public, usage
+from tadc.driver import STAGE_NAMES, compile_until, planned
 from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
@@ -32,6 +33,13 @@ class Lowered:
 
     `module` is the MLIR module after simplification; `as_text(stage)` shows any stage, of a
     derivative also `diff` and `cancel`, which made it.
+
+    >>> import tadc
+    >>> low = tadc.function("x: f64[3]; f[i] = 2*x[i]").lower()
+    >>> low
+    <tadc.Lowered (f) for cpu>
+    >>> "scf.for" in low.as_text("loops")
+    True
     """
 
     def __init__(
@@ -39,8 +47,9 @@ class Lowered:
     ) -> None:
         from tadc.backend.target import parse_target
 
-        if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"a target is a string such as 'cpu', not {type(target).__name__}")
+        checked_target(target)
+        if target in STAGE_NAMES:
+            raise usage(f"`{target}` is a stage, not a target", f'write `f.lower().as_text("{target}")`')
         self.program = program
         self.origin = origin
         self.options = Options(
@@ -57,8 +66,10 @@ class Lowered:
         """The module of the `tad` dialect, in a context of its own."""
         return self._state.module
 
+    @public
     def as_text(self, stage: str = "opt") -> str:
-        """The text of a stage; raises ValueError for a stage that this target does not have."""
+        """The text of a stage; raises UsageError for a stage that this target does not have."""
+        self._check(stage)
         if stage in ("ast", "typed"):
             state = Compilation(self.options, Source(print_program(self.program), "<program>"))
             shown = compile_until(state, stage).show(state)
@@ -71,13 +82,22 @@ class Lowered:
             state = Compilation(self.options, self.program.source, program=self.program)
             shown = compile_until(state, stage, first="tad").show(state)
         if isinstance(shown, bytes):
-            raise ValueError(f"stage `{stage}` is binary; write it with `tadc --emit {stage} -o FILE`")
+            raise usage(f"stage `{stage}` is binary; write it with `tadc --emit {stage} -o FILE`")
         return shown
+
+    def _check(self, stage: str) -> None:
+        derived = self.origin is not None and stage in ("diff", "cancel")
+        options = replace(self.options, mode=self.origin.mode) if self.origin and derived else self.options
+        try:
+            planned(options, "ast" if stage in ("ast", "typed") else "tad", stage)
+        except ValueError as problem:
+            raise usage(str(problem)) from None
 
     def __repr__(self) -> str:
         outputs = ", ".join(d.name for d in self.program.outputs)
         return f"<tadc.Lowered ({outputs}) for {self.options.target}>"
 
+    @public
     def compile(self) -> Compiled:
         """The kernel; raises CompileError for a target that this version cannot run."""
         from tadc.execute import compile_program

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tadc.backend.cuda.arrays import View, is_on_gpu, overlap, view_of
-from tadc.backend.runtime.arrays import Parameter, declared, shape_message, without_gradient
+from tadc.backend.cuda.arrays import View, is_on_gpu, view_of
+from tadc.backend.runtime.addresses import overlap
+from tadc.backend.runtime.arrays import Parameter, declared, shape_message, unreadable
 from tadc.backend.runtime.outputs import by_name, shared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
@@ -20,8 +21,8 @@ def viewed(parameter: Parameter, value: Any) -> View:
         return view_of(value)
     except _REFUSALS as error:
         message = f"`{parameter.name}` cannot be read: {error}"
-        notes, helps = [declared(parameter)], without_gradient(parameter, value)
-        raise ArgumentError([Diagnostic("TAD0504", message, notes=notes, helps=helps)]) from None
+        known = unreadable(parameter, value)
+        raise ArgumentError([known or Diagnostic("TAD0504", message, notes=[declared(parameter)])]) from None
 
 
 def wrong(parameter: Parameter, view: View, device: int) -> list[Diagnostic]:

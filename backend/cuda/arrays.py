@@ -13,7 +13,7 @@ from tadc.backend.cuda.api import LEGACY_STREAM
 from tadc.backend.cuda.device import Allocation
 from tadc.backend.cuda.dlpack import CPU_DEVICE, CUDA_DEVICE, make_capsule, read_capsule
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
-from tadc.backend.cuda.frameworks import Framework, framework_of
+from tadc.backend.runtime.frameworks import Framework, framework_of
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
@@ -152,11 +152,6 @@ class View:
     def span(self) -> tuple[int, int]:
         """The first byte of a row-major array, and the one after its last."""
         return self.address, self.address + self.bytes
-
-
-def overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    """Whether two spans have a byte in common."""
-    return max(a[0], b[0]) < min(a[1], b[1])
 
 
 def is_on_gpu(value: Any) -> bool:

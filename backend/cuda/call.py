@@ -9,7 +9,7 @@ from tadc.backend.cuda.arrays import DeviceArray, View, same_stream
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Allocation, Device
-    from tadc.backend.cuda.frameworks import Framework
+    from tadc.backend.runtime.frameworks import Framework
 
 
 @dataclass

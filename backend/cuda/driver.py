@@ -32,7 +32,15 @@ class DriverError(CompileError):
 
 
 class NoGpu(CompileError):
-    """TAD0706: no kernel can run on a GPU here."""
+    """TAD0706: no kernel can run on a GPU here.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; f[i] = 2*x[i]")
+    >>> try:
+    ...     fast = tadc.compile(f, "cuda")
+    ... except tadc.NoGpu:
+    ...     fast = tadc.compile(f)
+    """
 
     def __init__(self, reason: str) -> None:
         helps = ["target `emulated` runs the same kernels on the CPU, slowly; target `cpu` runs fast"]

@@ -10,9 +10,9 @@ from tadc.backend.cuda.arrays import View, copied_in, is_on_gpu, same_stream
 from tadc.backend.cuda.call import Call
 from tadc.backend.cuda.device import Device
 from tadc.backend.cuda.driver import cells_of
-from tadc.backend.cuda.frameworks import stream_handle
 from tadc.backend.cuda.results import Output, finished, results_of
 from tadc.backend.runtime.arrays import Parameter, arrange, bind
+from tadc.backend.runtime.frameworks import stream_handle
 from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.backend.runtime.workspace import Workspace, workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tadc.backend.cuda.arguments import given_on_gpu
-from tadc.backend.cuda.arrays import DeviceArray, View, copied_out, overlap, view_of
+from tadc.backend.cuda.arrays import DeviceArray, View, copied_out, view_of
+from tadc.backend.runtime.addresses import overlap
 from tadc.backend.runtime.outputs import given_outputs
 
 if TYPE_CHECKING:

@@ -32,3 +32,14 @@ _PROBES = (np.zeros(3), np.zeros((4, 5), np.float32)[1:], np.zeros(()))
 
 #: The address of the first element of each array; arrays are np.ndarray itself, kept alive by the caller.
 addresses = _direct if _direct(_PROBES) == _asked(_PROBES) else _asked
+
+
+def span_of(array: NDArray[Any]) -> tuple[int, int]:
+    """The first byte of a contiguous array, and the one after its last."""
+    begin = addresses((array,))[0] or 0
+    return begin, begin + array.nbytes
+
+
+def overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    """Whether two spans have a byte in common."""
+    return max(a[0], b[0]) < min(a[1], b[1])

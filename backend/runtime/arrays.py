@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from tadc.backend.runtime.frameworks import is_traced
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import Shape, is_static, shape_at, shape_text
 from tadc.frontend.suggest import did_you_mean
@@ -116,6 +117,8 @@ def arrange(
 ) -> list[Any]:
     """The values in the order of the parameters. What is given is also checked before this raises."""
     names = [p.name for p in parameters]
+    if len(args) == 1 and isinstance(args[0], Mapping) and not kwargs:
+        raise ArgumentError([_one_mapping(parameters)])
     if not args and len(kwargs) == len(names):
         try:
             return [kwargs[name] for name in names]
@@ -149,13 +152,14 @@ def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
     typed = hasattr(value, "dtype")
     try:
         array: Array = np.asarray(value)
-    except (ValueError, TypeError, RuntimeError) as error:
-        return Diagnostic(
+    except Exception as error:  # whatever the library of the value raises
+        return unreadable(parameter, value) or Diagnostic(
             "TAD0504",
             f"`{parameter.name}` cannot be read as an array",
             notes=[f"NumPy says: {error}", declared(parameter)],
-            helps=without_gradient(parameter, value),
         )
+    if isinstance(value, Mapping):
+        return _a_mapping(parameter)
     if _is_masked(value):
         return Diagnostic(
             "TAD0504",
@@ -177,11 +181,39 @@ def convert(parameter: Parameter, value: Any) -> Array | Diagnostic:
     return result
 
 
-def without_gradient(parameter: Parameter, value: Any) -> list[str]:
-    """The help for a tensor of PyTorch that is refused for it requires a gradient; else none."""
-    if not getattr(value, "requires_grad", False):
-        return []
-    return [f"pass `{parameter.name}.detach()`; `tadc.vjp` and `tadc.value_and_grad` give gradients"]
+def unreadable(parameter: Parameter, value: Any) -> Diagnostic | None:
+    """The error (TAD0504) for an array of another library that gives no elements, where it is known why."""
+    name = parameter.name
+    if is_traced(value):
+        return Diagnostic(
+            "TAD0504",
+            f"`{name}` cannot be read: it is a traced array of JAX, which has no elements yet",
+            notes=[
+                "inside of `jit`, `grad` and `vmap` JAX passes no elements",
+                declared(parameter),
+            ],
+            helps=[
+                "call the function outside of them, or inside through `jax.pure_callback`",
+                "for its derivatives use `tadc.vjp` and `tadc.value_and_grad`",
+            ],
+        )
+    if getattr(value, "requires_grad", False) is True:
+        return Diagnostic(
+            "TAD0504",
+            f"`{name}` cannot be read: it requires a gradient, which results would not have",
+            notes=["PyTorch does not see what is computed here", declared(parameter)],
+            helps=[f"pass `{name}.detach()`; `tadc.vjp` and `tadc.value_and_grad` give gradients"],
+        )
+    return None
+
+
+def _a_mapping(parameter: Parameter) -> Diagnostic:
+    return Diagnostic(
+        "TAD0504",
+        f"`{parameter.name}` is a mapping, no array",
+        notes=[declared(parameter)],
+        helps=["unpack a mapping of arguments by name: `f(**arguments)`"],
+    )
 
 
 def _is_masked(value: Any) -> bool:
@@ -195,13 +227,13 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
     # The type of an empty list says nothing.
     if not typed and (array.dtype.kind in "biuf" or array.size == 0):
         return None
-    name = array.dtype.name if typed else type(value).__name__
+    name = array.dtype.name if typed else _kind_of(value, array)
     helps: list[str] = []
     if array.dtype.kind in "biuf":
         helps = [f"if the loss is intended, write `{parameter.name}.astype(numpy.{parameter.dtype.name})`"]
     elif array.dtype.kind == "c":
         helps = [f"pass the real part: `{parameter.name}.real`"]
-    elif array.dtype.kind == "O":
+    elif array.dtype.kind == "O" and isinstance(value, np.ndarray | list | tuple):
         made = f"numpy.array({parameter.name}, dtype=numpy.{parameter.dtype.name})"
         helps = [f"make it an array of numbers: `{made}`"]
     return Diagnostic(
@@ -210,6 +242,14 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
         notes=[declared(parameter)],
         helps=helps,
     )
+
+
+def _kind_of(value: Any, array: Array) -> str:
+    """The type of what is no number in a value of Python."""
+    while isinstance(value, list | tuple) and array.size:
+        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        value = next((x for x in items if not isinstance(x, int | float)), items[0])
+    return type(value).__name__
 
 
 def _check_shape(parameter: Parameter, array: Array) -> Diagnostic | None:
@@ -263,16 +303,25 @@ def _missing(parameters: Sequence[Parameter], parameter: Parameter) -> Diagnosti
     )
 
 
+def _one_mapping(parameters: Sequence[Parameter]) -> Diagnostic:
+    return Diagnostic(
+        "TAD0502",
+        "the arguments are given as one mapping",
+        notes=[_signature(parameters)],
+        helps=["unpack it: `f(**arguments)`"],
+    )
+
+
 def _unknown(parameters: Sequence[Parameter], name: str, sizes: Sequence[str]) -> Diagnostic:
     notes = [_signature(parameters)]
     if sizes:
         notes.append(f"its sizes are {', '.join(f'`{size}`' for size in sizes)}")
-    return Diagnostic(
-        "TAD0502",
-        f"there is no argument `{name}`",
-        notes=notes,
-        helps=did_you_mean(name, [*(p.name for p in parameters), *sizes]),
-    )
+    helps = did_you_mean(name, [*(p.name for p in parameters), *sizes, "out"])
+    if name == "stream":
+        helps = ["`stream=` is for arrays on a GPU: leave it out"]
+    elif name == "dtype":
+        helps = ["the program says the types, as in `x: f32[3]`"]
+    return Diagnostic("TAD0502", f"there is no argument `{name}`", notes=notes, helps=helps)
 
 
 def _twice(name: str, position: int) -> Diagnostic:

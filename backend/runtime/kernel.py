@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.runtime.addresses import addresses
+from tadc.backend.runtime.addresses import addresses, overlap, span_of
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs
@@ -119,8 +119,11 @@ class Kernel:
             check_memory(plan.outputs, plan.temporaries, plan.bytes)
         if given is None:
             made = [new_array(*about) for about in plan.new]
-            _room, between = plan.room()
-            self._function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
+            if plan.temporaries:
+                _room, between = plan.room()
+                self._function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
+            else:
+                self._function(*addresses(inputs + made), *plan.sizes)
             return made
         return self._run_into(plan, inputs, given)
 
@@ -163,10 +166,10 @@ class Kernel:
 
     def _run_into(self, plan: _Plan, inputs: list[Array], given: list[Array | None]) -> list[Array]:
         read = addresses(inputs)
-        taken = [(at or 0, (at or 0) + a.nbytes) for at, a in zip(read, inputs, strict=True)]
+        taken = [span_of(array) for array in inputs]
         written: list[Array] = []
         for about, array in zip(plan.new, given, strict=True):
-            if array is None or not array.flags.carray or _overlaps(array, taken):
+            if array is None or not array.flags.carray or _meets(array, taken):
                 array = new_array(*about)
             written.append(array)
         _room, between = plan.room()
@@ -179,8 +182,7 @@ class Kernel:
         return results
 
 
-def _overlaps(array: Array, taken: Sequence[tuple[int, int]]) -> bool:
-    """Whether a contiguous array has a byte in one of these ranges."""
-    begin = addresses((array,))[0] or 0
-    end = begin + array.nbytes
-    return any([first < end and begin < last for first, last in taken])
+def _meets(array: Array, taken: Sequence[tuple[int, int]]) -> bool:
+    """Whether a contiguous array has a byte in one of these spans."""
+    span = span_of(array)
+    return any([overlap(span, other) for other in taken])

@@ -26,6 +26,10 @@ def get_num_threads() -> int:
 
     Raises:
         ArgumentError: TAD0509, the variable is no such number.
+
+    >>> import tadc
+    >>> tadc.get_num_threads() >= 1
+    True
     """
     global _count
     if _count is None:
@@ -45,6 +49,13 @@ def set_num_threads(count: int) -> None:
 
     Raises:
         ArgumentError: TAD0509, no integer from 1 to 1024.
+
+    >>> import tadc
+    >>> before = tadc.get_num_threads()
+    >>> tadc.set_num_threads(1)
+    >>> tadc.get_num_threads()
+    1
+    >>> tadc.set_num_threads(before)
     """
     global _count
     if isinstance(count, bool) or not hasattr(count, "__index__"):

@@ -19,6 +19,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate, renamed, untouched
 from tadc.lattice.trace import loops_of
 from tadc.lattice.verify import Check, verify
+from tadc.showing import formula_html
 from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
@@ -92,6 +93,21 @@ class Certificates(Sequence[ReadCertificate]):
     def as_json(self) -> str:
         """The same for machines."""
         return as_json(self)
+
+    def __repr__(self) -> str:
+        return f"<tadc.Certificates of {len(self.reads)} reads by {', '.join(self.wrt)}>"
+
+    def latex(self) -> str:
+        """What was solved for each read, and the sum that gathers its gradient."""
+        from tadc.certificates.latex import certificates_latex
+
+        return certificates_latex(self)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def _repr_html_(self) -> str:
+        return formula_html(self.latex(), str(self), "certificate")
 
 
 def certify(

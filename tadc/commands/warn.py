@@ -11,7 +11,8 @@ from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError, CompileWarning, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
-from tadc.functions import Function, function
+from tadc.functions import Function
+from tadc.programs import function
 from tadc.zero_gradients import zero_gradients
 
 

@@ -7,28 +7,43 @@ from typing import Any
 
 import numpy as np
 
+from tadc.boundary import public, usage
 from tadc.dual.dual import Dual
 from tadc.dual.lifting import lifted
 
 
+@public
 def lift(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A plain Python function as one of dual numbers: what `math`, NumPy and operators do with floats.
 
     It takes `Dual` numbers, or arrays of them, and anything else as `fn` does. Loops and branches follow the
-    values. Raises TypeError for what is not written in Python.
+    values. Raises UsageError (a TypeError) for what is not written in Python.
+
+    >>> import tadc
+    >>> tadc.dual.lift(lambda x: x * x)(tadc.dual.Dual(3.0, (1.0,)))
+    Dual(9.0, (6.0,))
     """
     return lifted(fn)
 
 
+@public
 def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The value of `fn(*primals)` and its derivative in one direction, a tangent for each argument.
 
     Arguments are numbers or arrays of them, a tangent has the shape of its argument. The result is a number,
     an array, or tuples, lists and dictionaries of these; the derivative is built alike. Raises what `fn`
-    raises, TypeError and ValueError for tangents that do not fit.
+    raises, UsageError (a TypeError and a ValueError) for tangents that do not fit.
+
+    >>> import tadc
+    >>> tadc.dual.jvp(lambda x: x**2, (3.0,), (1.0,))
+    (9.0, 6.0)
     """
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = f"`{what}` is a sequence with one entry for each argument, not {given!r}"
+            raise usage(message, "of one argument write `tadc.dual.jvp(f, (1.0,), (1.0,))`")
     if len(primals) != len(tangents):
-        raise ValueError(f"{len(primals)} arguments have {len(tangents)} tangents")
+        raise usage(f"{len(primals)} arguments have {len(tangents)} tangents", "give one for each argument")
     arguments = [_moving(n, x, t) for n, (x, t) in enumerate(zip(primals, tangents, strict=True))]
     found = lifted(fn)(*arguments)
     return value_of(found), _each(found, _dot, _mapped(_dot))
@@ -40,23 +55,26 @@ def _dot(y: Any) -> float:
 
 def _moving(position: int, x: Any, tangent: Any) -> Any:
     if not is_numeric(x):
-        raise TypeError(f"argument {position} is {x!r}: no number and no array of numbers")
+        raise usage(f"argument {position} is {x!r}: no number and no array of numbers")
     if np.shape(x) != np.shape(tangent):
-        raise ValueError(
-            f"the tangent of argument {position} has shape {np.shape(tangent)}, not {np.shape(x)}"
-        )
+        raise usage(f"the tangent of argument {position} has shape {np.shape(tangent)}, not {np.shape(x)}")
     if np.ndim(x) == 0:
         return Dual(x, (float(tangent),))
     dots = np.asarray(tangent, dtype=float)
     return _array(np.shape(x), [Dual(v, (d,)) for v, d in zip(_items(x), dots.ravel().tolist(), strict=True)])
 
 
+@public
 def value_and_partials(fn: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
     """The value of `fn(*args)` and its partial derivatives by all arguments, from one run.
 
     The partials of a number are a tuple with one for each argument: a float, or an array of the shape of the
     argument; None for an argument that is no number. Where the result is an array, they have its shape in
     front; where it is a tuple, a list or a dictionary, it is built alike with such a tuple at each number.
+
+    >>> import math, tadc
+    >>> tadc.dual.value_and_partials(math.hypot, 3.0, 4.0)
+    (5.0, (0.6, 0.8))
     """
     duals, places = seeded(args)
     found = lifted(fn)(*duals)

@@ -14,6 +14,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tadc.boundary import usage
 from tadc.dual.substitutes import BUILTINS, FUNCTIONS, MATH
 
 #: Modules whose functions are left as they are.
@@ -29,7 +30,8 @@ def lifted(fn: Callable[..., Any]) -> Callable[..., Any]:
     found = _Lifting().value(fn)
     if found is fn and not isinstance(fn, types.FunctionType):
         name = getattr(fn, "__name__", type(fn).__name__)
-        raise TypeError(f"`{name}` is no function written in Python: there is no code to lift")
+        help = "the derivative of a program is `tadc.jvp(f)`" if name == "Function" else ""
+        raise usage(f"`{name}` is no function written in Python: there is no code to lift", help)
     return found
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tadc.backend.runtime.memory import available_memory
-from tadc.frontend.diagnostics import CompileWarning
+from tadc.doubts import warn_of
 from tadc.frontend.program import Definition
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.forms import positions
@@ -176,7 +175,7 @@ class BoundLump:
         if bad.any():
             raise singular_step(source, statements, what, element, value)
         warning = near_singular(source, statements, what, element, value)
-        warnings.warn(CompileWarning(warning), stacklevel=7)
+        warn_of([warning])
 
     def _where(self, place: int) -> tuple[str, str]:
         """What a pivot is, and of which element."""

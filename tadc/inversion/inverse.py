@@ -10,14 +10,17 @@ import numpy as np
 
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.sizes import SizeSymbols
+from tadc.boundary import checked_function, checked_sizes_given, public
 from tadc.derive import resolve_wrt
-from tadc.frontend.diagnostics import CompileError, Diagnostic
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
+from tadc.frontend.size_values import needs_values
 from tadc.functions import Function
 from tadc.inversion.modes import Modes
 from tadc.inversion.plan import Plan, plan_of
 from tadc.passes.rewrites.compared import store_compared
+from tadc.signatures import typed_text
 
 #: So many values of sizes are kept.
 _KEPT = 16
@@ -43,14 +46,22 @@ class Inverse:
         ArgumentError: arguments that do not fit, and TAD0912 where a step has no inverse at them.
     Warns (CompileWarning, TAD0913) of a step that nearly has none.
     (B. A. Pearlmutter and J. M. Siskind, on inverse accumulation modes of automatic differentiation.)
+
+    >>> import tadc
+    >>> inv = tadc.inverse(tadc.function("x: f64[3]; f[i] = 2*x[i]"))
+    >>> inv.jinv([0, 0, 0], [1, 2, 3])
+    array([0.5, 1. , 1.5])
+    >>> result, residual = inv.jinv([0, 0, 0], [1, 2, 3], check=True)
+    >>> residual
+    0.0
     """
 
     def __init__(
         self, f: Function, wrt: str | Sequence[str] | None = None, sizes: Mapping[str, int] | None = None
     ) -> None:
-        if not isinstance(f, Function):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"expected a tadc.Function, not {type(f).__name__}")
-        self.function = f.at(sizes or {}) if sizes else f
+        checked_function(f, Function, "inverse")
+        checked_sizes_given(sizes)
+        self.function = f.at(sizes) if sizes else f
         self.wrt = resolve_wrt(f.program, wrt)
         self._at: dict[tuple[tuple[str, int], ...], _Fixed] = {}
         if not self._open:
@@ -61,21 +72,24 @@ class Inverse:
         return self.function.per_value is not None or bool(self.function.program.sizes)
 
     def __repr__(self) -> str:
-        return f"<tadc.Inverse of {self.function!r} by {', '.join(self.wrt)}>"
+        return f"<tadc.Inverse of {typed_text(self.function)} by {', '.join(self.wrt)}>"
 
     @property
+    @public
     def plan(self) -> Plan:
         """How the program is inverted. Raises CompileError (TAD0212) where a size has no value."""
         if self.function.per_value is not None:
             raise self.function.per_value.needs_values()
         if self.function.program.sizes:
-            raise CompileError([_needs_value(n, self.function.program) for n in self.function.program.sizes])
+            program = self.function.program
+            raise needs_values(program.sizes, "a plan is of values of all sizes", program.source)
         return self._fixed({}).plan
 
     def at(self, sizes: Mapping[str, int]) -> Inverse:
         """The same for values of size symbols."""
         return Inverse(self.function, self.wrt, sizes)
 
+    @public
     def jinv(self, args: Any, v: Any, *, check: bool = False) -> Any:
         """J^-1 v, the change of the inputs that changes the outputs by v.
 
@@ -84,6 +98,7 @@ class Inverse:
         fixed, arguments = self._at_arguments(args)
         return fixed.jinv(arguments, v, check)
 
+    @public
     def jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:
         """J^-T w, the cotangents of the outputs whose pullback is w; keeps no tape.
 
@@ -92,6 +107,7 @@ class Inverse:
         fixed, arguments = self._at_arguments(args)
         return fixed.jinvT(arguments, w, check)
 
+    @public
     def logabsdet(self, args: Any) -> float:
         """log |det J|; -inf where J is singular."""
         fixed, arguments = self._at_arguments(args)
@@ -170,6 +186,7 @@ class _Fixed:
         return arrays[0] if len(arrays) == 1 else self._tuples[side](*arrays)
 
 
+@public
 def inverse(
     f: Function, wrt: str | Sequence[str] | None = None, sizes: Mapping[str, int] | None = None
 ) -> Inverse:
@@ -178,6 +195,13 @@ def inverse(
     The inputs `wrt` and the outputs must have as many numbers. `sizes` gives values to size symbols; what is
     left open is told by the arguments of a call. Raises CompileError: TAD0401 for a name that is no input,
     TAD0910 and TAD0911 where there is no inverse.
+
+    >>> import tadc
+    >>> inv = tadc.inverse(tadc.function("x: f64[3]; f[i] = 2*x[i]"))
+    >>> inv
+    <tadc.Inverse of (x: f64[3]) -> (f: f64[3]) by x>
+    >>> inv.jinvT([0, 0, 0], [1, 2, 3])
+    array([0.5, 1. , 1.5])
     """
     return Inverse(f, wrt, sizes)
 
@@ -198,9 +222,21 @@ def _given(given: Any, parameters: Sequence[Argument | Parameter]) -> Mapping[st
         return dict(cast("Mapping[str, Any]", given))
     items: list[Any] = [given]
     if len(parameters) != 1 or _holds_one(given, len(parameters[0].shape)):
-        items = list(given)
+        items = _several(given, parameters)
     found = {p.name: item for p, item in zip(parameters, items, strict=False)}
     return found | {f"argument {n}": item for n, item in enumerate(items) if n >= len(parameters)}
+
+
+def _several(given: Any, parameters: Sequence[Argument | Parameter]) -> list[Any]:
+    """The arrays of a sequence, one for each parameter. Raises ArgumentError for others."""
+    if isinstance(given, tuple | list) and len(given) <= len(parameters):  # pyright: ignore[reportUnknownArgumentType]
+        return list(given)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    names = ", ".join(p.name for p in parameters)
+    message = f"{len(parameters)} arrays are wanted here, one for each of {names}"
+    if isinstance(given, tuple | list):
+        message += f"; {len(given)} are given"  # pyright: ignore[reportUnknownArgumentType]
+    help = f"pass a tuple `({names})` or a mapping by name"
+    raise ArgumentError([Diagnostic("TAD0502", message, helps=[help])])
 
 
 def _holds_one(given: Any, rank: int) -> bool:
@@ -212,16 +248,6 @@ def _residual(pairs: Sequence[tuple[Array, Array]]) -> float:
     error = sum(float(np.sum(np.square(np.asarray(a, float) - b))) for a, b in pairs)
     size = sum(float(np.sum(np.square(np.asarray(b, float)))) for _, b in pairs)
     return float(np.sqrt(error / size)) if size else float(np.sqrt(error))
-
-
-def _needs_value(name: str, program: Program) -> Diagnostic:
-    return Diagnostic(
-        "TAD0212",
-        f"size `{name}` needs a value",
-        notes=["a plan is of values of all sizes"],
-        helps=[f"give one: `--size {name}=4`, in Python `sizes={{'{name}': 4}}`"],
-        source=program.source,
-    )
 
 
 __all__ = ["Checked", "Inverse", "inverse"]

@@ -14,7 +14,6 @@ import numpy as np
 from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
-from tadc.functions import function
 from tadc.inversion.factors import (
     Array,
     BandFactors,
@@ -41,6 +40,7 @@ from tadc.inversion.kinds import (
 from tadc.inversion.pool import LARGE, Pool
 from tadc.inversion.programs import Programs, one_band
 from tadc.inversion.wraps import unwrapped
+from tadc.programs import function
 
 Arrays: TypeAlias = Mapping[str, Array]
 

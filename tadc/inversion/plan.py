@@ -15,6 +15,7 @@ from tadc.inversion.graph import Graph, graph_of
 from tadc.inversion.kinds import Class
 from tadc.inversion.lumps import Lump, partition, widths
 from tadc.inversion.problems import constant_output, other_width, repeated_output
+from tadc.showing import tables_html, tables_latex
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,17 @@ class Planned:
     names: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """How a program is inverted.
 
     `width` numbers are live between any two steps; `widths` are those before the first statement and after
     each, in the order of the text. `str` is what `tadc inverse --plan` prints.
+
+    >>> import tadc
+    >>> plan = tadc.inverse(tadc.function("x: f64[3]; f[i] = 2*x[i]")).plan
+    >>> plan.cost, plan.kinds
+    (3, {'diagonal': 1})
     """
 
     inputs: tuple[str, ...]
@@ -80,6 +86,21 @@ class Plan:
         from tadc.inversion.report import plan_text
 
         return plan_text(self)
+
+    def __repr__(self) -> str:
+        of, by = ", ".join(self.outputs), ", ".join(self.inputs)
+        return f"<tadc.Plan of {of} by {by}: {self.width} numbers in {len(self.steps)} steps>"
+
+    def latex(self) -> str:
+        """The steps as a `tabular`."""
+        from tadc.inversion.report import plan_table
+
+        return tables_latex([plan_table(self)])
+
+    def _repr_html_(self) -> str:
+        from tadc.inversion.report import plan_table, summary
+
+        return tables_html([plan_table(self)] if self.steps else [], summary(self))
 
 
 def plan_of(program: Program, wrt: Sequence[str]) -> Plan:

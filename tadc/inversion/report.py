@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _STEPS, _NAMES = 24, 4
 
 
-def plan_text(plan: Plan) -> str:
-    """The summary and the steps of a plan."""
+def summary(plan: Plan) -> str:
+    """What is inverted, in how many steps, at what cost."""
     widest = max(plan.widths)
     lines = [
         f"inverse of {', '.join(plan.outputs)} by {', '.join(plan.inputs)}: {plan.width} numbers",
@@ -24,14 +24,20 @@ def plan_text(plan: Plan) -> str:
         f"widths in the order of the text {plan.width}, at most {widest}",
         f"solutions cost {plan.cost} multiplications and divisions",
     ]
+    return "\n".join(lines)
+
+
+def plan_text(plan: Plan) -> str:
+    """The summary and the steps of a plan."""
     if not plan.steps:
-        return "\n".join(lines)
+        return summary(plan)
     text = io.StringIO()
-    Console(file=text, width=110, color_system=None).print(_table(plan))
-    return "\n".join([*lines, *(line.rstrip() for line in text.getvalue().splitlines())])
+    Console(file=text, width=110, color_system=None).print(plan_table(plan))
+    return "\n".join([summary(plan), *(line.rstrip() for line in text.getvalue().splitlines())])
 
 
-def _table(plan: Plan) -> Table:
+def plan_table(plan: Plan) -> Table:
+    """A row for each step, of many steps the first."""
     table = Table()
     table.add_column("lump", justify="right")
     for head in ("statements", "overwrites", "with", "reads"):

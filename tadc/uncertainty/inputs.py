@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tadc.boundary import usage
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.uncertainty.layout import Array
 from tadc.uncertainty.models import Model
@@ -48,7 +49,9 @@ def read_given(
     """Check names and numbers. Raises ArgumentError with all that is wrong: TAD0501, TAD0901 to TAD0905."""
     for what, given in (("values", values), ("u", u), ("corr", corr), ("dof", dof)):
         if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"`{what}` is a mapping by the names of inputs, not {type(given).__name__}")
+            help = f"write `{what}={{'{model.inputs[0] if model.inputs else 'x'}': 0.1}}`"
+            message = f"`{what}` is a mapping by the names of inputs, not {type(given).__name__}"
+            raise usage(message, help if what in ("values", "u") else "")
     wrong = [unknown("a value", name, model.inputs) for name in values if name not in model.inputs]
     wrong += [missing(name) for name in model.inputs if name not in {*values, *model.optional}]
     held = {name: values[name] for name in model.inputs if name in values}

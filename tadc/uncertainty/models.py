@@ -14,13 +14,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tadc.boundary import usage
 from tadc.derivatives import jvp, value_and_vjp
 from tadc.dual.derivatives import is_numeric
 from tadc.dual.dual import Dual
 from tadc.dual.lifting import lifted
 from tadc.dual.numbers import Number
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
-from tadc.functions import Function, function
+from tadc.functions import Function
+from tadc.programs import function
 from tadc.uncertainty.batches import repeated, shared_axes
 from tadc.uncertainty.layout import Array, Layout, Slot, layout_of
 from tadc.uncertainty.problems import misfit, raise_all
@@ -281,7 +283,8 @@ class PythonModel(Model):
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         if not callable(fn):
-            raise TypeError(f"expected a tadc.Function or a Python function, not {type(fn).__name__}")
+            help = "make a function of a text: `tadc.function(text)`" if isinstance(fn, str) else ""
+            raise usage(f"`propagate` takes a function, not {type(fn).__name__}", help)
         self.fn = fn
         self.lifted = lifted(fn)
         try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tadc.boundary import checked_choice, checked_number, public, usage
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.functions import Function
 from tadc.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
@@ -20,6 +21,7 @@ from tadc.uncertainty.result import KINDS, Budget, Result, Row
 from tadc.uncertainty.stacking import Stacked, needs_whole, stacked
 
 
+@public
 def propagate(
     fn: Function | Callable[..., Any],
     values: Mapping[str, Any],
@@ -51,21 +53,23 @@ def propagate(
     so many at most, each bounded by itself, and the bounds are of all together. `mc`, Monte Carlo with
     `samples` from `seed` (JCGM 101).
 
-    Raises ArgumentError with all that is wrong with the inputs, ValueError for an unknown method, and what a
+    Raises ArgumentError with all that is wrong with the inputs, UsageError for an unknown method, and what a
     Python function raises.
+
+    >>> import tadc
+    >>> f = tadc.function("V: f64; I: f64; R = V / I")
+    >>> r = tadc.propagate(f, {"V": 5, "I": 0.02}, u={"V": 3e-3, "I": 1e-5})
+    >>> r.value["R"], round(r.u["R"], 4)
+    (250.0, 0.1953)
     """
-    if method not in KINDS:
-        raise ValueError(f"method is one of {', '.join(KINDS)}, not {method!r}")
-    if not (isinstance(pieces, int) and pieces > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ValueError(f"pieces is a number from 1 on, not {pieces!r}")
+    checked_choice(method, "method", KINDS)
+    checked_number(k, "k", 0, "a positive number", is_whole=False)
+    checked_number(pieces, "pieces", 1, "a number from 1 on")
+    checked_number(samples, "samples", 2 if method == "mc" else 0, "a number from 2 on")
+    if seed is not None:
+        checked_number(seed, "seed", 0, "a number from 0 on, or None")
     if pieces > 1 and method != "interval":
-        raise ValueError(f"pieces are of method 'interval', not {method!r}")
-    if not k > 0:
-        raise ValueError(f"k is a positive number, not {k!r}")
-    if method == "mc" and samples < 2:
-        raise ValueError(f"samples is a number from 2 on, not {samples!r}")
-    if isinstance(seed, int) and seed < 0:
-        raise ValueError(f"seed is a number from 0 on, or None, not {seed!r}")
+        raise usage(f"pieces are of method 'interval', not {method!r}")
     model = model_of(fn)
     given = read_given(model, values, u or {}, corr or {}, cov, dof or {})
     if method in ("worst", "interval") and (given.correlations or given.dof):

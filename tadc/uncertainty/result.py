@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tadc.showing import tables_html, tables_latex
 from tadc.uncertainty.layout import Array
 
 #: What each method says its result is.
@@ -54,8 +55,26 @@ class Budget(Mapping[str, list[Row]]):
 
         return budget_text(self)
 
+    def __repr__(self) -> str:
+        return f"<tadc.Budget of {', '.join(self)}>"
 
-@dataclass
+    def latex(self) -> str:
+        """A `tabular` for each output."""
+        from tadc.uncertainty.tables import budget_tables
+
+        return tables_latex(budget_tables(self))
+
+    def _repr_html_(self) -> str:
+        from tadc.uncertainty.tables import budget_tables
+
+        return tables_html(budget_tables(self))
+
+
+def _type(y: Any) -> str:
+    return f"{y.dtype}{list(y.shape)}" if getattr(y, "shape", ()) else "number"
+
+
+@dataclass(repr=False)
 class Result:
     """Values and uncertainties of outputs by name, each of the output's shape, measurements in front.
 
@@ -64,6 +83,16 @@ class Result:
     value: for `gum` value -+ U, for `mc` the interval that holds as many samples as k standard deviations of
     a normal distribution, with equal parts left out on both sides. `is_rigorous` says whether no value can
     lie outside. `u`, `cov`, `dof` and `budget` are of methods that have them; others raise AttributeError.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64; y: f64; area = x * y")
+    >>> result = tadc.propagate(f, {"x": 3, "y": 4}, u={"x": 0.1, "y": 0.2})
+    >>> result
+    <tadc.Result area: number; first order (GUM), k = 2>
+    >>> result.value["area"], round(result.u["area"], 3)
+    (12.0, 0.721)
+    >>> result.budget
+    <tadc.Budget of area>
     """
 
     method: str
@@ -76,6 +105,10 @@ class Result:
     _cov: Callable[[], Array] | None = field(default=None, repr=False)
     _dof: Callable[[], dict[str, Any]] | None = field(default=None, repr=False)
     _budget: Callable[[], Budget] | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        outputs = ", ".join(f"{name}: {_type(y)}" for name, y in self.value.items())
+        return f"<tadc.Result {outputs}; {self.kind}, k = {self.k:g}>"
 
     @property
     def kind(self) -> str:
@@ -121,6 +154,17 @@ class Result:
         from tadc.uncertainty.tables import result_text
 
         return result_text(self)
+
+    def latex(self) -> str:
+        """Values and uncertainties as a `tabular`."""
+        from tadc.uncertainty.tables import result_table
+
+        return tables_latex([result_table(self)])
+
+    def _repr_html_(self) -> str:
+        from tadc.uncertainty.tables import result_table
+
+        return tables_html([result_table(self)])
 
     def _none(self, what: str) -> AttributeError:
         return AttributeError(

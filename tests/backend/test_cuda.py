@@ -225,6 +225,7 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     torch: Any = types.ModuleType("torch")
     torch.Tensor, torch.float64 = Tensor, np.dtype(np.float64)
     torch.is_grad_enabled = lambda: True
+    torch.from_numpy = lambda array: array
     torch.empty = lambda shape, dtype, device: Tensor(on_gpu(np.full(shape, np.nan), dtype))
     stream = types.SimpleNamespace(cuda_stream=77)
     torch.cuda = types.SimpleNamespace(current_stream=lambda device: stream)

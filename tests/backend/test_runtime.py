@@ -191,9 +191,9 @@ def test_wrong_shapes(shape: tuple[int, ...], message: str, help: list[str]) -> 
         (B.astype(complex), "complex128"),
         (B.astype(object), "object"),
         (np.array(["1", "2", "3", "4"]), "str32"),
-        (["1", "2", "3", "4"], "list"),
-        ([1, 2, 3, None], "list"),
-        ([1, 2, 3, 4j], "list"),
+        (["1", "2", "3", "4"], "str"),
+        ([1, 2, 3, None], "NoneType"),
+        ([1, 2, 3, 4j], "complex"),
     ],
 )
 def test_types_that_would_lose(value: Any, type: str) -> None:

@@ -82,7 +82,7 @@ def test_wrong_measurements() -> None:
 
 def test_wrong_calls() -> None:
     f = tadc.function(RATIO)
-    with pytest.raises(ValueError, match="method is one of gum, worst"):
+    with pytest.raises(ValueError, match='method is one of "gum", "worst"'):
         tadc.propagate(f, {}, method="best")
     with pytest.raises(ValueError, match="seed is a number from 0 on"):
         tadc.propagate(f, {"x": 1.0}, method="mc", seed=-1)

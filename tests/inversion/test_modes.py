@@ -172,7 +172,7 @@ def test_arguments_that_do_not_fit() -> None:
     ):
         with pytest.raises(tadc.ArgumentError):
             call()
-    with pytest.raises(TypeError, match=r"expected a tadc\.Function"):
+    with pytest.raises(TypeError, match=r"takes a tadc\.Function, not a function"):
         tadc.inverse(lambda x: x)  # pyright: ignore[reportArgumentType]
     with pytest.raises(tadc.CompileError, match="no argument `z`"):
         tadc.inverse(tadc.function("x: f64; y = 2*x"), "z")

@@ -164,7 +164,7 @@ def test_no_product_of_zero_and_infinity() -> None:
 
 def test_unknown_mode() -> None:
     f = tadc.function("x: f64[3]; f[i] = x[i]")
-    with pytest.raises(ValueError, match="auto, always, never"):
+    with pytest.raises(ValueError, match='"auto", "always", "never"'):
         tadc.vjp(f, materialize="sometimes")
     with pytest.raises(tadc.CompileError, match="no mode"):
         tadc.run_passes(f.lower().module, "tad-materialize{mode=sometimes}")

@@ -108,7 +108,7 @@ def script_of(error: BaseException) -> Path:
             "tadc.compile(f, 'cpu', fast_math=True)",
         ),
         (
-            "compiled.Compiled.__call__",
+            "compiled.Compiled.run",
             lambda: tadc.function("x: f64[N]; f[i] = x[i]")(x=np.ones(3, "float32")),
             "f(x=np.ones((3,), 'float32'))",
         ),

@@ -1,4 +1,4 @@
-"""PyTorch, CuPy and JAX: where their arrays lie, the stream they work on, new arrays of theirs.
+"""PyTorch, CuPy, JAX and others: where their arrays lie, how NumPy reads them, new arrays of theirs.
 
 None of them is imported: a value of theirs is there only if its module is.
 """
@@ -42,8 +42,16 @@ class Framework:
         return None
 
     def taken(self, array: Any) -> Any:
-        """An array of ours as one of theirs."""
+        """An array of ours on a GPU as one of theirs."""
         return array
+
+    def on_host(self, value: Any) -> Any:
+        """The NumPy array of an array on the host, in the same memory. Raises what the library does."""
+        return np.from_dlpack(self.plain(value))
+
+    def from_host(self, array: Any) -> Any:
+        """A NumPy array that nobody else has as one of theirs, in the same memory where that is possible."""
+        return self.library.from_dlpack(array)
 
 
 class Torch(Framework):
@@ -77,6 +85,14 @@ class Torch(Framework):
         type = getattr(self.library, dtype.name)
         return self.library.empty(shape, dtype=type, device=f"cuda:{device}")
 
+    def on_host(self, value: Any) -> Any:
+        """See Framework; this is quicker than DLPack."""
+        return self.plain(value).numpy()
+
+    def from_host(self, array: Any) -> Any:
+        """See Framework."""
+        return self.library.from_numpy(array)
+
 
 class CuPy(Framework):
     """CuPy."""
@@ -107,8 +123,15 @@ class Jax(Framework):
     module = "jax"
     is_constant = True
 
+    def is_traced(self, value: Any) -> bool:
+        """Whether a value stands for an array while `jit`, `grad` or `vmap` looks at a function."""
+        kind = getattr(getattr(self.library, "core", None), "Tracer", None)
+        return kind is not None and isinstance(value, kind)
+
     def is_on_gpu(self, value: Any) -> bool:
         """See Framework."""
+        if self.is_traced(value):
+            return False
         return not hasattr(value, "aval") or all(d.platform in ("gpu", "cuda") for d in value.devices())
 
     def plain(self, value: Any) -> Any:
@@ -123,6 +146,19 @@ class Jax(Framework):
     def taken(self, array: Any) -> Any:
         """See Framework."""
         return self.library.dlpack.from_dlpack(array)
+
+    def from_host(self, array: Any) -> Any:
+        """See Framework. Without 64 bits an f64 is an f32, as in all else that JAX is given."""
+        if array.dtype.itemsize == 8 and not self.library.config.jax_enable_x64:
+            return self.library.numpy.asarray(array.astype(np.float32))
+        return self.library.dlpack.from_dlpack(array)
+
+
+class Standard(Framework):
+    """Any other library with the namespace and the DLPack of Python's array API."""
+
+    def __init__(self, namespace: Any) -> None:
+        self.library = namespace
 
 
 _FRAMEWORKS: dict[str, type[Framework]] = {
@@ -143,6 +179,22 @@ def framework_of(value: Any) -> Framework | None:
     if name not in _found or _found[name].library is not sys.modules[kind.module]:
         _found[name] = kind()
     return _found[name]
+
+
+def host_library(value: Any) -> Framework | None:
+    """The library of an array on the host, which results are to be of; None for NumPy's and other values."""
+    found = framework_of(value)
+    if found is not None or isinstance(value, np.ndarray | np.generic):
+        return found
+    if hasattr(value, "__dlpack__") and hasattr(value, "__array_namespace__"):
+        return Standard(value.__array_namespace__())
+    return None
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value is an array of JAX that has no elements yet."""
+    found = framework_of(value)
+    return isinstance(found, Jax) and found.is_traced(value)
 
 
 def stream_handle(stream: Any) -> int:

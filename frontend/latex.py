@@ -1,0 +1,278 @@
+"""Programs in LaTeX, for notebooks and papers: the terms that the printer prints, as formulas.
+
+The order of what is computed and all ranges are kept; the text cannot be read back.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+from tadc.frontend.extents import extent_text
+from tadc.frontend.index_sets import limits_told
+from tadc.frontend.lexer import RESERVED
+from tadc.frontend.print_index import (
+    ATOM,
+    POWER,
+    PRODUCT,
+    SIGN,
+    SUM,
+    condition_text,
+    form_level,
+    form_text,
+    lower_text,
+    upper_text,
+)
+from tadc.frontend.printable import box_sizes, printable
+from tadc.frontend.printer import Hints, Item, Job, Scope, assembled, bind, scope_of
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
+from tadc.lattice.bounds import Bound, level_of
+
+#: A big operator reaches over the products to its right, and over no sum.
+_REACH = SUM + 0.5
+
+#: Operators: text, how tightly the whole, the left and the right operand must hold together.
+_INFIX = {
+    "add": (" + ", SUM, SUM, _REACH),
+    "sub": (" - ", SUM, SUM, _REACH),
+    "mul": (r" \, ", PRODUCT, PRODUCT, POWER),
+    "mod": (r" \bmod ", PRODUCT, PRODUCT, POWER),
+}
+
+#: What stands around the operand of a function.
+_AROUND = {
+    "sqrt": (r"\sqrt{", "}"),
+    "cbrt": (r"\sqrt[3]{", "}"),
+    "abs": (r"\left|", r"\right|"),
+    "floor": (r"\left\lfloor ", r"\right\rfloor"),
+    "ceil": (r"\left\lceil ", r"\right\rceil"),
+    "exp": ("e^{", "}"),
+    "exp2": ("2^{", "}"),
+}
+
+#: Functions that LaTeX has a command for.
+_COMMANDS = {
+    **{name: rf"\{name}" for name in ("log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "max", "min")},
+    "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan", "log2": r"\log_2", "log10": r"\log_{10}",
+}  # fmt: skip
+
+_BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
+
+_RELATIONS = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne"}
+
+_GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi "
+    "chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+)
+
+#: What stands in the text of a form, and between the marks of a floor.
+_COMMANDS_OF_FORMS = (
+    ("*", r" \, "),
+    (" % ", r" \bmod "),
+    ("⌊", r"\left\lfloor \frac{"),
+    ("¦", "}{"),
+    ("⌋", r"} \right\rfloor"),
+)
+
+_QUOTIENT = re.compile(r"(\w+|\)) // (\d+)")
+
+
+def program_latex(program: Program) -> str:
+    """The definitions of a program as an `aligned`, a row each, with the ranges of its indices.
+
+    Raises as `print_program`.
+    """
+    with limits_told(program.source):
+        taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
+        hints: Hints = {}
+        rows = [
+            _row(d, assembled(body, scope_of(d.indices, taken, hints), _expand))
+            for d, body in zip(program.definitions, printable(program), strict=True)
+        ]
+    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def name_latex(name: str) -> str:
+    """A name: Greek letters as such, what follows the first `_` as a subscript, `x_dot` with its dot."""
+    if name.endswith("_dot"):
+        return rf"\dot{{{name_latex(name.removesuffix('_dot'))}}}"
+    base, _, below = name.lstrip("?$").partition("_")
+    if not base:
+        return rf"\mathit{{{_escaped(name)}}}"
+    letters = base.rstrip("0123456789")
+    digits = base[len(letters) :]
+    head = f"\\{letters}" if letters in _GREEK else letters if len(letters) <= 1 else rf"\mathit{{{letters}}}"
+    parts = [part for part in (digits, below) if part]
+    return head + (f"_{{{','.join(map(_subscript, parts))}}}" if parts else "")
+
+
+def form_latex(text: str) -> str:
+    """An index form, an extent or a condition, from its text: names, products, floors and remainders."""
+    while found := _QUOTIENT.search(text):
+        begin = _start_of_operand(text, found.start(), found.end(1))
+        operand = text[begin : found.end(1)]
+        inner = operand[1:-1] if operand.startswith("(") else operand
+        text = f"{text[:begin]}⌊{inner}¦{found[2]}⌋{text[found.end() :]}"
+    text = re.sub(r"[A-Za-z_]\w*", lambda name: name_latex(name[0]), text)
+    for plain, command in _COMMANDS_OF_FORMS:
+        text = text.replace(plain, command)
+    return re.sub("|".join(_RELATIONS), lambda relation: _RELATIONS[relation[0]], text)
+
+
+def _start_of_operand(text: str, start: int, end: int) -> int:
+    """Where the operand that ends before `//` begins: the name itself, or its opening parenthesis."""
+    if text[end - 1] != ")":
+        return start
+    depth = 0
+    for position in range(end - 1, -1, -1):
+        depth += (text[position] == ")") - (text[position] == "(")
+        if not depth:
+            return position
+    return start
+
+
+def _escaped(text: str) -> str:
+    return text.replace("_", r"\_")
+
+
+def _subscript(text: str) -> str:
+    return text if text.isdigit() or len(text) == 1 else rf"\mathrm{{{_escaped(text)}}}"
+
+
+def _element(name: str, indices: Sequence[str]) -> str:
+    head = name_latex(name)
+    if not indices:
+        return head
+    return f"{{{head}}}_{{{','.join(indices)}}}" if "_" in head else f"{head}_{{{','.join(indices)}}}"
+
+
+def _row(d: Definition, body: str) -> str:
+    ranges = [
+        rf"0 \le {name_latex(name)} < {form_latex(extent_text(size))}"
+        for name, size in zip(d.indices, d.shape, strict=True)
+    ]
+    where = rf" && \text{{for }} {', '.join(ranges)}" if ranges else ""
+    if d.order is not None:
+        where += rf" \text{{ in the order of }} {form_latex(form_text(d.order))}"
+    return f"{_element(d.name, [name_latex(n) for n in d.indices])} &= {body}{where}"
+
+
+def _expand(job: Job) -> list[Item]:
+    """A term's LaTeX, its operands left as jobs."""
+    own, items = _items(job.term, job.scope)
+    return [r"\left(", *items, r"\right)"] if own < job.level else items
+
+
+def _items(term: Term, scope: Scope) -> tuple[float, list[Item]]:
+    match term:
+        case Const():
+            return _constant(term.value)
+        case IndexValue():
+            form = term.form.substitute(scope.names)
+            return form_level(form), [form_latex(form_text(form))]
+        case Read():
+            forms = [form_latex(form_text(form.substitute(scope.names))) for form in term.indices]
+            return ATOM, [_element(term.tensor, forms)]
+        case Apply():
+            return _apply(term, scope)
+        case Reduce():
+            return _REACH, _reduce(term, scope)
+        case Guard():
+            rows = dict.fromkeys(condition_text(row.substitute(scope.names)) for row in term.conditions)
+            joined = r" \text{ and } ".join(form_latex(row) for row in rows)
+            return _REACH, _cases([joined], term.then, term.otherwise, scope)
+        case Select():
+            relation = f" {_RELATIONS.get(term.relation, term.relation)} "
+            condition: list[Item] = [Job(term.lhs, SUM, scope), relation, Job(term.rhs, SUM, scope)]
+            return _REACH, _cases(condition, term.then, term.otherwise, scope)
+        case _:
+            raise TypeError(f"no term of the language: {term!r}")
+
+
+def _cases(condition: list[Item], then: Term, otherwise: Term, scope: Scope) -> list[Item]:
+    return [
+        "\\begin{cases} ", Job(then, SUM, scope), r" & \text{if } ", *condition, r" \\ ",
+        Job(otherwise, SUM, scope), r" & \text{otherwise} \end{cases}",
+    ]  # fmt: skip
+
+
+def _constant(value: int | float) -> tuple[float, list[Item]]:
+    text = r"\pi" if abs(value) == math.pi else repr(abs(value))
+    digits, _, power = text.partition("e")
+    level = ATOM
+    if power:
+        text, level = rf"{digits} \cdot 10^{{{int(power)}}}", PRODUCT
+    return (SIGN, [f"-{text}"]) if math.copysign(1, value) < 0 else (level, [text])
+
+
+def _apply(term: Apply, scope: Scope) -> tuple[float, list[Item]]:
+    name, below = term.function, term.operands
+    if name == "neg":
+        return PRODUCT, ["-", Job(below[0], POWER if _has_minus(below[0]) else PRODUCT, scope)]
+    if name in _INFIX:
+        text, own, left, right = _INFIX[name]
+        # Two numbers side by side would read as one.
+        if name == "mul" and isinstance(below[1], Const | IndexValue):
+            text = r" \cdot "
+        right = POWER if _has_minus(below[1]) else right
+        return own, [Job(below[0], left, scope), text, Job(below[1], right, scope)]
+    if name == "div":
+        match below:
+            case (Const(value=int() as top), Const(value=0)):
+                return ATOM, [r"\infty" if top else r"\mathrm{NaN}"]
+            case _:
+                pass
+        return POWER, [r"\frac{", Job(below[0], SUM, scope), "}{", Job(below[1], SUM, scope), "}"]
+    if name == "pow":
+        return POWER, [Job(below[0], ATOM, scope), "^{", Job(below[1], SUM, scope), "}"]
+    if name in _AROUND:
+        before, after = _AROUND[name]
+        own = POWER if before.endswith("^{") else ATOM
+        return own, [before, Job(below[0], SUM, scope), after]
+    items: list[Item] = [_COMMANDS.get(name, rf"\operatorname{{{name}}}"), r"\left("]
+    for operand in below:
+        items += [Job(operand, SUM, scope), ", "]
+    return ATOM, [*items[:-1], r"\right)"]
+
+
+def _has_minus(term: Term) -> bool:
+    """Whether a minus stands in front, which does not go behind another operator."""
+    while isinstance(term, Apply) and term.function in ("mul", "mod"):
+        term = term.operands[0]
+    match term:
+        case Const(value=value):
+            return math.copysign(1, value) < 0
+        case IndexValue(form=form):
+            return form_text(form).startswith("-")
+        case _:
+            return isinstance(term, Apply) and term.function == "neg"
+
+
+def _reduce(term: Reduce, scope: Scope) -> list[Item]:
+    inner = bind(term, scope)
+    names = [str(inner.names[name]) for name in term.binders]
+    if len(names) > 1:
+        sizes = box_sizes(term.binders, term.domain) or ()
+        ends = [("0", form_latex(form_text(size.substitute(scope.names) - 1))) for size in sizes]
+    else:
+        level = level_of(names[0], [row.substitute(inner.names) for row in term.domain])
+        ends = [(_bound("max", level.lower, lower_text), _bound("min", level.upper, upper_text))]
+    big = _BIG.get(term.kind, rf"\operatorname*{{{term.kind}}}")
+    text = ""
+    for name, (low, high) in zip(names, ends, strict=True):
+        index = name_latex(name)
+        if term.kind in ("sum", "prod"):
+            text += rf"{big}_{{{index}={low}}}^{{{high}}} "
+        else:
+            text += rf"{big}_{{{low} \le {index} \le {high}}} "
+    return [text, Job(term.body, POWER if _has_minus(term.body) else _REACH, inner)]
+
+
+def _bound(several: str, bounds: Sequence[Bound], text_of: Callable[[Sequence[Bound]], str]) -> str:
+    """A bound of a sum; of several the largest or the least."""
+    texts = [text_of([bound]) for bound in bounds]
+    # A form stands in parentheses there.
+    shown = [form_latex(text[1:-1] if text.startswith("(") else text) for text in texts]
+    return shown[0] if len(shown) == 1 else rf"\{several}\left({', '.join(shown)}\right)"

@@ -1,0 +1,135 @@
+"""Where errors leave tadc for the caller's code: every public function goes through here.
+
+Of an error of the user the caller sees the own line and the diagnostic, not the frames of tadc in between; a
+bug of tadc keeps all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from tadc.frontend.diagnostics import CompileError, Diagnostic
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class UsageError(CompileError, TypeError, ValueError):
+    """A function of tadc called with what it does not take; `diagnostics` says what it does.
+
+    >>> import tadc
+    >>> try:
+    ...     tadc.vjp("x: f64; f = 2*x")
+    ... except tadc.UsageError as error:
+    ...     print(error.diagnostics[0].code)
+    TAD0510
+    """
+
+
+def usage(message: str, help: str = "", *notes: str) -> UsageError:
+    """The error (TAD0510) for a call of a function of tadc."""
+    return UsageError([Diagnostic("TAD0510", message, notes=list(notes), helps=[help] if help else [])])
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, its errors as the caller is to see them."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if isinstance(error, TypeError) and error.__traceback__ and error.__traceback__.tb_next is None:
+                error = _unbound(function, error, kwargs)
+            raise leaving(error) from error.__cause__
+
+    return called
+
+
+def _unbound(function: Callable[..., Any], error: TypeError, given: Iterable[str]) -> UsageError:
+    """The error for arguments that a function does not have, of which Python says so."""
+    from tadc.frontend.suggest import did_you_mean
+
+    names = list(inspect.signature(function).parameters)
+    near = [help for name in given if name not in names for help in did_you_mean(name, names)]
+    takes = f"it takes {', '.join(names)}"
+    return usage(str(error), near[0] if near else "", takes)
+
+
+def leaving(error: Exception) -> Exception:
+    """An exception on its way out of tadc: what the user did wrong goes without the frames in between."""
+    return error.with_traceback(None) if isinstance(error, CompileError) else error
+
+
+def checked_function(f: Any, kind: type, what: str) -> None:
+    """Raise UsageError for what is no `tadc.Function`."""
+    if isinstance(f, kind):
+        return
+    if isinstance(f, str):
+        raise usage(
+            f"`{what}` takes a function, not the text of a program",
+            f"make one of the text: `tadc.{what}(tadc.function(text))`",
+        )
+    name = type(f).__name__
+    help = f"pass the function itself, `tadc.{what}(f)`, and the arrays to what it returns"
+    if callable(f):
+        help = "make a function of a program: `tadc.function(text)`; `tadc.dual` differentiates Python code"
+    raise usage(f"`{what}` takes a tadc.Function, not {_a(name)}", help)
+
+
+def checked_mapping(value: Any, what: str, example: str) -> None:
+    """Raise UsageError for what is no mapping by name."""
+    if value is not None and not isinstance(value, Mapping):
+        raise usage(f"`{what}` is a mapping by name, not {_a(type(value).__name__)}", f"write `{example}`")
+
+
+def checked_sizes_given(sizes: Any) -> None:
+    """Raise UsageError for what is no mapping of sizes; what the values are is looked at later."""
+    checked_mapping(sizes, "sizes", 'sizes={"N": 3}')
+
+
+def checked_target(target: Any) -> None:
+    """Raise UsageError for a target that is no word."""
+    if not isinstance(target, str):
+        raise usage(f"a target is a string, not {_a(type(target).__name__)}", 'write `target="cpu"`')
+
+
+def checked_choice(value: Any, what: str, choices: Iterable[str]) -> None:
+    """Raise UsageError for what is not among some words."""
+    names = list(choices)
+    if value not in names:
+        from tadc.frontend.suggest import did_you_mean
+
+        near = did_you_mean(value, names) if isinstance(value, str) else []
+        known = ", ".join(f'"{name}"' for name in names)
+        raise usage(f"{what} is one of {known}, not {value!r}", *near)
+
+
+def checked_number(value: Any, what: str, least: int, wanted: str, is_whole: bool = True) -> None:
+    """Raise UsageError for what is no whole number from `least` on, or no number above it."""
+    is_number = hasattr(value, "__index__") or (not is_whole and hasattr(value, "__float__"))
+    if not is_number or isinstance(value, bool) or getattr(value, "shape", ()):
+        raise usage(f"{what} is {wanted}, not {value!r}")
+    if not (value >= least if is_whole else value > least):
+        raise usage(f"{what} is {wanted}, not {value!r}")
+
+
+def checked_bytes(value: Any, what: str = "memory_limit") -> int | None:
+    """A number of bytes, also as text (`"64M"`). Raises UsageError for what is none."""
+    from tadc.backend.disk_cache import parse_size
+
+    if value is None:
+        return None
+    found: Any = parse_size(value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not hasattr(found, "__index__") or found.__index__() < 0:
+        help = f'write `{what}="64M"`, or `{what}=1 << 26`'
+        raise usage(f"{what} is a number of bytes, not {value!r}", help)
+    return found.__index__()
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' or name.startswith('nd') else 'a'} {name}"

@@ -1,0 +1,143 @@
+"""Functions from programs: of a text, of a file, compiled ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from os import PathLike, fspath
+from typing import TYPE_CHECKING
+
+from tadc.boundary import checked_function, checked_sizes_given, checked_target, public, usage
+from tadc.doubts import warn_of
+from tadc.files import read_text
+from tadc.frontend.source import Source
+from tadc.functions import Function, function_of
+from tadc.recipes import Recipe, find_signature
+from tadc.reproducers import noted, reading
+
+# A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
+if TYPE_CHECKING:
+    from tadc.compiled import Compiled
+    from tadc.frontend.per_value import PerValue
+    from tadc.frontend.program import Program
+
+
+@public
+def compile(
+    f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
+) -> Compiled:
+    """Compile ahead of the first call; the result is called like `f`.
+
+    Target `cuda` is the GPU of this machine, `cuda:sm_90` an architecture, `emulated` runs the same kernels
+    without a GPU. Arrays on the GPU come back as arrays of the same library, on its current stream or
+    `stream=`; NumPy arrays are copied over and back.
+
+    With `fast_math` arithmetic may round otherwise than it is written, and `exp` and `tanh` err by up to
+    5 units in the last place: results may differ in their last digits between machines and between
+    numbers of threads.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[N]; s = sum{i} (x[i])")
+    >>> tadc.compile(f, sizes={"N": 3})
+    <tadc.Compiled (x: f64[3]) -> (s: f64)>
+
+    Raises CompileError for what cannot be compiled, NoGpu where a target has no GPU to run on.
+    """
+    checked_function(f, Function, "compile")
+    checked_target(target)
+    if target == "cpu" and not fast_math:
+        return f.at({} if sizes is None else sizes).compiled()
+    return f.at({} if sizes is None else sizes).compiled_for(target, fast_math)
+
+
+@public
+def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | None = None) -> Function:
+    """Parse and check a program, for values of size symbols if `sizes` gives some.
+
+    `name` stands for the text in messages. Raises CompileError with all its errors, and warns
+    (CompileWarning) of what is unlikely to be meant.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (x[i + k] * w[k])")
+    >>> f([1, 2, 3, 4], [1, -1])
+    array([-1., -1., -1.])
+    """
+    if isinstance(source, Function):
+        raise usage("a program is a string; this is a function already", "leave `tadc.function` out")
+    if not isinstance(source, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        help = "write the text of one, as `x: f64[3]; f[i] = 2*x[i]`; `tadc.load` reads a file"
+        raise usage(f"a program is a string, not {type(source).__name__}", help)
+    if _is_path(source):
+        raise usage(f"`{source}` is the name of a file, not a program", f'read it: `tadc.load("{source}")`')
+    checked_sizes_given(sizes)
+    text = Source(source, name)
+    recipe = Recipe(text).at(sizes or {})
+    signature = find_signature(recipe)
+    if signature is not None:
+        return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
+    program, per_value = _read(text, sizes)
+    warn_of(program.doubts)
+    return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
+@public
+def load(path: str | PathLike[str], sizes: Mapping[str, int] | None = None) -> Function:
+    """The program of a file as a function; errors name the file. `sizes` as of `function`.
+
+    >>> import tadc
+    >>> from pathlib import Path
+    >>> _ = Path("twice.tad").write_text("x: f64[3]; f[i] = 2*x[i]")
+    >>> tadc.load("twice.tad")([1, 2, 3])
+    array([2., 4., 6.])
+
+    Raises CompileError: TAD0801 for a file that cannot be read, and all errors of its program.
+    """
+    if not isinstance(path, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise usage(f"the name of a file is a string or a path, not {type(path).__name__}")
+    return function(read_text(path), fspath(path), sizes)
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text looks like the name of a file: no program ends like that."""
+    return text.endswith((".tad", ".mlir")) and "\n" not in text and "=" not in text
+
+
+def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
+    from tadc.frontend.per_value import PerValue, read_program
+
+    with noted(partial(reading, source.text, sizes)):
+        found = read_program(source, sizes)
+    return (found.example, found) if isinstance(found, PerValue) else (found, None)
+
+
+def restored(
+    text: str, cotangents: dict[str, str], gradients: dict[str, str], tangents: dict[str, str]
+) -> Function:
+    """A function from its text, and from what text does not say of a derivative."""
+    plain = function(text)
+    if not cotangents and not gradients and not tangents:
+        return plain
+    first, second, third = (
+        {name: of for of, name in roles.items()} for roles in (cotangents, gradients, tangents)
+    )
+
+    def make() -> Program:
+        program = plain.program
+        return replace(
+            program,
+            arguments=tuple(
+                replace(a, cotangent_of=first.get(a.name, ""), tangent_of=third.get(a.name, ""))
+                for a in program.arguments
+            ),
+            definitions=tuple(
+                replace(d, gradient_of=second.get(d.name, ""), tangent_of=third.get(d.name, ""))
+                if d.is_output
+                else d
+                for d in program.definitions
+            ),
+        )
+
+    roles = (tuple(names.items()) for names in (first, second, third))
+    recipe = plain.recipe and plain.recipe.then("roles", *roles)
+    return function_of(make, None, recipe)

@@ -1,0 +1,62 @@
+"""What notebooks and papers show of functions and results: HTML and LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+#: Formulas with more characters are not set: a browser would take long.
+_MOST = 20_000
+
+_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
+def preformatted(text: str) -> str:
+    """A text as it stands."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def formula_html(latex: str, text: str, what: str = "program") -> str:
+    """A formula, and the text that it was made of behind a click; the text alone where it is long."""
+    if not latex or len(latex) > _MOST:
+        return preformatted(text)
+    details = f"<details><summary>{what}</summary>{preformatted(text)}</details>"
+    return f"$${escape(latex, quote=False)}$${details}"
+
+
+def tables_html(tables: Iterable[Table], above: str = "") -> str:
+    """Tables with their titles."""
+    parts = [preformatted(above)] if above else []
+    for table in tables:
+        caption = f"<caption>{escape(str(table.title))}</caption>" if table.title else ""
+        heads = "".join(f"<th>{escape(str(column.header))}</th>" for column in table.columns)
+        cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in _rows(table)]
+        rows = "".join(f"<tr>{row}</tr>" for row in cells)
+        parts.append(f"<table>{caption}<tr>{heads}</tr>{rows}</table>")
+    return "\n".join(parts)
+
+
+def tables_latex(tables: Iterable[Table]) -> str:
+    """Tables as `tabular`."""
+    parts: list[str] = []
+    for table in tables:
+        sides = "".join("r" if column.justify == "right" else "l" for column in table.columns)
+        heads = " & ".join(latex_text(str(column.header)) for column in table.columns)
+        rows = "".join(" & ".join(map(latex_text, row)) + " \\\\\n" for row in _rows(table))
+        body = f"\\hline\n{heads} \\\\\n\\hline\n{rows}\\hline"
+        parts.append(f"\\begin{{tabular}}{{{sides}}}\n{body}\n\\end{{tabular}}")
+    return "\n\n".join(parts)
+
+
+def latex_text(text: str) -> str:
+    """A text with what means something to LaTeX written so that it does not."""
+    return "".join(_SPECIAL.get(c) or (f"\\{c}" if c in "&%$#_{}" else c) for c in text)
+
+
+def _rows(table: Table) -> list[tuple[str, ...]]:
+    columns = [[str(cell) for cell in column.cells] for column in table.columns]
+    return list(zip(*columns, strict=False))

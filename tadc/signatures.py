@@ -1,0 +1,78 @@
+"""Functions as Python sees them: what `inspect.signature` says, and names with their types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from inspect import Parameter, Signature
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tadc.frontend.program import Argument, Definition
+    from tadc.functions import Function
+
+#: So many tensors are named in a `repr`.
+_SHOWN = 12
+
+
+class PythonSignature:
+    """The signature of an instance; the class itself has that of its constructor."""
+
+    def __get__(self, f: Function | None, owner: type) -> Signature:
+        if f is None:
+            raise AttributeError("__signature__")
+        return signature_of(f)
+
+
+def signature_of(f: Function) -> Signature:
+    """The inputs by position or name; by name alone the sizes that no array tells, `out` and `stream`.
+
+    Functions such as `scipy.optimize.curve_fit` read it. Up to a name that is a keyword of Python, inputs
+    come by position only.
+    """
+    program = f.program
+    types = {t.name: tensor_type(t) for t in (*program.arguments, *program.outputs)}
+    if f.per_value is not None:
+        types = {}
+    by_position = max((n for n, name in enumerate(f.inputs, 1) if iskeyword(name)), default=0)
+    parameters = [
+        Parameter(
+            name if not iskeyword(name) else f"{name}_",
+            Parameter.POSITIONAL_ONLY if n < by_position else Parameter.POSITIONAL_OR_KEYWORD,
+            annotation=types.get(name, Parameter.empty),
+        )
+        for n, name in enumerate(f.inputs)
+    ]
+    untold = list(program.unbound_sizes()) if f.per_value is None else []
+    parameters += [Parameter(name, Parameter.KEYWORD_ONLY, annotation=int) for name in untold]
+    parameters += [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None)
+        for name in ("out", "stream")
+        if name not in (*f.inputs, *untold)
+    ]
+    result = ", ".join(f"{name}: {types[name]}" if name in types else name for name in f.outputs)
+    return Signature(parameters, return_annotation=result or Signature.empty)
+
+
+def tensor_type(tensor: Argument | Definition) -> str:
+    """`f64[3, N]`."""
+    from tadc.frontend.extents import shape_text
+
+    return tensor.type + (f"[{shape_text(tensor.shape)}]" if tensor.shape else "")
+
+
+def typed_text(f: Function) -> str:
+    """`(x: f64[3]) -> (f: f64[3])`; of a function for each value of some sizes the names alone."""
+    if f.per_value is not None:
+        sizes = ", ".join(f.per_value.symbols)
+        return f"{_listed(f.inputs)} -> {_listed(f.outputs)} for each value of {sizes}"
+    sides: list[Any] = [f.program.arguments, f.program.outputs]
+    inputs, outputs = ([f"{t.name}: {tensor_type(t)}" for t in side] for side in sides)
+    return f"{_listed(inputs)} -> {_listed(outputs)}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    shown = list(texts)
+    if len(shown) > _SHOWN:
+        shown[_SHOWN:] = [f"… {len(shown) - _SHOWN} more"]
+    return f"({', '.join(shown)})"
