@@ -262,8 +262,8 @@ class _Parser(ExpressionParser):
             self.leave("`,`, `:`")
             self.bind(len(indices), name.span, f"indices of `{name.text}`")
         elif self.peek().kind == "(":
-            inside = self.tokens[self.position + 1]
-            if inside.text in self.tensors or self.tokens[self.position + 2].kind == ":":
+            inside = self.tokens[self.position + 1 : self.position + 3]
+            if inside[0].text in self.tensors or inside[-1].kind == ":":
                 self.unexpected("`[`, `:` or `=`", [STATEMENTS["def"].help])
             helps = [f"indices stand in brackets: `{name.text}[i] = …`"]
             self.unexpected("`[`, `:` or `=`", helps, self.bracket_edits("[]"))
