@@ -46,6 +46,15 @@ class Complaints(Cursor):
         """Whether `sum_i x[i]` stands here."""
         return token.text.partition("_")[0] in REDUCTIONS and following in ("name", "number", "sum")
 
+    def check_bounded(self, specs: list[syntax.IndexSpec], bounds: Span, kind: str) -> None:
+        """Report bounds of two indices, and of one whose size is stated."""
+        if len(specs) > 1:
+            helps = [f"nest them: `{kind}{{{specs[0].name}}}_0^2 ({kind}{{{specs[1].name}}}_0^4 (…))`"]
+            self.report("TAD0111", "bounds belong to one index", specs[1].span, "a second index", helps=helps)
+        elif specs[0].size is not None:
+            secondary = [Label(specs[0].span, "its size is stated here")]
+            self.report("TAD0111", "the range is stated twice", bounds, "and its bounds here", secondary)
+
     def no_reduction(self, token: Token) -> NoReturn:
         """Give up at what is followed by a brace or a term as only a reduction is."""
         self.check_closed()
@@ -132,7 +141,7 @@ class Complaints(Cursor):
             span = Span(span.end, span.end)
         helps = ["the whole form is `if {i = j} then (…) else (…)`"]
         edits: list[Edit] = []
-        if word == "then" and found.kind == "(":
+        if word == "then" and found.kind in ("(", "{", "name", "number", "-", "sum", "select", "if"):
             edits = [Edit(Span(found.start, found.start), "then ")]
         elif found.text in ("elif", "elseif", "elsif"):
             helps = ["one `if` in the other: `else (if {i = 1} then (…) else (…))`"]

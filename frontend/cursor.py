@@ -197,7 +197,7 @@ class Cursor:
         )
         if token.kind == "]" and before.kind == "[":
             return ["a scalar has no brackets"], [Edit(Span(before.start, token.end), "")]
-        if token.kind in ("newline", "end") and before.kind in ("+", "-", "*", "/", "**", "="):
+        if token.kind == "newline" and before.kind in ("+", "-", "*", "/", "**", "="):
             return [GOES_ON], []
         if token.kind != ",":
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from keyword import iskeyword
 
@@ -20,6 +21,8 @@ from tadc.lattice.polyhedron import is_empty
 _LARGE = 2**32
 #: Smaller sizes leave a sum or a shift without meaning: what holds for them alone was not meant.
 _SMALL = 2
+#: So many names are shown of those that nothing reads.
+_SHOWN = 4
 #: The most parts of the sizes for which a program has a meaning that are looked at.
 _PARTS = 200
 
@@ -38,20 +41,18 @@ def doubts(program: Program, module: syntax.Module, source: Source) -> list[Diag
 def unread(module: syntax.Module) -> list[Diagnostic]:
     """Arguments, intermediates and sizes that nothing reads, and indices that others of their names hide."""
     definitions = [s for s in module.statements if isinstance(s, syntax.Define)]
-    read = {name: True for s in module.statements for name in _names_read(s)}
+    counts = Counter(name for s in module.statements for name in _names_read(s))
     found = [warning for s in definitions for warning in _hidden(s)]
     defined = {s.name for s in definitions}
     if defined and not _is_derivative(module, defined):
-        found += [
-            _nothing_reads(s, "argument")
-            for s in module.statements
-            if isinstance(s, syntax.Declare) and not {s.name} & (read.keys() | defined)
-            if not _tells_a_size(s, module, read)
-        ]
+        arguments = [s for s in module.statements if isinstance(s, syntax.Declare) and s.name not in defined]
+        told = {name for s in arguments if s.name in counts for name in _names_read(s)}
+        idle = [s for s in arguments if s.name not in counts and not _tells_a_size(s, told, counts)]
+        found += _nothing_reads(idle, "argument")
     if any(not s.is_let for s in definitions):
-        found += [_nothing_reads(s, "intermediate") for s in definitions if s.is_let and s.name not in read]
-    sizes = (s for s in module.statements if isinstance(s, syntax.SizeDecl))
-    return found + [_nothing_reads(s, "size") for s in sizes if s.name not in read]
+        found += _nothing_reads([s for s in definitions if s.is_let and s.name not in counts], "intermediate")
+    sizes = [s for s in module.statements if isinstance(s, syntax.SizeDecl)]
+    return found + _nothing_reads([s for s in sizes if s.name not in counts], "size")
 
 
 def keywords(module: syntax.Module) -> list[Diagnostic]:
@@ -92,23 +93,24 @@ def _is_derivative(module: syntax.Module, defined: set[str]) -> bool:
     return any(base is not None and base[1] in arguments for base in bases)
 
 
-def _tells_a_size(declared: syntax.Declare, module: syntax.Module, read: Mapping[str, bool]) -> bool:
-    """Whether an argument's shape has a size that is read, and that no argument tells that is read itself."""
-    others = [s for s in module.statements if isinstance(s, syntax.Declare) and s.name in read]
-    told = {node.id for s in others for _, _, node in walk(s) if isinstance(node, syntax.Name)}
-    own = {node.id for _, _, node in walk(declared) if isinstance(node, syntax.Name)} - told
-    places = (s for s in module.statements if s is not declared)
-    return any(name in own for s in places for name in _names_read(s))
+def _tells_a_size(declared: syntax.Declare, told: set[str], counts: Mapping[str, int]) -> bool:
+    """Whether a shape has a size that is read elsewhere, and that no argument tells that is read itself."""
+    own = Counter(_names_read(declared))
+    return any(counts[name] > count for name, count in own.items() if name not in told)
 
 
-def _nothing_reads(statement: syntax.Statement, what: str) -> Diagnostic:
-    name = statement.name
-    helps = [f"leave it out, or read it where `{name}` was meant"]
+def _nothing_reads(statements: Sequence[syntax.Statement], what: str) -> list[Diagnostic]:
+    """One warning about all statements of a kind."""
+    if not statements:
+        return []
+    names = [f"`{s.name}`" for s in statements]
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else "")
+    message = f"nothing reads the {what}{'s' if names[1:] else ''} {shown}"
+    helps = ["leave it out, or read it where it was meant"]
     if what == "intermediate":
         helps = ["leave it out, or leave out `let`: it is an output then"]
-    return Diagnostic(
-        "TAD0408", f"nothing reads the {what} `{name}`", Label(statement.name_span), helps=helps
-    )
+    first, *others = [Label(s.name_span) for s in statements[:_SHOWN]]
+    return [Diagnostic("TAD0408", message, first, others, helps=helps)]
 
 
 def _hidden(definition: syntax.Define) -> list[Diagnostic]:

@@ -136,7 +136,7 @@ _SAID = {
     "len size shape numel ndim": "a size has a name: `x: f64[N]`, then `N`",
     "rand randn random normal uniform": "there is no randomness: pass the numbers as an argument",
     "grad diff_ derivative jacobian": "derivatives are taken of a program: `tadc f.tad --wrt x`",
-    "float int double float32 float64 bool": "numbers have no casts; a type is stated by `let h[i]: f32 = …`",
+    "float int float32 float64 f32 f64": "there are no casts; a type is stated by `let h[i]: f32 = …`",
     "product": "a product over an index is `prod{i} (x[i])`",
     "summation total reduce_sum": "a sum over an index is `sum{i} (x[i])`",
     "amax nanmax reduce_max": "the largest element is `max{i} (x[i])`",
@@ -231,6 +231,8 @@ FOLLOWING: dict[str, Hint] = {
     ),
     "is": Hint("equality is written `=`", "="),
     "not": Hint("conditions are negated by the other sign: `!=` for `=`, `>=` for `<`"),
+    "and": Hint("comparisons are joined in `if {i > 0 and i < 3} then (…) else (…)` alone"),
+    "as": Hint("there are no casts; a type is stated by `let h[i]: f32 = …`"),
     "xor": Hint("write an `if` for each alternative"),
     "^": Hint("a power is written `**`", "**"),
 }
@@ -243,6 +245,7 @@ def whole_number(value: float) -> str:
 
 _TO_MULTIPLY = Hint("to multiply, write `*`", "*")
 _CONDITIONS = Hint("conditions stand in `if {i = j} then (…) else (…)` and `select(x > y, …, …)`")
+_NO_OPTIONS = Hint("functions have no options such as `axis`; a reduction names its index: `max{i} (x[i])`")
 _COMPARISON = Hint("a comparison is no number; `select(x > y, 1, 0)` and `if {i > 0} then (1) else (0)` are")
 _COMMENT = Hint("a comment starts with `#`; `//` and `%` divide")
 LIST = "there are no lists: `f[i: 2] = if {i = 0} then (…) else (…)` has two elements"
@@ -263,6 +266,8 @@ def following(kind: str, text: str, expected: str, opener: str, *, after_divisio
         return _SLICE
     if opener == "{" and kind in ("=", "<", "<=", "_", "^") and not behind:
         return _NO_RANGE
+    if kind == "=" and opener == "(" and expected.startswith("an operator, `,`"):
+        return _NO_OPTIONS
     if after_division and behind and kind in ("name", "number"):
         return _COMMENT
     if text in FOLLOWING and (behind or text in ("in", "or", "for")):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tadc.frontend import syntax
 from tadc.frontend.complaints import Bare, Complaints
 from tadc.frontend.cursor import SyntaxStop, describe, reserved_helps
-from tadc.frontend.diagnostics import Edit, Label
-from tadc.frontend.elsewhere import CALLS, FOLLOWING, LIST, Hint, whole_number
+from tadc.frontend.diagnostics import Edit
+from tadc.frontend.elsewhere import CALLS, FOLLOWING, LIST, STATEMENTS, Hint, whole_number
 from tadc.frontend.functions import ALIASES, FUNCTIONS, REDUCTIONS, RELATIONS
 from tadc.frontend.lexer import RESERVED, Token
 from tadc.frontend.limits import MAX_DEPTH
@@ -100,7 +100,8 @@ class ExpressionParser(Complaints):
                 helps = ["terms are grouped by parentheses: `(…)`"]
                 self.unexpected("an expression", helps, self.bracket_edits("()"))
             case _:
-                self.unexpected("an expression")
+                hint = STATEMENTS["var"] if token.kind == "let" else CALLS.get(token.text)
+                self.unexpected("an expression", [hint.help] if hint else None)
 
     def _group(self) -> Expr:
         """`(e)`; the parentheses belong to no node."""
@@ -232,9 +233,10 @@ class ExpressionParser(Complaints):
         if (under := self.peek()).kind == "_":
             self.advance()
             lower = self._bound("max")
-            self.expect("^", "`^` and the upper bound")
+            both = [f"write both bounds, the upper one behind `^`: `{kind}{{{specs[0].name}}}_0^4 (…)`"]
+            self.expect("^", "`^` and the upper bound", both)
             upper = self._bound("min")
-            self._check_bounded(specs, self.since(under.start), kind)
+            self.check_bounded(specs, self.since(under.start), kind)
         elif under.kind == "^":
             self.unexpected("`_` and the lower bound", [f"write both bounds: `{kind}{{k}}_0^4 (…)`"])
         if self.peek().kind != "(":
@@ -265,14 +267,6 @@ class ExpressionParser(Complaints):
         size = self.expression() if self.accept(":") else None
         return syntax.IndexSpec(self.since(token.start), token.text, size)
 
-    def _check_bounded(self, specs: list[syntax.IndexSpec], bounds: Span, kind: str) -> None:
-        if len(specs) > 1:
-            helps = [f"nest them: `{kind}{{{specs[0].name}}}_0^2 ({kind}{{{specs[1].name}}}_0^4 (…))`"]
-            self.report("TAD0111", "bounds belong to one index", specs[1].span, "a second index", helps=helps)
-        elif specs[0].size is not None:
-            secondary = [Label(specs[0].span, "its size is stated here")]
-            self.report("TAD0111", "the range is stated twice", bounds, "and its bounds here", secondary)
-
     def _bound(self, several: str) -> tuple[Expr, ...]:
         """An integer, a name, `(e)`, or `(max [e; e])`, after `_` or `^`."""
         start = self.peek().start
@@ -286,7 +280,10 @@ class ExpressionParser(Complaints):
             self.advance()
             return (syntax.Name(token.span, token.text),)
         self.deeper()
-        self.enter("(", "an integer, a name or `(`", ["put the bound in parentheses: `_(i - 1)^(i + 1)`"])
+        helps = ["put the bound in parentheses: `_(i - 1)^(i + 1)`"]
+        if token.kind == "{":
+            self.unexpected("an integer, a name or `(`", helps, self.bracket_edits("()"))
+        self.enter("(", "an integer, a name or `(`", helps)
         bounds = self._several(several)
         self.leave("an operator")
         self.nesting -= 1

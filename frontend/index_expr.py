@@ -163,10 +163,11 @@ class IndexReader:
         return self._fraction(node.span, f"`{whole}` is not always an integer", helps)
 
     def _power(self, node: syntax.Binary, base: Affine, exponent: Affine) -> Diagnostic:
-        helps: list[str] = []
+        found = self._nonlinear(node.span, "a power")
         if base.is_constant and exponent.is_constant and 0 <= exponent.constant < 63:
-            helps = [f"write its value: `{base.constant**exponent.constant}`"]
-        return self._nonlinear(node.span, "a power", helps)
+            value = str(base.constant**exponent.constant)
+            found.helps, found.edits = [f"write its value: `{value}`"], [Edit(node.span, value)]
+        return found
 
     def _call(self, expr: syntax.Call) -> Diagnostic:
         inner = expr.arguments[0]

@@ -208,7 +208,9 @@ class _Lexer:
             is_product = written is None and re.fullmatch(r"[^\W\d]\w*", tail) is not None
             helps = [f"to multiply, write `{digits}*{tail}`"] if is_product else []
             edit = Edit(Span(end, end), "*") if is_product else None
-            if tail in ("j", "im", "J"):
+            if tail in ("e", "E"):
+                helps, edit = ["an exponent is an integer behind the `e`: `1e-3`"], None
+            elif tail in ("j", "im", "J"):
                 helps.append("there are no complex numbers")
             elif ".." in digits + tail:
                 helps = ["a range starts at 0 and is given by its size, as in `i: 3`, or in a sum by bounds"]
@@ -255,8 +257,15 @@ class _Lexer:
             helps = ["names are made of the letters a-z and A-Z, digits and `_`"]
         else:
             helps = ["other characters than ASCII are allowed in comments only"] if not bad.isascii() else []
+        if is_formula:
+            helps, edit = (
+                [f"the index stands in braces, its bounds behind them: `{meant}{{i}}_0^4 (…)`"],
+                None,
+            )
         self._error("TAD0104", f"unknown character {shown}", at, at + 1, helps, edit)
-        if len(text) > 1 or (meant is None and bad.isalpha()):
+        if is_formula:
+            self._add("?", text, start, end)
+        elif len(text) > 1 or (meant is None and bad.isalpha()):
             self._add("name", text, start, end)
         elif meant and meant.strip() and len(meant) < 5 and not meant.startswith("**"):
             self._add(_kind(meant), meant, start, end)

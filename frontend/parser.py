@@ -262,8 +262,8 @@ class _Parser(ExpressionParser):
             self.leave("`,`, `:`")
             self.bind(len(indices), name.span, f"indices of `{name.text}`")
         elif self.peek().kind == "(":
-            inside = self.tokens[self.position + 1]
-            if inside.text in self.tensors or self.tokens[self.position + 2].kind == ":":
+            inside = self.tokens[self.position + 1 : self.position + 3]
+            if inside[0].text in self.tensors or inside[-1].kind == ":":
                 self.unexpected("`[`, `:` or `=`", [STATEMENTS["def"].help])
             helps = [f"indices stand in brackets: `{name.text}[i] = …`"]
             self.unexpected("`[`, `:` or `=`", helps, self.bracket_edits("[]"))
@@ -274,7 +274,7 @@ class _Parser(ExpressionParser):
         if indices and self.peek().kind == ":":
             self.unexpected("`=`", [f"the type of an output stands in a declaration: `{name.text}: f32[…]`"])
         self.expect("=", "`=`" if indices or is_let else "`[`, `:` or `=`", self._define_helps(name.text))
-        if self.peek().text in ELEMENT_TYPES:
+        if self.peek().text in ELEMENT_TYPES and self.tokens[self.position + 1].kind != "(":
             equals = self.tokens[self.position - 1].span
             helps = [f"a declaration has a colon: `{name.text}: {self.peek().text}`"]
             edits = [] if indices else [Edit(Span(name.end, equals.end), ":")]

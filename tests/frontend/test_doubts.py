@@ -60,6 +60,11 @@ def test_sizes_that_are_only_related(text: str) -> None:
             "intermediate `h`",
         ),
         ("x: f64[3]; size M; f[i] = x[i]", "size `M`"),
+        ("x: f64; a: f64; b: f64; f = x", "arguments `a`, `b`"),
+        (
+            "x: f64;" + "".join(f"a{n}: f64;" for n in range(9)) + "f = x",
+            "arguments `a0`, `a1`, `a2`, `a3` and 5 more",
+        ),
         ("x: f64[3]; f[i: 3] = sum{i} (x[i])", "index `i`"),
         ("x: f64[3]; f = sum{i: 2} (sum{i} (x[i]))", "index `i`"),
     ],

@@ -148,8 +148,8 @@ def test_differentiated(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        (b"", ""),
-        (b"# nothing\r\n#", ""),
+        (b"", "TAD0405"),
+        (b"# nothing\r\n#", "TAD0405"),
         (b"\xef\xbb\xbfx: f64\r\nf = x\r\n", ""),
         (b"x: f64\rf = x", ""),
         (b"x: f64; f = x\0", "TAD0104"),
