@@ -36,6 +36,8 @@ def is_plain(value: Any) -> bool:
 
 def are_plain(out: Any) -> bool:
     """Whether the arrays of `out=` are plain, all of them where it gives several."""
+    if type(out) in PLAIN and not isinstance(out, list | tuple | dict):
+        return True
     values = _items(out).values()
     return all(type(value) in PLAIN or is_plain(value) for value in values)
 
