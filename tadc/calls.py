@@ -91,6 +91,21 @@ class OnHost:
         return array if self.library is None else self.library.from_host(array)
 
 
+def as_given(result: Any, *given: Any) -> Any:
+    """Arrays of NumPy, one or a named tuple, as arrays of the first library among what was given."""
+    values = [value for one in given for value in _items(one).values()]
+    library = next((found for found in map(_library, values) if found), None)
+    return result if library is None else _converted(result, library)
+
+
+def _converted(result: Any, library: Framework) -> Any:
+    if isinstance(result, tuple):
+        parts = [_converted(part, library) for part in cast("tuple[Any, ...]", result)]
+        kind: Any = type(cast("Any", result))
+        return kind(*parts)
+    return library.from_host(result) if hasattr(result, "flags") else result
+
+
 def _library(value: Any) -> Framework | None:
     if type(value) in PLAIN:
         return None
