@@ -47,10 +47,7 @@ _definition: list[str] = []
 
 
 def load_dialect(context: ir.Context) -> None:
-    """Register `tad` in a context; does nothing where it is registered already.
-
-    Raises TypeError for what is no context of the bindings that tadc uses.
-    """
+    """Register `tad` in a context, if it is not yet. Raises TypeError for one of other bindings of MLIR."""
     check_bindings(context, "a context")
     with LOCK, context:
         if context.is_dialect_loaded("tad"):

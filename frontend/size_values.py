@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import SIZE_LIMIT, required_text
 
 if TYPE_CHECKING:
+    from tadc.frontend.source import Source
     from tadc.frontend.terms import Domain
 
 SizeValues = dict[str, int]
@@ -22,6 +23,21 @@ def checked_sizes(given: Mapping[str, Any]) -> SizeValues:
     if problems:
         raise CompileError(problems)
     return values
+
+
+def needs_values(names: Sequence[str], why: str, source: Source | None) -> CompileError:
+    """The error (TAD0212) for what needs values of all sizes: one, for one option gives them."""
+    listed = ", ".join(f"`{name}`" for name in names)
+    on_line = ",".join(f"{name}=4" for name in names)
+    in_python = ", ".join(f"'{name}': 4" for name in names)
+    made = Diagnostic(
+        "TAD0212",
+        f"size {listed} needs a value" if len(names) == 1 else f"sizes {listed} need values",
+        notes=[why],
+        helps=[f"write `--size {on_line}`, in Python `sizes={{{in_python}}}`"],
+        source=source,
+    )
+    return CompileError([made])
 
 
 def size_values(given: Mapping[str, Any], problems: list[Diagnostic]) -> SizeValues:

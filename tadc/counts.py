@@ -13,9 +13,9 @@ from tadc.backend.steps import step
 from tadc.derive import read_back, resolve_wrt
 from tadc.dialect.reader import Fused, read_fused, tad_functions
 from tadc.driver import compile_until, planned
-from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
+from tadc.frontend.size_values import needs_values
 from tadc.frontend.terms import tensors_read
 from tadc.interfaces import interface_of
 from tadc.passes.terms.costs import ELEMENT
@@ -109,7 +109,7 @@ def statistics(
     Raises CompileError: TAD0212 where a size symbol has no value, TAD0401 for a name that is no argument.
     """
     if program.sizes:
-        raise _needs_values(program)
+        raise needs_values(program.sizes, "operations are counted for values of all sizes", program.source)
     names = resolve_wrt(program, wrt)
     with step("count"):
         written = cost_of(program)
@@ -197,18 +197,3 @@ def _size(definition: Definition) -> int:
 
 def _bytes(type: str, shape: Iterable[int]) -> int:
     return ELEMENT[type] * prod(shape)
-
-
-def _needs_values(program: Program) -> CompileError:
-    names = program.sizes
-    listed = ", ".join(f"`{name}`" for name in names)
-    on_line = ",".join(f"{name}=4" for name in names)
-    in_python = ", ".join(f"'{name}': 4" for name in names)
-    made = Diagnostic(
-        "TAD0212",
-        f"size {listed} needs a value" if len(names) == 1 else f"sizes {listed} need values",
-        notes=["operations are counted for values of all sizes"],
-        helps=[f"write `--size {on_line}`, in Python `sizes={{{in_python}}}`"],
-        source=program.source,
-    )
-    return CompileError([made])

@@ -13,9 +13,10 @@ from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.boundary import checked_function, checked_sizes_given, public
 from tadc.calls import as_given
 from tadc.derive import resolve_wrt
-from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
+from tadc.frontend.size_values import needs_values
 from tadc.functions import Function
 from tadc.inversion.modes import Modes
 from tadc.inversion.plan import Plan, plan_of
@@ -81,7 +82,8 @@ class Inverse:
         if self.function.per_value is not None:
             raise self.function.per_value.needs_values()
         if self.function.program.sizes:
-            raise CompileError([_needs_value(n, self.function.program) for n in self.function.program.sizes])
+            program = self.function.program
+            raise needs_values(program.sizes, "a plan is of values of all sizes", program.source)
         return self._fixed({}).plan
 
     def at(self, sizes: Mapping[str, int]) -> Inverse:
@@ -247,16 +249,6 @@ def _residual(pairs: Sequence[tuple[Array, Array]]) -> float:
     error = sum(float(np.sum(np.square(np.asarray(a, float) - b))) for a, b in pairs)
     size = sum(float(np.sum(np.square(np.asarray(b, float)))) for _, b in pairs)
     return float(np.sqrt(error / size)) if size else float(np.sqrt(error))
-
-
-def _needs_value(name: str, program: Program) -> Diagnostic:
-    return Diagnostic(
-        "TAD0212",
-        f"size `{name}` needs a value",
-        notes=["a plan is of values of all sizes"],
-        helps=[f"give one: `--size {name}=4`, in Python `sizes={{'{name}': 4}}`"],
-        source=program.source,
-    )
 
 
 __all__ = ["Checked", "Inverse", "inverse"]

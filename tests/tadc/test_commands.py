@@ -133,8 +133,9 @@ def test_wrong_use(
         assert word in err
 
 
-def test_free_sizes_are_one_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["stats", "-e", "a: f64[N]; b: f64[M]; f = sum{i, j} (a[i] * b[j])"]) == 1
+@pytest.mark.parametrize("command", ["stats", "inverse"])
+def test_free_sizes_are_one_error(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    assert main([command, "-e", "a: f64[N]; b: f64[M]; f[i] = exp(a[i]); g[i] = exp(b[i])"]) == 1
     err = capsys.readouterr().err
     assert err.count("error[") == 1
     assert "`--size N=4,M=4`" in err

@@ -1,0 +1,84 @@
+"""`tadc fix`: edits of errors in files, on stdin and on the command line."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tadc.cli import main
+
+WRONG = "x: f64[3]\nf[i] = ln(x[i])^2\n"
+RIGHT = "x: f64[3]\nf[i] = log(x[i])**2\n"
+
+
+def test_a_file_is_written_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "f.tad"
+    file.write_text(WRONG)
+    assert main(["fix", str(file)]) == 0
+    assert file.read_text() == RIGHT
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        f"fixed {file}:2:8: `ln` -> `log` (TAD0201)",
+        f"fixed {file}:2:16: `^` -> `**` (TAD0102)",
+    ]
+    assert main([str(file), "--fix"]) == 0
+    assert capsys.readouterr().err == "nothing to fix\n"
+
+
+def test_line_ends_and_mode_stay(tmp_path: Path) -> None:
+    file = tmp_path / "f.tad"
+    file.write_bytes(WRONG.replace("\n", "\r\n").encode())
+    file.chmod(0o640)
+    assert main(["fix", str(file)]) == 0
+    assert file.read_bytes() == RIGHT.replace("\n", "\r\n").encode()
+    assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_text_is_printed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["fix", "-e", WRONG]) == 0
+    assert capsys.readouterr().out == RIGHT
+    monkeypatch.setattr("sys.stdin", io.StringIO(WRONG))
+    assert main(["-", "--fix"]) == 0
+    assert capsys.readouterr().out == RIGHT
+
+
+def test_what_is_left_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "f.tad"
+    file.write_text(WRONG + "g = lgamma(2)\n")
+    assert main(["fix", str(file)]) == 1
+    assert file.read_text() == RIGHT + "g = lgamma(2)\n"
+    assert "error[TAD0201]: unknown function `lgamma`" in capsys.readouterr().err
+
+
+def test_a_file_stays_where_no_error_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "f.tad"
+    text = "a_b: f64\nf = q + lgamma(a_b)\n"
+    file.write_text(text)
+    before = file.stat().st_mtime_ns
+    assert main(["fix", str(file)]) == 1
+    assert (file.read_text(), file.stat().st_mtime_ns) == (text, before)
+    assert "fixed" not in capsys.readouterr().err
+
+
+def test_another_file(tmp_path: Path) -> None:
+    file, other = tmp_path / "f.tad", tmp_path / "g.tad"
+    file.write_text(WRONG)
+    assert main(["fix", str(file), "-o", str(other)]) == 0
+    assert (file.read_text(), other.read_text()) == (WRONG, RIGHT)
+
+
+def test_edits_as_data(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "x: f64; f = x^2"
+    assert main(["-e", text, "--error-format", "json"]) == 1
+    (edit,) = json.loads(capsys.readouterr().err)["edits"]
+    assert (edit["line"], edit["column"], edit["end_line"], edit["end_column"]) == (1, 14, 1, 15)
+    assert text[: edit["start"]] + edit["replacement"] + text[edit["end"] :] == "x: f64; f = x**2"
+    assert edit["file"] == "<expression>"
+
+
+@pytest.mark.parametrize("option", [["--wrt", "x"], ["--emit", "asm"], ["--run"]])
+def test_it_does_one_thing(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-e", "x: f64; f = x^2", "--fix", *option]) == 2
+    assert f"`--fix` does not go with `{option[0]}`" in capsys.readouterr().err
