@@ -101,8 +101,7 @@ def as_given(result: Any, *given: Any) -> Any:
 def _converted(result: Any, library: Framework) -> Any:
     if isinstance(result, tuple):
         parts = [_converted(part, library) for part in cast("tuple[Any, ...]", result)]
-        kind: Any = type(cast("Any", result))
-        return kind(*parts)
+        return cast("Any", result)._make(parts)
     return library.from_host(result) if hasattr(result, "flags") else result
 
 
