@@ -15,6 +15,10 @@ _HOST = ("builtins", "numpy")
 PLAIN: set[type] = {float, int, bool, list, tuple}
 
 
+#: What holds several arrays of `out=`.
+_CONTAINERS = (list, tuple, dict)
+
+
 def shape_of(value: Any) -> tuple[int, ...]:
     """The shape of what an array is made from; nested lists count as far as their first elements go."""
     found: list[int] = []
@@ -36,7 +40,7 @@ def is_plain(value: Any) -> bool:
 
 def are_plain(out: Any) -> bool:
     """Whether the arrays of `out=` are plain, all of them where it gives several."""
-    if type(out) in PLAIN and not isinstance(out, list | tuple | dict):
+    if type(out) in PLAIN and type(out) not in _CONTAINERS:
         return True
     values = _items(out).values()
     return all(type(value) in PLAIN or is_plain(value) for value in values)
