@@ -15,6 +15,10 @@ _HOST = ("builtins", "numpy")
 PLAIN: set[type] = {float, int, bool, list, tuple}
 
 
+#: What holds several arrays of `out=`.
+_CONTAINERS = (list, tuple, dict)
+
+
 def shape_of(value: Any) -> tuple[int, ...]:
     """The shape of what an array is made from; nested lists count as far as their first elements go."""
     found: list[int] = []
@@ -36,6 +40,8 @@ def is_plain(value: Any) -> bool:
 
 def are_plain(out: Any) -> bool:
     """Whether the arrays of `out=` are plain, all of them where it gives several."""
+    if type(out) in PLAIN and type(out) not in _CONTAINERS:
+        return True
     values = _items(out).values()
     return all(type(value) in PLAIN or is_plain(value) for value in values)
 
@@ -87,6 +93,20 @@ class OnHost:
 
     def _of_library(self, array: Any) -> Any:
         return array if self.library is None else self.library.from_host(array)
+
+
+def as_given(result: Any, *given: Any) -> Any:
+    """Arrays of NumPy, one or a named tuple, as arrays of the first library among what was given."""
+    values = [value for one in given for value in _items(one).values()]
+    library = next((found for found in map(_library, values) if found), None)
+    return result if library is None else _converted(result, library)
+
+
+def _converted(result: Any, library: Framework) -> Any:
+    if isinstance(result, tuple):
+        parts = [_converted(part, library) for part in cast("tuple[Any, ...]", result)]
+        return cast("Any", result)._make(parts)
+    return library.from_host(result) if hasattr(result, "flags") else result
 
 
 def _library(value: Any) -> Framework | None:

@@ -47,7 +47,7 @@ class Cost:
     temporaries: Temporaries
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Statistics:
     """The cost of a program as it is written, as it is compiled, and of that with gradients.
 
@@ -64,6 +64,9 @@ class Statistics:
         """The weighted operations of value and gradients over those of the program as written; 0 of none."""
         primal = self.written.work.weighted
         return self.gradients.work.weighted / primal if primal else 0.0
+
+    def __repr__(self) -> str:
+        return f"<tadc.Statistics of value and gradients by {', '.join(self.wrt)}: {self.ratio:.2f} times>"
 
     def as_json(self) -> str:
         """One JSON object."""

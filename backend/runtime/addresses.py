@@ -42,4 +42,4 @@ def span_of(array: NDArray[Any]) -> tuple[int, int]:
 
 def overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
     """Whether two spans have a byte in common."""
-    return max(a[0], b[0]) < min(a[1], b[1])
+    return a[0] < b[1] and b[0] < a[1] and a[0] < a[1] and b[0] < b[1]

@@ -166,7 +166,7 @@ class Kernel:
 
     def _run_into(self, plan: _Plan, inputs: list[Array], given: list[Array | None]) -> list[Array]:
         read = addresses(inputs)
-        taken = [span_of(array) for array in inputs]
+        taken = [(at or 0, (at or 0) + a.nbytes) for at, a in zip(read, inputs, strict=True)]
         written: list[Array] = []
         for about, array in zip(plan.new, given, strict=True):
             if array is None or not array.flags.carray or _meets(array, taken):

@@ -11,6 +11,7 @@ import numpy as np
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.sizes import SizeSymbols
 from tadc.boundary import checked_function, checked_sizes_given, public
+from tadc.calls import as_given
 from tadc.derive import resolve_wrt
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -96,7 +97,7 @@ class Inverse:
         With `check` a pair, the result and its relative residual.
         """
         fixed, arguments = self._at_arguments(args)
-        return fixed.jinv(arguments, v, check)
+        return as_given(fixed.jinv(arguments, v, check), args, v)
 
     @public
     def jinvT(self, args: Any, w: Any, *, check: bool = False) -> Any:
@@ -105,7 +106,7 @@ class Inverse:
         With `check` a pair, the result and its relative residual.
         """
         fixed, arguments = self._at_arguments(args)
-        return fixed.jinvT(arguments, w, check)
+        return as_given(fixed.jinvT(arguments, w, check), args, w)
 
     @public
     def logabsdet(self, args: Any) -> float:

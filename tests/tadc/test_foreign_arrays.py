@@ -141,6 +141,16 @@ def test_sizes_of_foreign_arrays() -> None:
     assert float(per_value(jnp.ones((2, 2)))) == 2
 
 
+def test_inverses_of_foreign_arrays() -> None:
+    inv = tadc.inverse(tadc.function("x: f64[3]; a: f64; y[i] = 2*x[i]; b = a"))
+    result, residual = inv.jinv((X, 1.0), (jnp.ones(3), 1.0), check=True)
+    assert isinstance(result.x, jax.Array)
+    assert result.x.tolist() == [0.5] * 3
+    assert residual == 0
+    assert isinstance(inv.jinvT({"x": jnp.ones(3), "a": 1.0}, (X, 1.0)).b, jax.Array)
+    assert type(inv.jinvT((X, 1.0), (X, 1.0)).b) is np.ndarray
+
+
 def test_a_tensor_that_requires_a_gradient(f: tadc.Function, torch: Any) -> None:
     x = Tensor(X, requires_grad=True)
     with pytest.raises(tadc.ArgumentError, match="requires a gradient") as problem:
