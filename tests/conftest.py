@@ -28,8 +28,8 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 # Programs are large graphs without cycles: looking for some is a twentieth of the time.
 gc.set_threshold(100_000, 20, 20)
 
-#: A process that has more gives back what it can after a test.
-MEMORY = 700 << 20
+#: So much more than what was left the last time a process has before it gives back what it can.
+GROWTH = 200 << 20
 
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
@@ -64,13 +64,18 @@ def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def give_memory_back() -> Iterator[None]:
     """JAX keeps all that it compiled, glibc what XLA and LLVM left in pieces: gigabytes in a whole run."""
+    global _left
     yield
-    if _TRIM is not None and _resident() > MEMORY:
+    if _TRIM is not None and _resident() > _left + GROWTH:
         jax = sys.modules.get("jax")
         if jax is not None:
             jax.clear_caches()
         gc.collect()
         _TRIM(0)
+        _left = _resident()
+
+
+_left = 300 << 20
 
 
 def _resident() -> int:
