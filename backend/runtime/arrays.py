@@ -246,11 +246,10 @@ def _check_dtype(parameter: Parameter, array: Array, value: Any, typed: bool) ->
 
 def _kind_of(value: Any, array: Array) -> str:
     """The type of what is no number in a value of Python."""
-    found: Any = value
-    while isinstance(found, list | tuple) and array.size:
-        items = cast("list[Any] | tuple[Any, ...]", found)
-        found = next((x for x in items if not isinstance(x, int | float)), items[0])
-    return found.__class__.__name__
+    while isinstance(value, list | tuple) and array.size:
+        items = cast("list[Any] | tuple[Any, ...]", value)
+        value = next((x for x in items if not isinstance(x, int | float)), items[0])
+    return str(cast(Any, value).__class__.__name__)
 
 
 def _check_shape(parameter: Parameter, array: Array) -> Diagnostic | None:
