@@ -29,7 +29,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 gc.set_threshold(100_000, 20, 20)
 
 #: So much more than what was left the last time a process has before it gives back what it can.
-GROWTH = 200 << 20
+GROWTH = 120 << 20
 
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None

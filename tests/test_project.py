@@ -66,6 +66,7 @@ def test_no_file_is_long() -> None:
     assert {path: length for path, length in lengths.items() if length > 400} == {}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()

@@ -207,6 +207,7 @@ print(wrong)
 """
 
 
+@pytest.mark.sweep
 def test_processes_write_at_the_same_time(cache: DiskCache) -> None:
     """With a limit that makes each of them remove what others read."""
     processes = [

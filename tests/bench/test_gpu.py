@@ -27,6 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.sweep
 def test_bundles_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["test", str(folder), "--target", "emulated", "--only", *NAMES]
     assert main(words) == 0
@@ -50,6 +51,7 @@ def test_a_wrong_result_is_told(folder: Path, tmp_path: Path, capsys: pytest.Cap
     assert "WRONG matmul-f64" in capsys.readouterr().out
 
 
+@pytest.mark.sweep
 def test_times(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Checked before they are taken; the JSON has all that the table is made of."""
     words = ["--results", str(folder), "--target", "emulated", "--small", "--only", "matmul-f32"]
@@ -94,6 +96,7 @@ def test_without_a_gpu_or_bundles(
     assert "there are no bundles" in capsys.readouterr().err
 
 
+@pytest.mark.sweep
 def test_bundles_need_no_compiler(folder: Path, root: Path) -> None:
     """As on a machine with a GPU and Python with NumPy alone."""
     program = (

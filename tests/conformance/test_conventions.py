@@ -22,7 +22,7 @@ def gradient(expression: str, x: list[float], df: list[float], **others: list[fl
     return found
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize(
     ("expression", "x", "expected"),
     [

@@ -51,7 +51,7 @@ def close(found: NDArray[np.floating], expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", one_in(2, CASES))
 def test_value_and_tangent(name: str) -> None:
     """Both, in one unit; the value of a program without reductions has the bits of the plain one."""
@@ -131,7 +131,7 @@ def test_forward_over_reverse(name: str) -> None:
         close(one, other, 1e-12)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_reverse_over_forward_and_twice_forward(name: str) -> None:
     """The gradients of the tangent, and the tangent of the tangent."""

@@ -221,6 +221,7 @@ def test_pieces_are_tighter_and_hold(fn: Any) -> None:
     assert plain.U == tadc.propagate(fn, {"x": 1.0}, u={"x": 0.1}, method="interval", pieces=1).U
 
 
+@pytest.mark.sweep
 def test_pieces_of_arrays_and_measurements() -> None:
     """`x - x` cut 200 times is near 0; of many measurements each is cut by itself."""
     f = tadc.function("x: f64[2]; y: f64; z = x[0] * y - x[0] * y; w[i] = x[i] * (1 - x[i])")

@@ -87,7 +87,7 @@ def _(u: Array) -> Array:
     return s**2 - u
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.sweep
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_large_sizes(row: Case) -> None:
     """Value and gradients at every order of the row."""

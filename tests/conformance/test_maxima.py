@@ -79,6 +79,7 @@ def test_gradients(name: str, type: str, fast: bool) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("options", [{"materialize": "never"}, {"memory_limit": 0}])
 def test_no_option_makes_a_gradient_wrong(options: dict[str, object]) -> None:
     gradient = tadc.grad(tadc.function(CORRELATION), **options)  # pyright: ignore[reportArgumentType]

@@ -35,6 +35,7 @@ def test_monte_carlo() -> None:
         assert t.u["z"] == pytest.approx(0.1 * math.sqrt(5 / 3), rel=0.05)
 
 
+@pytest.mark.sweep
 def test_monte_carlo_of_many_and_of_arrays() -> None:
     at = {"V": np.array([4.0, 5.0]), "I": 0.02, "phi": 1.0}
     for fn in (tadc.function(IMPEDANCE), impedance):

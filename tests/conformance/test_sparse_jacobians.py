@@ -109,6 +109,7 @@ def test_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(again.compressed()(x), expected)
 
 
+@pytest.mark.sweep
 def test_memory_of_a_long_band() -> None:
     """129 diagonals of 100,000: that many numbers, and nothing of the square of it."""
     function = tadc.function("x: f64[N]\nw: f64[K]\nf[i: N - K + 1] = sum{k} (w[k] * x[i + k]**2)")

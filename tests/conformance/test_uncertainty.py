@@ -201,6 +201,7 @@ def test_arrays_against_jacobians(name: str) -> None:
         assert r.u[output].shape == np.shape(r.value[output]) if np.ndim(r.value[output]) else True
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", ["one output", "shared", "matrix"])
 def test_covariances_of_array_elements(name: str) -> None:
     """A full covariance matrix of all elements of an array, and one between two arrays."""

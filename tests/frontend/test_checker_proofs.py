@@ -179,6 +179,7 @@ def table(cases: int, first: int) -> str:
     return f"x: f64[999]\ny[i: 999] = {branches}x[i - {first}]{')' * cases}"
 
 
+@pytest.mark.sweep
 def test_long_tables_are_read() -> None:
     source = Source(table(120, 120))
     assert errors_of(parse(source), source) == []
@@ -186,6 +187,7 @@ def test_long_tables_are_read() -> None:
     assert [error.code for error in errors_of(parse(source), source)] == ["TAD0302"]
 
 
+@pytest.mark.sweep
 def test_five_indices_that_differ() -> None:
     pairs = " and ".join(f"{a} != {b}" for a, b in combinations("ijklm", 2))
     for least, code in ((10, []), (11, ["TAD0302"])):  # 0 + 1 + 2 + 3 + 4

@@ -241,6 +241,7 @@ def test_long_index_chains() -> None:
     assert checked(f"x: f64[4]\nf[i: 4] = x[{' + '.join(['i', *['i - i'] * 2000])}]")
 
 
+@pytest.mark.sweep
 def test_time_is_linear_in_the_number_of_statements() -> None:
     def seconds(count: int) -> float:
         lines = [f"let h{n + 1}[i] = h{n}[i]**2 + sum{{k}}_0^(i) (h{n}[k])" for n in range(count)]

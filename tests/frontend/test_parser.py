@@ -296,12 +296,14 @@ def test_moderate_nesting_is_read() -> None:
     assert expression("(" * 400 + "a" + ")" * 400) == "a"
 
 
+@pytest.mark.sweep
 def test_long_chains() -> None:
     (statement,) = program("f = " + " + ".join(["x"] * 9_000))
     assert len(dump(syntax.Module(statement.span, (statement,)))) < 5_000_000
     assert [e.code for e in errors("f = " + " + ".join(["x"] * 100_000))] == ["TAD0107"]
 
 
+@pytest.mark.sweep
 def test_long_hostile_inputs_end_soon() -> None:
     for text in ("f = (\n" * 20_000, "]" * 100_000, "f=(\n+(\n" * 10_000, "f = x[" * 20_000, "{(" * 50_000):
         assert 1 <= len(errors(text)) <= MAX_ERRORS

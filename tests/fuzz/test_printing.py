@@ -8,7 +8,7 @@ import tadc
 from tests.fuzz.generate import generate
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.sweep
 @pytest.mark.parametrize("first", range(600, 660, 20))
 def test_printing_is_a_fixpoint(first: int) -> None:
     """Of random programs and their gradients."""

@@ -23,7 +23,7 @@ def arguments(program: Program, seed: int) -> dict[str, np.ndarray]:
     return {name: rng.uniform(-1, 1, shape) for name, shape in program.arguments.items()}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.sweep
 @pytest.mark.parametrize("first", range(0, 100, 25))
 def test_values_are_those_of_loops(first: int) -> None:
     for seed in range(first, first + 25):

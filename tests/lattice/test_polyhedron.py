@@ -54,6 +54,7 @@ def test_implied_is_true(form: Affine, facts: list[Constraint]) -> None:
             assert isl_implied(form + constant, facts)
 
 
+@pytest.mark.sweep
 @given(differences(), st.lists(differences().map(Constraint), max_size=6))
 @settings(max_examples=250, deadline=None)
 def test_implied_is_complete_where_vertices_are_integral(form: Affine, facts: list[Constraint]) -> None:
@@ -82,6 +83,7 @@ def test_irredundant_keeps_the_set(facts: list[Constraint], rows: list[Constrain
     assert kept == [NEVER] or all(row in map(normalised, rows) for row in kept)
 
 
+@pytest.mark.sweep
 @given(
     st.lists(differences().map(Constraint), max_size=4), st.lists(differences().map(Constraint), max_size=6)
 )
@@ -158,6 +160,7 @@ def test_constant_quotients(form: Affine, divisor: int, facts: list[Constraint])
         assert isl_implied(divisor * value + divisor - 1 - form, facts)
 
 
+@pytest.mark.sweep
 @given(linear_forms(NAMES, 12).map(Constraint), systems)
 @settings(max_examples=150, deadline=None)
 def test_tightened_rows_say_the_same(row: Constraint, facts: list[Constraint]) -> None:

@@ -127,6 +127,7 @@ def test_forms_and_loops(system: System) -> None:
         assert sorted(found) == expected
 
 
+@pytest.mark.sweep
 @given(systems())
 @settings(max_examples=100, deadline=None)
 def test_guards_say_something(system: System) -> None:
@@ -329,6 +330,7 @@ print(loop_bounds(solution.kernel, solution.domain, [*facts, *solution.guards]))
 """
 
 
+@pytest.mark.sweep
 def test_results_do_not_depend_on_the_hash_seed() -> None:
     outputs = {
         subprocess.run(

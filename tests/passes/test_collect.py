@@ -37,6 +37,7 @@ def test_many_single_elements(n):
     np.testing.assert_allclose(tadc.grad(f)(x), expected, rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.sweep
 def test_elements_of_a_matrix():
     """Equalities of two indices: halved by one, then by the other."""
     places = [(a, b) for a in range(9) for b in range(9) if (a * b) % 4 != 1]

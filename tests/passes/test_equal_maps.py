@@ -39,6 +39,7 @@ def test_deep_networks_have_the_loops_of_shallow_ones() -> None:
         assert len(loops(made(network(LAYERS)))) == len(loops(made(network(LAYERS + 3))))
 
 
+@pytest.mark.sweep
 def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer more costs fusion no new schedule."""
     priced: list[Any] = []

@@ -107,6 +107,7 @@ def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_allclose(x, evaluate(a, b)[name], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.sweep
 def test_some_random_programs_are_fused() -> None:
     assert sum(max(fused(random_program(seed)[0])) > 1 for seed in range(16)) > 8
 
@@ -176,6 +177,7 @@ def test_what_a_factor_of_0_leaves_unread() -> None:
     assert not any(np.any(v) for v in values)
 
 
+@pytest.mark.sweep
 def test_threads() -> None:
     """The same bits for any number of threads."""
     text, evaluate = random_program(3)

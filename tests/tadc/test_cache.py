@@ -160,7 +160,7 @@ def test_a_function_from_disk_is_a_function(compilations: list[str]) -> None:
     np.testing.assert_array_equal(copy(x, x), x**2)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "other",
     [

@@ -169,6 +169,7 @@ caller.join()
     ok(program)
 
 
+@pytest.mark.sweep
 @needs_pool
 def test_helpers_take_no_signals() -> None:
     """But for faults of their own, which `faulthandler` reports."""
@@ -188,6 +189,7 @@ for task in os.listdir("/proc/self/task"):
     assert [set(eval(line)) for line in printed] == [{"SIGINT", "SIGALRM"}] * 2
 
 
+@pytest.mark.sweep
 def test_interrupt() -> None:
     """Ctrl-C during a kernel is raised when the kernel is done; everything works after that."""
     program = (
@@ -234,6 +236,7 @@ time.sleep(0.2)
     )
 
 
+@pytest.mark.sweep
 @needs_pool
 def test_threads_that_the_system_refuses() -> None:
     """A call has the help of those that there are."""
