@@ -94,9 +94,9 @@ class Catalogue:
     ) -> Callable[[Reference], Reference]:
         """Register the decorated function as the reference of a program with these arguments.
 
-        `order` is checked in every run, but the third, and `slow_order`, if it is higher, in the slow run. XLA
-        computes an element again beside its maximum, and may round it otherwise
-        there: no element is the maximum then. Without `compiled` the reference runs operation by operation.
+        `order` is checked in every run, but the third, and `slow_order`, if it is higher, in the slow run.
+        XLA computes an element again beside its maximum, and may round it otherwise there: no element is the
+        maximum then. Without `compiled` the reference runs operation by operation.
         """
 
         def register(reference: Reference) -> Reference:
