@@ -101,11 +101,15 @@ def checked_target(target: Any) -> None:
 def checked_choice(value: Any, what: str, choices: Iterable[str]) -> None:
     """Raise UsageError for what is not among some words."""
     names = list(choices)
-    if value not in names:
+    # A text first: an array is compared element by element.
+    if not isinstance(value, str) or value not in names:
         from tadc.frontend.suggest import did_you_mean
 
         near = did_you_mean(value, names) if isinstance(value, str) else []
         known = ", ".join(f'"{name}"' for name in names)
+        if hasattr(value, "shape"):
+            help = "pass arrays to the function that is returned: `tadc.vjp(f)(x, df)`"
+            raise usage(f"{what} is one of {known}, not an array ({type(value).__name__})", help)
         raise usage(f"{what} is one of {known}, not {value!r}", *near)
 
 

@@ -49,6 +49,7 @@ MISTAKES: list[tuple[Callable[[], object], str, str]] = [
     (lambda: tadc.vjp(F, memory_limit="lots"), "TAD0510", 'write `memory_limit="64M"`'),
     (lambda: tadc.vjp(F, memory_limit=1.5), "TAD0510", "a number of bytes, not 1.5"),
     (lambda: tadc.vjp(F, materialize="alway"), "TAD0510", "did you mean `always`?"),
+    (lambda: tadc.vjp(F, "x", np.ones(3)), "TAD0510", "not an array (ndarray)"),
     (lambda: tadc.jvp(F, chunk="4"), "TAD0510", "write `chunk=16`"),
     (lambda: F.lower("loops"), "TAD0510", 'write `f.lower().as_text("loops")`'),
     (lambda: F.lower().as_text("mlir"), "TAD0510", "the stages are tad, cancel"),
