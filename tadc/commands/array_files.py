@@ -56,6 +56,8 @@ def read_arrays(given: Sequence[str], inputs: Sequence[str] = ()) -> dict[str, A
             named = [other.partition("=")[0] for other in given if "=" in other]
             free = [name for name in inputs if name not in named]
             meant = [f"`{name}={item}`" for name in free if item and not equals] or ["`x=x.npy`"]
+            if any(other.startswith("=") for other in given) or (equals and not where):
+                meant = ["`x=x.npy`, without blanks around `=`"]
             raise file_error(f"`{item}` is not of the form NAME=FILE", f"write {' or '.join(meant)}")
         if name in arrays:
             raise file_error(f"`{name}` is given twice")
