@@ -82,6 +82,8 @@ def _load(name: str, where: str) -> Any:
         folder = Path(file).parent
         siblings = [p.name for p in folder.glob("*.np[yz]")] if folder.is_dir() else []
         what = [] if file.endswith((".npy", ".npz")) else [f"write a file, `{name}=x.npy`, or a number"]
+        if re.search(r",[^\W\d]\w*=", where):
+            what = [f"arrays are words of their own: `{name}={where.replace(',', ' ')}`"]
         raise file_error(
             f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings), *what
         ) from None
