@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import curve_fit
 
 import tadc
+from tadc.boundary import public
 
 #: Names whose example needs a GPU, or is on a page of `docs/`, or is that of the function which returns it.
 WITHOUT = {
@@ -135,3 +136,17 @@ def test_a_warning_shows_the_line_of_the_caller() -> None:
         with pytest.warns(tadc.CompileWarning) as seen:
             derivative(f)
         assert {warning.filename for warning in seen} == {__file__}
+
+
+def test_a_bug_keeps_what_led_to_it() -> None:
+    @public
+    def broken() -> None:
+        try:
+            raise KeyError("a")
+        except KeyError:
+            repr(1 / 0)
+
+    with pytest.raises(ZeroDivisionError) as seen:
+        broken()
+    assert isinstance(seen.value.__context__, KeyError)
+    assert not seen.value.__suppress_context__
