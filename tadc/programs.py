@@ -71,7 +71,7 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if _is_path(source):
         raise usage(f"`{source}` is the name of a file, not a program", f'read it: `tadc.load("{source}")`')
     checked_sizes_given(sizes)
-    found = _function(Source(source, name), sizes)
+    found = unwarned(Source(source, name), sizes)
     if not found.is_known:
         warn_of(found.program.doubts)
     return found
@@ -94,7 +94,7 @@ def load(path: str | PathLike[str], sizes: Mapping[str, int] | None = None) -> F
     return function(read_text(path), fspath(path), sizes)
 
 
-def _function(source: Source, sizes: Mapping[str, int] | None = None) -> Function:
+def unwarned(source: Source, sizes: Mapping[str, int] | None = None) -> Function:
     """The function of a text, of which nobody is warned."""
     recipe = Recipe(source).at(sizes or {})
     signature = find_signature(recipe)
@@ -125,7 +125,7 @@ def restored(
     name: str = "<string>",
 ) -> Function:
     """A function from its text, and from what text does not say of a derivative. Warnings were given once."""
-    plain = _function(Source(text, name))
+    plain = unwarned(Source(text, name))
     if not cotangents and not gradients and not tangents:
         return plain
     first, second, third = (

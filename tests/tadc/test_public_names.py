@@ -110,16 +110,16 @@ def test_the_caller_sees_the_own_line_and_not_ours(monkeypatch: pytest.MonkeyPat
     f = tadc.function("x: f64[3]; s = sum{i} (x[i]**2)")
     with pytest.raises(tadc.CompileError) as error:
         tadc.function("f[i] = x[i]")
-    assert frames(error.value) == ["boundary.py"]
+    assert frames(error.value) == []
     with pytest.raises(tadc.ArgumentError) as error:
         f(np.ones(4))
-    assert frames(error.value) == ["functions.py"]
+    assert frames(error.value) == []
     with pytest.raises(tadc.ArgumentError) as error:
         tadc.compile(f)(np.ones(4))
-    assert frames(error.value) == ["compiled.py"]
+    assert frames(error.value) == []
     with pytest.raises(tadc.CompileError) as error:
         tadc.hessian(f, "y")
-    assert frames(error.value) == ["boundary.py"]
+    assert frames(error.value) == []
 
     def broken(*_: object) -> None:
         raise KeyError("a bug")
