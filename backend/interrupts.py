@@ -38,7 +38,10 @@ def interruptible(work: Callable[[], T]) -> T:
             problems.append(problem)
 
     thread = threading.Thread(target=copy_context().run, args=(do,), name="tadc-native", daemon=True)
-    _start(thread)
+    try:
+        _start(thread)
+    except RuntimeError:  # no more threads, or the process ends: Python 3.12 starts none in `atexit`
+        return work()
     try:
         thread.join()
     except BaseException:

@@ -45,8 +45,9 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except Exception as error:
             if isinstance(error, TypeError) and error.__traceback__ and error.__traceback__.tb_next is None:
-                error = _unbound(function, error, kwargs)
-            raise leaving(error) from error.__cause__
+                raise _unbound(function, error, kwargs) from None
+            leaving(error)
+            raise
 
     return called
 
@@ -76,9 +77,10 @@ def _takers(name: str) -> list[str]:
     return [f"`tadc.{takers[0]}` takes it: `tadc.{takers[0]}(…, {name}=…)`"] if takers else []
 
 
-def leaving(error: Exception) -> Exception:
-    """An exception on its way out of tadc: what the user did wrong goes without the frames in between."""
-    return error.with_traceback(None) if isinstance(error, CompileError) else error
+def leaving(error: Exception) -> None:
+    """An exception is on its way out of tadc: what the user did wrong goes without the frames in between."""
+    if isinstance(error, CompileError):
+        error.__traceback__ = None
 
 
 def checked_function(f: Any, kind: type, what: str) -> None:

@@ -52,7 +52,8 @@ class Compiled:
                 return self._run_foreign(args, kwargs, out)
             return self.run(args, kwargs, out)
         except Exception as error:
-            raise leaving(error) from error.__cause__
+            leaving(error)
+            raise
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """Evaluate on arrays of NumPy, or on those of a GPU."""

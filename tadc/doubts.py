@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parent) + os.sep
 
 
 def warn_of(doubts: Sequence[Diagnostic]) -> None:

@@ -185,7 +185,7 @@ class Function:
                 dict(self._signature.tangents),
             )
         if self.origin is None:
-            return programs.function, (self.per_value.source.text, self.per_value.source.name)
+            return programs.restored, (self.per_value.source.text, {}, {}, {}, self.per_value.source.name)
         return Origin.function, (self.origin,)
 
     def __repr__(self) -> str:
@@ -233,7 +233,8 @@ class Function:
             return (self._compiled or self.compiled()).run(args, kwargs, out)
         except Exception as error:
             add_note(error, partial(calling, self, args, kwargs))
-            raise leaving(error) from error.__cause__
+            leaving(error)
+            raise
 
     def _called_with_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """Evaluate where the arrays are, some of which are of other libraries."""

@@ -71,14 +71,10 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if _is_path(source):
         raise usage(f"`{source}` is the name of a file, not a program", f'read it: `tadc.load("{source}")`')
     checked_sizes_given(sizes)
-    text = Source(source, name)
-    recipe = Recipe(text).at(sizes or {})
-    signature = find_signature(recipe)
-    if signature is not None:
-        return Function(lambda: _read(text, sizes)[0], recipe=recipe, signature=signature)
-    program, per_value = _read(text, sizes)
-    warn_of(program.doubts)
-    return Function(lambda: program, per_value=per_value, recipe=recipe)
+    found = unwarned(Source(source, name), sizes)
+    if not found.is_known:
+        warn_of(found.program.doubts)
+    return found
 
 
 @public
@@ -98,6 +94,16 @@ def load(path: str | PathLike[str], sizes: Mapping[str, int] | None = None) -> F
     return function(read_text(path), fspath(path), sizes)
 
 
+def unwarned(source: Source, sizes: Mapping[str, int] | None = None) -> Function:
+    """The function of a text, of which nobody is warned."""
+    recipe = Recipe(source).at(sizes or {})
+    signature = find_signature(recipe)
+    if signature is not None:
+        return Function(lambda: _read(source, sizes)[0], recipe=recipe, signature=signature)
+    program, per_value = _read(source, sizes)
+    return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
 def _is_path(text: str) -> bool:
     """Whether a text looks like the name of a file: no program ends like that."""
     return text.endswith((".tad", ".mlir")) and "\n" not in text and "=" not in text
@@ -112,10 +118,14 @@ def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, Per
 
 
 def restored(
-    text: str, cotangents: dict[str, str], gradients: dict[str, str], tangents: dict[str, str]
+    text: str,
+    cotangents: dict[str, str],
+    gradients: dict[str, str],
+    tangents: dict[str, str],
+    name: str = "<string>",
 ) -> Function:
-    """A function from its text, and from what text does not say of a derivative."""
-    plain = function(text)
+    """A function from its text, and from what text does not say of a derivative. Warnings were given once."""
+    plain = unwarned(Source(text, name))
     if not cotangents and not gradients and not tangents:
         return plain
     first, second, third = (

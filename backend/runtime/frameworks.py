@@ -130,7 +130,7 @@ class Jax(Framework):
 
     def is_on_gpu(self, value: Any) -> bool:
         """See Framework."""
-        if self.is_traced(value):
+        if self.is_traced(value) or (hasattr(value, "is_deleted") and value.is_deleted()):
             return False
         return not hasattr(value, "aval") or all(d.platform in ("gpu", "cuda") for d in value.devices())
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 
 from tadc.commands.messages import report
 from tadc.commands.options import Arguments
-from tadc.frontend.diagnostics import CompileError, CompileWarning, Diagnostic
+from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.functions import Function
-from tadc.programs import function
+from tadc.programs import unwarned
 from tadc.zero_gradients import zero_gradients
 
 
@@ -25,9 +24,7 @@ def report_warnings(arguments: Arguments, found: Sequence[Diagnostic]) -> None:
 
 def function_of(arguments: Arguments, source: Source) -> Function:
     """The function of a program, its warnings printed as those of other commands are. Raises CompileError."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CompileWarning)
-        found = function(source.text, source.name, dict(arguments.sizes))
+    found = unwarned(source, dict(arguments.sizes))
     if not found.is_known:
         report_warnings(arguments, found.program.doubts)
     return found

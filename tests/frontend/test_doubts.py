@@ -1,5 +1,7 @@
 """Warnings about programs that are unlikely to be meant, and none about any that is."""
 
+import copy
+import pickle
 import re
 import warnings
 from pathlib import Path
@@ -153,3 +155,13 @@ def test_warnings_in_python() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tadc.function("x: f64[3]; f[i] = x[i]")
+
+
+def test_copies_do_not_warn_again() -> None:
+    for text in ("x: f64[3]; y: f64; f[i] = 2*x[i]", "x: f64[N]; y: f64; f[i] = x[i] + x[i // N]"):
+        with pytest.warns(tadc.CompileWarning):
+            f = tadc.function(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert str(copy.deepcopy(f)) == str(f)
+            assert str(pickle.loads(pickle.dumps(f))) == str(f)

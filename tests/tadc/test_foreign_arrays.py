@@ -182,3 +182,10 @@ def test_pytorch() -> None:
         f(x, x)
     with torch.no_grad():
         assert f(x, x).f.tolist() == [0, 1, 4]
+
+
+def test_a_deleted_array_of_jax_is_named(f: tadc.Function) -> None:
+    x = jnp.arange(3.0)
+    x.delete()
+    with pytest.raises(tadc.ArgumentError, match="`x` cannot be read as an array"):
+        f(x, X)

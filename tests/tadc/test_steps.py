@@ -153,3 +153,11 @@ def test_interruptible_work_returns_and_raises() -> None:
 
     with pytest.raises(ValueError, match="wrong"):
         interruptible(wrong)
+
+
+def test_work_is_done_where_no_thread_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    assert interruptible(lambda: 3) == 3
