@@ -10,7 +10,7 @@ from tadc.frontend.cursor import Cursor, SyntaxStop, describe
 from tadc.frontend.diagnostics import Edit, Label
 from tadc.frontend.elsewhere import CALLS
 from tadc.frontend.functions import FUNCTIONS, REDUCTIONS, RELATIONS
-from tadc.frontend.lexer import CLOSERS, Token
+from tadc.frontend.lexer import CLOSERS, RESERVED, Token
 from tadc.frontend.source import Span
 from tadc.frontend.suggest import correction, did_you_mean
 from tadc.frontend.syntax import Expr
@@ -131,6 +131,22 @@ class Complaints(Cursor):
             )
         secondary = [Label(b.first.span, "here too") for b in bare[1:]]
         self.report("TAD0102", message, span, label, secondary, helps, edits)
+
+    def report_parts_of_bound(self, start: int) -> None:
+        """Report a bound that goes on without parentheses, as in `_0^N-1`."""
+        end = self.position
+        while self.tokens[end].kind in ("+", "-", "*", "//", "%"):
+            operand = self.tokens[end + 1]
+            if operand.kind not in ("number", "name") or operand.text in RESERVED:
+                return
+            end += 2
+        if end > self.position and self.tokens[end].kind in ("(", "^"):
+            after = self._last_end(end)
+            self.unexpected(
+                "the end of the bound",
+                [f"a bound of several parts stands in parentheses: `({self.source.text[start:after]})`"],
+                [Edit(Span(start, start), "("), Edit(Span(after, after), ")")],
+            )
 
     def missing_branch(self, word: str, opener: Token) -> NoReturn:
         """Give up at an `if` without one of its words."""

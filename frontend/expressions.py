@@ -275,9 +275,12 @@ class ExpressionParser(Complaints):
             return (syntax.Unary(self.since(start), "-", number),)
         token = self.peek()
         if token.kind == "number":
-            return (self._bound_integer(),)
+            number = self._bound_integer()
+            self.report_parts_of_bound(start)
+            return (number,)
         if token.kind == "name" and token.text not in RESERVED:
             self.advance()
+            self.report_parts_of_bound(start)
             return (syntax.Name(token.span, token.text),)
         self.deeper()
         helps = ["put the bound in parentheses: `_(i - 1)^(i + 1)`"]

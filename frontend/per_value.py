@@ -115,7 +115,9 @@ def check_tree(tree: syntax.Module, source: Source, sizes: Mapping[str, int]) ->
     """The same for a text that is parsed already."""
     try:
         found = check(tree, source, sizes)
-        found.doubts = tuple(doubts(found, tree, source))
+        # Values that are given bound the other sizes, which nobody needs to be told.
+        asked = replace(found, excluded=()) if sizes else found
+        found.doubts = tuple(doubts(asked, tree, source))
     except SizesNeeded as needed:
         return _per_value(tree, source, sizes, dict(needed.symbols))
     return found

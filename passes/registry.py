@@ -258,12 +258,17 @@ def build_pipeline(text: str, context: Any) -> Any:
             with_dumps(manager, element, lambda element=element: manager.add(element))
         except ValueError as problem:
             near = get_close_matches(name, REGISTRY, 1)
-            help = f"did you mean `{near[0]}`?" if near else ""
+            help = f"did you mean `{near[0]}`?" if near else "`tadc list passes` shows those of tadc"
             nested = next((n for n in REGISTRY if n in element), None)
             if nested:
                 help = f"`{nested}` runs on the module and cannot be nested"
             reason = str(problem).strip().splitlines()[0].split("error: ")[-1]
-            raise PipelineError(text, position, f"no such pass: {reason}", help, len(name)) from None
+            # MLIR knows the pass where it is an option that it complains of.
+            what = f"`{name}`" if reason.startswith("<Pass-Options-Parser>") else "no such pass"
+            reason = reason.removeprefix("<Pass-Options-Parser>: ")
+            raise PipelineError(
+                text, position, f"{what}: {reason}", help if what[0] != "`" else "", len(name)
+            ) from None
     return manager
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic
@@ -55,10 +56,25 @@ def _unbound(function: Callable[..., Any], error: TypeError, given: Iterable[str
     """The error for arguments that a function does not have, of which Python says so."""
     from tadc.frontend.suggest import did_you_mean
 
-    names = list(inspect.signature(function).parameters)
-    near = [help for name in given if name not in names for help in did_you_mean(name, names)]
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
+    unknown = [name for name in given if name not in names]
+    near = [help for name in unknown for help in did_you_mean(name, names) or _takers(name)]
+    by_name = [p.name for p in parameters.values() if p.kind is p.KEYWORD_ONLY]
+    if not unknown and by_name and "positional" in str(error) and "given" in str(error):
+        near = [f"what follows is given by name: `{by_name[0]}=…`"]
     takes = f"it takes {', '.join(names)}"
     return usage(str(error), near[0] if near else "", takes)
+
+
+def _takers(name: str) -> list[str]:
+    """What functions of tadc have an argument, for one that was given to another."""
+    tadc = import_module("tadc")
+    functions = {n: vars(tadc).get(n) or getattr(tadc, n) for n in tadc.__all__ if n.islower()}
+    takers = [
+        n for n, f in functions.items() if inspect.isfunction(f) and name in inspect.signature(f).parameters
+    ]
+    return [f"`tadc.{takers[0]}` takes it: `tadc.{takers[0]}(…, {name}=…)`"] if takers else []
 
 
 def leaving(error: Exception) -> None:
@@ -103,21 +119,22 @@ def checked_target(target: Any) -> None:
 def checked_choice(value: Any, what: str, choices: Iterable[str]) -> None:
     """Raise UsageError for what is not among some words."""
     names = list(choices)
-    if value not in names:
+    # A text first: an array is compared element by element.
+    if not isinstance(value, str) or value not in names:
         from tadc.frontend.suggest import did_you_mean
 
         near = did_you_mean(value, names) if isinstance(value, str) else []
         known = ", ".join(f'"{name}"' for name in names)
-        raise usage(f"{what} is one of {known}, not {value!r}", *near)
+        raise usage(f"{what} is one of {known}, not {shown_value(value)}", *near)
 
 
 def checked_number(value: Any, what: str, least: int, wanted: str, is_whole: bool = True) -> None:
     """Raise UsageError for what is no whole number from `least` on, or no number above it."""
     is_number = hasattr(value, "__index__") or (not is_whole and hasattr(value, "__float__"))
     if not is_number or isinstance(value, bool) or getattr(value, "shape", ()):
-        raise usage(f"{what} is {wanted}, not {value!r}")
+        raise usage(f"{what} is {wanted}, not {shown_value(value)}")
     if not (value >= least if is_whole else value > least):
-        raise usage(f"{what} is {wanted}, not {value!r}")
+        raise usage(f"{what} is {wanted}, not {shown_value(value)}")
 
 
 def checked_bytes(value: Any, what: str = "memory_limit") -> int | None:
@@ -129,8 +146,13 @@ def checked_bytes(value: Any, what: str = "memory_limit") -> int | None:
     found: Any = parse_size(value) if isinstance(value, str) else value
     if isinstance(found, bool) or not hasattr(found, "__index__") or found.__index__() < 0:
         help = f'write `{what}="64M"`, or `{what}=1 << 26`'
-        raise usage(f"{what} is a number of bytes, not {value!r}", help)
+        raise usage(f"{what} is a number of bytes, not {shown_value(value)}", help)
     return found.__index__()
+
+
+def shown_value(value: Any) -> str:
+    """A value in a message: of an array not the elements."""
+    return f"an array ({type(value).__name__})" if getattr(value, "shape", ()) else repr(value)
 
 
 def _a(name: str) -> str:

@@ -47,6 +47,13 @@ def main(argv: list[str] | None = None) -> int:
     except CompileError as problem:
         report(problem.diagnostics, error_format)
         return 1
+    except MemoryError as problem:
+        from tadc.frontend.diagnostics import Diagnostic
+
+        message = f"too little memory: {problem}".removesuffix(": ")
+        helps = ["give smaller arrays, or smaller values by `--size`"]
+        report([Diagnostic("TAD0506", message, helps=helps)], error_format)
+        return 1
     except BrokenPipeError:
         # The reader of our output has gone; there is no one to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.boundary import checked_bytes, checked_choice, checked_function, public, usage
+from tadc.boundary import checked_bytes, checked_choice, checked_function, public, shown_value, usage
 from tadc.doubts import warn_of
 from tadc.functions import Function, Origin
 from tadc.jacobians import Jacobian
@@ -125,7 +125,7 @@ def jvp(
     Result(f=array([1., 4., 9.]), f_dot=array([2., 0., 0.]))
     """
     if chunk is not None and not (isinstance(chunk, int) and chunk > 0):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise usage(f"chunk is a number of tangents from 1 on, not {chunk!r}", "write `chunk=16`")
+        raise usage(f"chunk is a number of tangents from 1 on, not {shown_value(chunk)}", "write `chunk=16`")
     return _derivative(f, "jvp", wrt, materialize, memory_limit, chunk or 0)
 
 

@@ -28,8 +28,10 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeat"))
 # Programs are large graphs without cycles: looking for some is a twentieth of the time.
 gc.set_threshold(100_000, 20, 20)
 
-#: So much more than what was left the last time a process has before it gives back what it can.
-GROWTH = 120 << 20
+#: A process with more memory, and so much more than what was left the last time, gives back what it can. What
+#: JAX has compiled is used again by tests of the sweep, which may take more.
+MEMORY, GROWTH = 850 << 20, 120 << 20
+MEMORY_OF_SWEEP = 2500 << 20
 
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
@@ -62,11 +64,12 @@ def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def give_memory_back() -> Iterator[None]:
+def give_memory_back(request: pytest.FixtureRequest) -> Iterator[None]:
     """JAX keeps all that it compiled, glibc what XLA and LLVM left in pieces: gigabytes in a whole run."""
     global _left
     yield
-    if _TRIM is not None and _resident() > _left + GROWTH:
+    most = MEMORY_OF_SWEEP if "sweep" in request.node.keywords else MEMORY
+    if _TRIM is not None and _resident() > max(most, _left + GROWTH):
         jax = sys.modules.get("jax")
         if jax is not None:
             jax.clear_caches()
@@ -75,7 +78,7 @@ def give_memory_back() -> Iterator[None]:
         _left = _resident()
 
 
-_left = 300 << 20
+_left = 0
 
 
 def _resident() -> int:

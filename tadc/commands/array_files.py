@@ -56,6 +56,8 @@ def read_arrays(given: Sequence[str], inputs: Sequence[str] = ()) -> dict[str, A
             named = [other.partition("=")[0] for other in given if "=" in other]
             free = [name for name in inputs if name not in named]
             meant = [f"`{name}={item}`" for name in free if item and not equals] or ["`x=x.npy`"]
+            if any(other.startswith("=") for other in given) or (equals and not where):
+                meant = ["`x=x.npy`, without blanks around `=`"]
             raise file_error(f"`{item}` is not of the form NAME=FILE", f"write {' or '.join(meant)}")
         if name in arrays:
             raise file_error(f"`{name}` is given twice")
@@ -80,6 +82,8 @@ def _load(name: str, where: str) -> Any:
         folder = Path(file).parent
         siblings = [p.name for p in folder.glob("*.np[yz]")] if folder.is_dir() else []
         what = [] if file.endswith((".npy", ".npz")) else [f"write a file, `{name}=x.npy`, or a number"]
+        if re.search(r",[^\W\d]\w*=", where):
+            what = [f"arrays are words of their own: `{name}={where.replace(',', ' ')}`"]
         raise file_error(
             f"no file `{file}` for `{name}`", *did_you_mean(Path(file).name, siblings), *what
         ) from None

@@ -89,6 +89,9 @@ def _unknown_option(command: Command, name: str, more: str) -> UsageError:
     if elsewhere.field == command.arrays:
         where = f"arrays are words of their own: `tadc {command.name} f.tad x=x.npy`"
         return UsageError(f"`tadc {command.name}` has no option `{name}`", where, more)
+    if elsewhere.field in command.done:
+        without = f"it does that without the option: `{command.example}`"
+        return UsageError(f"`tadc {command.name}` has no option `{name}`", without, more)
     doing = [f"`tadc {other.name}` does that" for other in COMMANDS.values() if elsewhere.field in other.done]
     having = [
         f"`tadc {other.name or 'FILE'}`" for other in (*COMMANDS.values(), FLAT) if elsewhere in other.taken
@@ -115,7 +118,7 @@ def _place_words(command: Command, found: dict[str, Any], rest: list[str]) -> No
             # Not split: a word of its own is one array.
             found[command.arrays] = [*(found.get(command.arrays) or ()), word]
         else:
-            raise _second_file(word, found)
+            raise _second_file(command, word, found)
 
 
 def _place_first(command: Command, found: dict[str, Any], rest: list[str]) -> None:
@@ -150,7 +153,7 @@ def _may_be_a_command(word: str) -> None:
         )
 
 
-def _second_file(word: str, found: dict[str, Any]) -> UsageError:
+def _second_file(command: Command, word: str, found: dict[str, Any]) -> UsageError:
     """The error for a word too many; it says what may be meant."""
     first = found.get("file")
     if first is None and word in COMMANDS:
@@ -165,4 +168,9 @@ def _second_file(word: str, found: dict[str, Any]) -> UsageError:
         helps = [f"`--wrt {word}` names what to differentiate by", *helps]
     if _ARRAY.match(word):
         helps = [f"arrays are for `tadc run {first} {word}`"]
+        if OPTIONS["at"] in command.taken:
+            value, _, uncertainty = word.replace("+/-", "±").replace("+-", "±").partition("±")
+            name = word.partition("=")[0]
+            exact = [f"a standard uncertainty by `--u`: `--u {name}={uncertainty or '.01'}`"]
+            helps = [f"values are given by `--at`: `tadc {command.name} {first} --at {value}`", *exact]
     return UsageError(f"a second FILE, `{word}`", *helps)

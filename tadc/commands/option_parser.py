@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.frontend.suggest import did_you_mean
 
-#: What argparse says of a value that an option cannot have, and of one that is not there.
+#: What argparse says of a value that an option cannot have, of one that is not there, and of one too many.
 _WRONG = re.compile(r"argument (?:\S+/)?(\S+): invalid (?:choice|\S+ value): '?(.*?)'?(?: \(choose|$)")
 _LACKING = re.compile(r"argument (?:\S+/)?(\S+): expected")
+_IDLE = re.compile(r"argument (?:\S+/)?(\S+): ignored explicit argument '(.*)'")
 
 
 class UsageError(Exception):
@@ -58,6 +59,8 @@ class OptionParser(argparse.ArgumentParser):
             raise cannot_be(name, word, (option.choices or ()) if option else (), self.more)
         if lacking := _LACKING.match(message):
             message = f"`{lacking[1]}` lacks a value"
+        if idle := _IDLE.match(message):
+            message = f"`{idle[1]}` takes no value, and `{idle[2]}` is given"
         raise UsageError(message, self.more)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -52,6 +54,18 @@ def _values(items: list[str], option: str) -> dict[str, Any]:
         if not (name and equals and value):
             raise UsageError(
                 f"`{option} {item}` is not of the form NAME=VALUE", f"write `{option} V=4.999,I=0.02`"
+            )
+        if Path(value).exists():
+            continue
+        if uncertain := re.match(r"(.+?)(?:±|\+/?-)(.+)", value):
+            best, spread = uncertain.groups()
+            raise UsageError(
+                f"`{option} {item}` is more than a value",
+                f"write `--at {name}={best} --u {name}={spread}`",
+            )
+        if value.endswith("%"):
+            raise UsageError(
+                f"`{option} {item}` is relative", "write the number itself, in the unit of the value"
             )
     return read_arrays(["=".join(part.strip() for part in item.split("=", 1)) for item in items])
 

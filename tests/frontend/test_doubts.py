@@ -142,6 +142,12 @@ def test_warnings_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
 
 
+def test_sizes_that_are_given_bound_others_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "x: f64[N]; w: f64[K]; y[i: N - K + 1] = sum{k} (w[k]*x[i + k])"
+    assert main(["check", "-e", text, "--size", "N=9"]) == 0
+    assert "TAD0407" not in capsys.readouterr().err
+
+
 def test_warnings_in_python() -> None:
     with pytest.warns(tadc.CompileWarning, match="nothing reads the argument `y`") as seen:
         tadc.function("x: f64[3]; y: f64; f[i] = x[i]")

@@ -18,7 +18,9 @@ def outcomes(first: int, count: int, order: int) -> list[Outcome]:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize(("first", "count", "order"), [(0, 5, 1), (100, 3, 2), (201, 1, 3)])
+@pytest.mark.parametrize(
+    ("first", "count", "order"), [(0, 5, 1), pytest.param(100, 3, 2, marks=pytest.mark.slow), (201, 1, 3)]
+)
 def test_sizes(first: int, count: int, order: int) -> None:
     found = outcomes(first, count, order)
     assert sum(outcome.compared for outcome in found) >= 3 * count

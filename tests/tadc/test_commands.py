@@ -93,6 +93,16 @@ def test_a_command_wins_over_a_file_of_its_name(capsys: pytest.CaptureFixture[st
         ("run f.tad --wtr x", 2, ["did you mean `--wrt`?"]),
         ("run f.tad g.tad w=2", 1, ["`g.tad` is not of the form NAME=FILE"]),
         ("run --size N=3", 2, ["give a FILE", "tadc run f.tad x=x.npy"]),
+        ("run f.tad w = 2", 1, ["write `x=x.npy`, without blanks around `=`"]),
+        ("run f.tad x=x.npy,w=2", 1, ["words of their own: `x=x.npy w=2`"]),
+        ("uncert f.tad --at w=-2+/-.1", 2, ["write `--at w=-2 --u w=.1`"]),
+        ("uncert f.tad --at w=2 --u w=3%", 2, ["`--u w=3%` is relative"]),
+        ("check f.tad --time=yes", 2, ["`--time` takes no value, and `yes` is given"]),
+        ("emit llvm f.tad -o f.bc", 2, ["is the name of bitcode of LLVM", ".ll"]),
+        ("passes nosuch f.tad", 1, ["no such pass: 'nosuch'", "`tadc list passes` shows"]),
+        ("passes canonicalize{foo=1} f.tad", 1, ["`canonicalize`: no such option foo"]),
+        ("uncert f.tad w=2±.1", 2, ["`tadc uncert f.tad --at w=2`", "`--u w=.1`"]),
+        ("passes f.tad --passes cse", 2, ["without the option: `tadc passes tad-"]),
         ("diff f.tad g.tad", 2, ["a second FILE, `g.tad`"]),
         ("emit asn f.tad", 2, ["`tadc emit` cannot be `asn`", "it can be ast"]),
         ("emit -o x.s", 2, ["needs a STAGE"]),
@@ -208,3 +218,14 @@ def test_scripts(capsys: pytest.CaptureFixture[str], shell: str) -> None:
     assert "llvm-dialect" in script
     if path := shutil.which(shell):
         subprocess.run([path, "-n"], input=script, text=True, check=True)
+
+
+def test_arrays_that_no_memory_holds(
+    file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_much(*_: object) -> None:
+        raise MemoryError("Unable to allocate 745. GiB")
+
+    monkeypatch.setattr("tadc.commands.main.execute", too_much)
+    assert main(["gradcheck", file]) == 1
+    assert "error[TAD0506]: too little memory: Unable to allocate 745. GiB" in capsys.readouterr().err
