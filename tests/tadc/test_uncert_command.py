@@ -152,3 +152,8 @@ def test_pieces(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--pieces 0" in capsys.readouterr().err
     assert main(["uncert", "-e", "x: f64; f = x", "--at", "x=1", "--pieces", "2"]) != 0
     assert "of `--method interval`" in capsys.readouterr().err
+
+
+def test_values_without_their_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["uncert", "f.tad", "V=1"]) == 2
+    assert "`tadc uncert f.tad --at V=1`" in capsys.readouterr().err
