@@ -34,7 +34,7 @@ def test_tadc_agrees(name: str, dtype: type) -> None:
     assert worst_error(ours.results(), workload.reference(given)) < 100 * np.finfo(dtype).eps
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.sweep
 @each()
 def test_peers_agree(name: str) -> None:
     """JAX differentiates by itself: this checks the closed forms, which are the reference, too."""

@@ -176,7 +176,7 @@ def _(S: Array, g: Array) -> Array:
     return jnp.stack([f[place] for place in np.ndindex(3, 4)]).reshape(3, 4)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.sweep
 @pytest.mark.parametrize("row", CATALOGUE.cases, ids=lambda row: row.name)
 def test_science(row: Case) -> None:
     """Value and gradients at every order of the row."""

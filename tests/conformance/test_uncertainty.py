@@ -186,7 +186,7 @@ def flat(arrays: dict[str, Any], order: Any) -> NDArray[np.float64]:
     return np.concatenate([np.ravel(arrays[name]) for name in order])
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_arrays_against_jacobians(name: str) -> None:
     """Variances and the whole covariance are J diag(u**2) J^T."""

@@ -316,6 +316,7 @@ _WORDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(_WORDS), max_size=40))
 def test_any_text_is_read_or_rejected_with_a_place(words: list[str]) -> None:

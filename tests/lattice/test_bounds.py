@@ -56,6 +56,7 @@ def test_floor_of_the_innermost_loop(shape: list[int], numerator: Affine, diviso
     assert visited(loop_bounds(["i", "j"], rows, []), {}, ["i", "j"]) == brute_force(["i", "j"], shape, rows)
 
 
+@pytest.mark.sweep
 def test_outer_bounds_know_no_inner_loop() -> None:
     """Projecting one floor can bring back another that holds the loop."""
     draw = random.Random(4)

@@ -52,6 +52,7 @@ def image(
     return isl_set(names, [*facts, *solution.guards, *solution.domain, *values], solution.kernel)
 
 
+@pytest.mark.sweep
 @given(systems())
 @settings(max_examples=300, deadline=None)
 def test_the_solution_is_the_set(system: System) -> None:

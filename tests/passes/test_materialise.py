@@ -71,7 +71,7 @@ def evaluated(f: tadc.Function) -> Mapping[str, np.ndarray]:
     return {f.outputs[0]: found} if len(f.outputs) == 1 else found._asdict()
 
 
-@pytest.mark.one_in(10)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
 def test_modes_agree(text: str) -> None:
     """Values, first and second derivatives, with all tensors and with none."""

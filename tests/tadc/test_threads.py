@@ -83,7 +83,7 @@ def test_environment() -> None:
     assert ok(SHOW, TADC_NUM_THREADS="") == ok(SHOW) == f"{len(os.sched_getaffinity(0))}\n"
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.sweep
 @pytest.mark.parametrize("value", ["0", "two", "1.5", "-1", "99999999999999999999"])
 def test_wrong_environment(value: str) -> None:
     """The command says so, without a traceback, whatever the program."""
@@ -135,6 +135,7 @@ def check():
 """
 
 
+@pytest.mark.sweep
 @needs_pool
 def test_fork() -> None:
     """The child starts helpers of its own, also when the parent was in a call at that moment."""
