@@ -138,10 +138,11 @@ def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[st
     tensor, size = access.tensor, access.size
     options: list[str] = []
     bound = [i for i in access.scope.indices.values() if i.kind and access.form == Affine.var(i.key)]
-    if past and bound and _starts_at_one(access):
+    if past and bound and _ends_at_the_size(access):
         kind, name, last = bound[0].kind, bound[0].name, extent_text(extent(as_form(size) - 1))
         last = f"({last})" if isinstance(size, Affine) else last
-        return [f"elements are counted from 0: write `{kind}{{{name}}}_0^{last} (…)`"]
+        range = f"{kind}{{{name}}}_0^{last} (…)"
+        return [f"elements are counted from 0, and both bounds are taken: write `{range}`"]
     if found is not None and isinstance(size, int):
         excess = found[1] - (size - 1) if past else -found[0]
         options = _other_range(access, excess, past)
@@ -157,14 +158,15 @@ def _helps(access: Access, found: tuple[int, int] | None, past: bool) -> list[st
     return [", or ".join(options)] if options else []
 
 
-def _starts_at_one(access: Access) -> bool:
-    """Whether the index runs from 1 to the size, as where elements are counted from 1."""
+def _ends_at_the_size(access: Access) -> bool:
+    """Whether the index runs from 0 or 1 to the size: as if ends were left out, or elements began at 1."""
     context, form = access.context, access.form
     (name,) = form.variables
     low, high = context.intervals[name]
     rows = {row.form for row in (*context.ranges, *context.facts)}
     last = access.size
-    return (low == 1 or form - 1 in rows) and (high == last or as_form(last) - form in rows)
+    begins = low in (0, 1) or form in rows or form - 1 in rows
+    return begins and (high == last or as_form(last) - form in rows)
 
 
 def _other_range(access: Access, excess: int, past: bool) -> list[str]:

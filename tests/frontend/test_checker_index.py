@@ -288,7 +288,14 @@ def test_before_the_start() -> None:
         ),
         ("f = x[5]", "elements are counted from 0: the last one is `x[4]`, or declare `x: f64[6]`"),
         ("f = x[-1]", "elements are counted from 0: from the end, this one is `x[4]`"),
-        ("f = sum{k}_1^5 (x[k])", "elements are counted from 0: write `sum{k}_0^4 (…)`"),
+        (
+            "f = sum{k}_1^5 (x[k])",
+            "elements are counted from 0, and both bounds are taken: write `sum{k}_0^4 (…)`",
+        ),
+        (
+            "f = sum{k}_0^5 (x[k])",
+            "elements are counted from 0, and both bounds are taken: write `sum{k}_0^4 (…)`",
+        ),
         ("f[i: 3] = h[i]", "state the range `i: 2`"),
         ("f[i: 9] = if {i >= 6} then (h[i - 6]) else (0)", "state the range `i: 8`"),
         (
