@@ -33,20 +33,26 @@ gc.set_threshold(100_000, 20, 20)
 MEMORY, GROWTH = 850 << 20, 120 << 20
 MEMORY_OF_SWEEP = 2500 << 20
 
+#: Of more parameters than these a part is slow.
+MANY = 16
+
 #: glibc's `malloc_trim`; None on other systems.
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave all but every n-th of the parameters of a test that is marked `one_in(n)` to the sweep."""
+    """Leave all but every n-th of the parameters of a test that is marked `one_in(n)` to the sweep.
+
+    Where they are many, a third of these is left to slow runs.
+    """
     seen: Counter[str] = Counter()
     for item in items:
         mark = item.get_closest_marker("one_in")
         if mark and not item.get_closest_marker("slow"):
             test = item.nodeid.partition("[")[0]
             if seen[test] % mark.args[0]:
-                item.add_marker("sweep")
+                item.add_marker("slow" if seen[test] > MANY and seen[test] % 3 == 2 else "sweep")
             seen[test] += 1
 
 
