@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tadc.commands.command_table import COMMANDS, FLAT, Command
 from tadc.commands.files import Sink
@@ -27,6 +27,11 @@ def values_of(option: Option) -> list[str]:
     return [str(word) for word in known]
 
 
+def words_of(command: Command) -> list[str]:
+    """The words that can stand first behind a command."""
+    return values_of(OPTIONS[command.word]) if command.word else []
+
+
 def flags_of(command: Command) -> list[str]:
     """The flags of a command."""
     return [flag for option in command.taken for flag in option.names]
@@ -34,6 +39,22 @@ def flags_of(command: Command) -> list[str]:
 
 def _with_values() -> Iterable[Option]:
     return (option for option in OPTIONS.values() if option.names and option.value)
+
+
+def _values_by_case(words: Callable[[list[str]], str], folders: str, files: str) -> str:
+    """Lines of a shell's `case`: what completes the value behind each option."""
+    lines: list[str] = []
+    for option in _with_values():
+        if known := values_of(option):
+            found = words(known)
+        elif option.files == "/":
+            found = folders
+        elif option.files and not option.words:
+            found = files
+        else:
+            continue
+        lines.append(f"    {'|'.join(option.names)}) {found}; return ;;")
+    return "\n".join(lines)
 
 
 _BASH = r"""# bash completion of tadc; put this into ~/.bashrc:  eval "$(tadc completion bash)"
@@ -66,23 +87,17 @@ def _lines(words: Iterable[str]) -> str:
 
 def bash() -> str:
     """The script for bash."""
-    values: list[str] = []
-    for option in _with_values():
-        if words := values_of(option):
-            found = f'compgen -W {_lines(words)} -- "$cur"'
-        elif option.files == "/":
-            found = 'compgen -d -- "$cur"'
-        elif option.files and not option.words:
-            found = 'compgen -f -- "$cur"'
-        else:
-            continue
-        values.append(f"    {'|'.join(option.names)}) COMPREPLY=($({found})); return ;;")
+    values = _values_by_case(
+        lambda words: f'COMPREPLY=($(compgen -W {_lines(words)} -- "$cur"))',
+        'COMPREPLY=($(compgen -d -- "$cur"))',
+        'COMPREPLY=($(compgen -f -- "$cur"))',
+    )
     commands: list[str] = []
     for name, command in COMMANDS.items():
-        words = values_of(OPTIONS[command.word]) if command.word else []
+        words = words_of(command)
         commands.append(f"    {name}) options={_lines(flags_of(command))} words={_lines(words)} ;;")
     commands.append(f"    *) options={_lines(flags_of(FLAT))} ;;")
-    script = _BASH.replace("@VALUES@", "\n".join(values)).replace("@COMMANDS@", "\n".join(commands))
+    script = _BASH.replace("@VALUES@", values).replace("@COMMANDS@", "\n".join(commands))
     return script.replace("@NAMES@", _lines(COMMANDS))
 
 
@@ -113,25 +128,15 @@ compdef _tadc tadc
 
 def zsh() -> str:
     """The script for zsh."""
-    values: list[str] = []
-    for option in _with_values():
-        if words := values_of(option):
-            found = f"compadd -- {' '.join(words)}"
-        elif option.files == "/":
-            found = "_files -/"
-        elif option.files and not option.words:
-            found = "_files"
-        else:
-            continue
-        values.append(f"    {'|'.join(option.names)}) {found}; return ;;")
+    values = _values_by_case(lambda words: f"compadd -- {' '.join(words)}", "_files -/", "_files")
     commands: list[str] = []
     for name, command in COMMANDS.items():
-        words = values_of(OPTIONS[command.word]) if command.word else []
+        words = words_of(command)
         more = f"; (( CURRENT == 3 )) && compadd -- {' '.join(words)}" if words else ""
         commands.append(f"    {name}) options=({' '.join(flags_of(command))}){more} ;;")
     commands.append(f"    *) options=({' '.join(flags_of(FLAT))}) ;;")
     named = " ".join(_quoted(f"{name}:{command.about}") for name, command in COMMANDS.items())
-    script = _ZSH.replace("@VALUES@", "\n".join(values)).replace("@COMMANDS@", "\n".join(commands))
+    script = _ZSH.replace("@VALUES@", values).replace("@COMMANDS@", "\n".join(commands))
     return script.replace("@NAMES@", named)
 
 
@@ -148,7 +153,7 @@ def fish() -> str:
     lines.append("complete -c tadc -f -k -a '(__fish_complete_suffix .tad .mlir)'")
     for name, command in COMMANDS.items():
         lines.append(f"complete -c tadc -n __fish_use_subcommand -a {name} -d {_fish(command.about)}")
-        words = values_of(OPTIONS[command.word]) if command.word else []
+        words = words_of(command)
         if words:
             lines.append(f"complete -c tadc -n '__fish_seen_subcommand_from {name}' -a '{' '.join(words)}'")
     for option in OPTIONS.values():
