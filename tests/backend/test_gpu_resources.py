@@ -12,7 +12,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
 from tests.gpu_programs import PROGRAMS
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 REGISTERS = 1 << 16
 SHARED_BYTES = 48 << 10
@@ -38,7 +38,7 @@ def check(state: Compilation, sm: int, spills: bool = False) -> None:
 
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
-@pytest.mark.parametrize("sm", one_in(4, [80, 70, 90, 120]))
+@pytest.mark.parametrize("sm", slow_but_one_in(4, [80, 70, 90, 120]))
 def test_no_workload_spills(workload, sm):
     """Value and gradients of the benchmark, at its sizes."""
     program = workload.derivative("f32", workload.sizes).program
@@ -46,7 +46,7 @@ def test_no_workload_spills(workload, sm):
 
 
 @pytest.mark.one_in(6)
-@pytest.mark.parametrize("name", one_in(2, PROGRAMS))
+@pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
 def test_layouts_are_accepted(name):
     """Value and gradients of a program for each layout of threads."""
     state = Compilation(Options("value-and-vjp", target=Target(80)), Source(PROGRAMS[name].text, name))

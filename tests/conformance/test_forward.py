@@ -23,7 +23,7 @@ from tests.conformance import (
     test_tensor_algebra,
 )
 from tests.reference.cases import Case
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 MODULES = (test_index_maps, test_programs, test_quasi_affine, test_reductions, test_scan, test_tensor_algebra)
 CASES = {f"{m.__name__.rpartition('.')[2]}: {c.name}": c for m in MODULES for c in m.CATALOGUE.cases}
@@ -52,7 +52,7 @@ def close(found: NDArray[np.floating], expected: Any, tolerance: float) -> None:
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize("name", one_in(4, CASES))
+@pytest.mark.parametrize("name", slow_but_one_in(4, CASES))
 def test_value_and_tangent(name: str) -> None:
     """Both, in one unit; the value of a program without reductions has the bits of the plain one."""
     case = CASES[name]

@@ -15,14 +15,14 @@ from tadc.driver import compile_until
 from tadc.passes.terms.operation_counts import count_program
 from tadc.stages import Compilation, Options
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 #: What values decide, and factors that are forms of indices, are no part of a pattern.
 CHOICES = ("max", "min", "select", "%", "* k)", "* i;", "frac", "scan")
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize("name", one_in(6, CASES))
+@pytest.mark.parametrize("name", slow_but_one_in(6, CASES))
 def test_of_all_arguments(name: str) -> None:
     """Every partial derivative of every output."""
     case = CASES[name]

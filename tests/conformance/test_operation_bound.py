@@ -27,7 +27,7 @@ from tests.conformance import (
     test_scan,
     test_tensor_algebra,
 )
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 MODULES = (
     test_index_maps,
@@ -110,7 +110,7 @@ def test_first_order(name: str) -> None:
 
 
 @pytest.mark.one_in(12)
-@pytest.mark.parametrize("name", one_in(2, [*CASES, *BY_NAME]))
+@pytest.mark.parametrize("name", slow_but_one_in(2, [*CASES, *BY_NAME]))
 def test_second_order(name: str) -> None:
     program = program_of(name)
     if program is not None:

@@ -19,7 +19,7 @@ import tadc.jacobians
 from tadc.frontend.extents import shape_at
 from tadc.structure import Band
 from tests.fuzz.generate import generate
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 #: A program of one argument x and one output f, and what is said of its pattern.
 SAID = {
@@ -255,7 +255,7 @@ def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.one_in(6)
 @pytest.mark.filterwarnings("ignore::tadc.CompileWarning")
-@pytest.mark.parametrize("seed", one_in(2, range(300, 312)))
+@pytest.mark.parametrize("seed", slow_but_one_in(2, range(300, 312)))
 def test_random_programs(seed: int) -> None:
     """The non-zeros are those of the dense Jacobian, whatever the maps, guards and sums."""
     program = generate(seed, small=True)

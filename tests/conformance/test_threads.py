@@ -28,7 +28,7 @@ from tests.conformance import (
 )
 from tests.conformance.test_sizes import SizedCase
 from tests.reference.cases import Case
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 CATALOGUES = (
     test_index_maps,
@@ -91,7 +91,7 @@ def check(
 
 
 @pytest.mark.one_in(12)
-@pytest.mark.parametrize("case", one_in(4, CASES), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", slow_but_one_in(4, CASES), ids=lambda case: case.name)
 def test_programs_of_the_conformance_tests(case: Case) -> None:
     check(tadc.value_and_vjp(tadc.function(case.program)), case.inputs())
 
@@ -107,7 +107,7 @@ def test_programs_of_any_size(case: SizedCase) -> None:
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize("file", one_in(3, EXAMPLES), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", slow_but_one_in(3, EXAMPLES), ids=lambda file: file.stem)
 def test_examples(file: Path) -> None:
     f = tadc.function(file.read_text())
     rng = np.random.default_rng(1)

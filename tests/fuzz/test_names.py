@@ -16,7 +16,7 @@ from tadc.frontend.source import Source
 from tests.conformance import test_index_maps, test_programs, test_scan, test_tensor_algebra
 from tests.fuzz.generate import generate
 from tests.fuzz.rename import NASTY, renamed
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 CASES = [
     case
@@ -69,7 +69,7 @@ def reworded(program: str, rng: random.Random) -> str:
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize("case", one_in(3, CASES), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", slow_but_one_in(3, CASES), ids=lambda case: case.name)
 def test_conformance_programs(case: test_programs.Case) -> None:
     other = reworded(case.program, random.Random(case.seed))
     assert_same_derivatives(case.program, other, 1, case.seed)

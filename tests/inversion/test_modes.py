@@ -12,7 +12,7 @@ import tadc
 from tadc.frontend.extents import shape_at
 from tests.inversion.checking import close, compare, flat, parted
 from tests.inversion.programs import van_der_pol
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 jax.config.update("jax_enable_x64", True)
 
@@ -69,7 +69,7 @@ def random_program(seed: int):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("seed", one_in(2, range(12)))
+@pytest.mark.parametrize("seed", slow_but_one_in(2, range(12)))
 def test_random_programs(seed: int) -> None:
     text, function = random_program(seed)
     f = tadc.function(text)

@@ -23,7 +23,7 @@ from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.map_reads import MapReads
 from tadc.pipeline import run_passes
 from tadc.stages import Compilation, Options
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 Array = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ def fused(text: str) -> list[int]:
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize("seed", one_in(2, range(16)))
+@pytest.mark.parametrize("seed", slow_but_one_in(2, range(16)))
 def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of any size: the values of NumPy, with the bits of maps one by one."""
     text, evaluate = random_program(seed)

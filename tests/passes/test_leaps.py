@@ -15,7 +15,7 @@ from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
 from tadc.passes.cpu import leaps, plans, schedule
 from tadc.passes.cpu.packing_plan import Way
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 PROGRAMS = {
     "filter": "x: f64[300]; w: f64[70]\ny[i: 231] = sum{k} (x[i + k] * w[k])",
@@ -52,7 +52,7 @@ def results(text: str) -> Mapping[str, np.ndarray[Any, Any]]:
 
 
 @pytest.mark.one_in(7)
-@pytest.mark.parametrize("name", one_in(2, PROGRAMS))
+@pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
 def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums are right, and the same bits whatever tile an element is in."""
     # With 16 registers fewer tiles fit, and loops that do not leap add up in another order.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 
-def one_in(step: int, values: Iterable[Any]) -> list[Any]:
+def slow_but_one_in(step: int, values: Iterable[Any]) -> list[Any]:
     """Parameters of a test, a tuple being several: all but every `step`th are marked `slow`."""
     found: list[Any] = []
     for number, value in enumerate(values):

@@ -12,7 +12,7 @@ import tadc
 from tadc.passes import catalogue
 from tadc.passes.maps.parts import BLOCKS
 from tests.gpu_programs import PROGRAMS, GpuProgram
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 
 def inputs(f: tadc.Function, sizes: dict[str, int]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.one_in(9)
-@pytest.mark.parametrize("name", one_in(2, PROGRAMS))
+@pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
 def test_layouts(name: str) -> None:
     compare(PROGRAMS[name])
 

@@ -11,7 +11,7 @@ from tadc.backend.target import Target
 from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
-from tests.reference.sampling import one_in
+from tests.reference.sampling import slow_but_one_in
 
 #: Recurrences do not run on a GPU.
 EXAMPLES = [
@@ -48,7 +48,7 @@ PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
 
 
 @pytest.mark.one_in(14)
-@pytest.mark.parametrize(("name", "sm"), one_in(3, product(PROGRAMS, (70, 90))))
+@pytest.mark.parametrize(("name", "sm"), slow_but_one_in(3, product(PROGRAMS, (70, 90))))
 def test_ptxas_takes_value_and_gradients(name, sm):
     """One kernel a tensor; the cubin is an ELF file."""
     state = Compilation(Options("value-and-vjp", target=Target(sm)), Source(PROGRAMS[name], name))
