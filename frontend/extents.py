@@ -70,6 +70,11 @@ def shape_text(shape: Iterable[Extent]) -> str:
     return ", ".join(map(extent_text, shape))
 
 
+def type_text(type: str, shape: Shape) -> str:
+    """`f64[3, N]`, as declarations have it; a scalar's type alone."""
+    return type + (f"[{shape_text(shape)}]" if shape else "")
+
+
 @dataclass(frozen=True)
 class SizeSource:
     """A dimension that tells a symbol: its extent is `factor * symbol + rest`, the rest told before."""

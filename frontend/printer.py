@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.frontend.extents import extent_text, required_text, shape_text
+from tadc.frontend.extents import extent_text, required_text, type_text
 from tadc.frontend.index_sets import limits_told
 from tadc.frontend.layout import wrapped
 from tadc.frontend.lexer import RESERVED
@@ -26,7 +26,7 @@ from tadc.frontend.print_index import (
     upper_text,
 )
 from tadc.frontend.printable import box_sizes, printable
-from tadc.frontend.program import Argument, Definition, Program
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.recurrences import type_of_others
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term, natural_type
 from tadc.lattice.affine import Affine
@@ -65,7 +65,7 @@ def size_conditions_text(program: Program) -> str:
 def _print_program(program: Program) -> str:
     declared = [*program.arguments, *program.outputs]
     lines = [f"size {name}" for name in program.unbound_sizes()]
-    lines += [f"{t.name}: {t.type}{_shape(t)}" for t in declared]
+    lines += [f"{t.name}: {type_text(t.type, t.shape)}" for t in declared]
     if lines and program.definitions:
         lines.append("")
     taken = frozenset(program.shapes()).union(program.sizes, RESERVED)
@@ -110,10 +110,6 @@ def assembled(term: Term, scope: Scope, expand: Callable[[Job], list[Item]]) -> 
         else:
             stack += reversed(expand(item))
     return "".join(out)
-
-
-def _shape(tensor: Argument | Definition) -> str:
-    return f"[{shape_text(tensor.shape)}]" if tensor.shape else ""
 
 
 def _head(definition: Definition) -> str:

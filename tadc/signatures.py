@@ -56,9 +56,9 @@ def signature_of(f: Function) -> Signature:
 
 def tensor_type(tensor: Argument | Definition) -> str:
     """`f64[3, N]`."""
-    from tadc.frontend.extents import shape_text
+    from tadc.frontend.extents import type_text
 
-    return tensor.type + (f"[{shape_text(tensor.shape)}]" if tensor.shape else "")
+    return type_text(tensor.type, tensor.shape)
 
 
 def typed_text(f: Function) -> str:
