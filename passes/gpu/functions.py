@@ -20,10 +20,11 @@ from tadc.passes.gpu.plan import VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, 
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.maps.buffers import Buffers, BufferViews, buffers_of, maps_of, memref_of, symbol_of
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.machine import Gpu
 
 
-def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
-    """Replace a `tad` function by a `gpu.module` of its name."""
+def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
+    """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one."""
     context = module.context
     buffers = buffers_of(function)
     name = symbol_of(function)
@@ -36,24 +37,24 @@ def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
         )  # fmt: skip
         block = ir.Block.create_at_start(kernels.regions[0], [])
         for number, op in enumerate(maps_of(function)):
-            launches += _lower_map(function, op, buffers, f"{name}_{number}", ir.InsertionPoint(block))
+            launches += _lower_map(gpu, function, op, buffers, f"{name}_{number}", ir.InsertionPoint(block))
     function.erase()
     return launches
 
 
-def _lower_map(function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> list[Launch]:
+def _lower_map(gpu: Gpu, function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> list[Launch]:
     """The kernels of a map."""
     tensors = buffers.tensors
-    stored = [n for n, v in enumerate(tensors) if v == op.results[0]]
+    stored = [n for n, v in enumerate(tensors) if v in op.results]
     read = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n]]
     used = [*read, *stored]
     shape = buffers.shapes[op.results[0]]
     sizes = {size: Affine.var(f"s{n}") for n, size in enumerate(buffers.sizes)}
     launches: list[Launch] = []
-    for number, variant in enumerate(variants_of(op, shape, sizes, buffers.shapes)):
+    for number, variant in enumerate(variants_of(gpu, op, shape, sizes, buffers.shapes)):
         kernel = f"{name}_{number}" if number else name
         grid, block = grid_of(variant.plan, shape), (variant.plan.block, 1, 1)
-        made = _lower_kernel(function, op, buffers, [tensors[n] for n in used], kernel, variant, point)
+        made = _lower_kernel(gpu, function, op, buffers, [tensors[n] for n in used], kernel, variant, point)
         if all(extent.is_constant for axis in grid for extent in axis.extents):
             blocks = [*(max(axis.blocks(()), 1) for axis in grid), 1, 1]
             made.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get(blocks[:3])
@@ -74,6 +75,7 @@ def _reads(op: Any, tensor: Any) -> bool:
 
 
 def _lower_kernel(
+    gpu: Gpu,
     function: Any,
     op: Any,
     buffers: Buffers,
@@ -107,7 +109,7 @@ def _lower_kernel(
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
     scalars_above(function, lowering, inside)
-    kernel = Kernel(op, shapes, lowering, made)
+    kernel = Kernel(gpu, op, shapes, lowering, made)
     match variant.plan:
         case ThreadPlan() as plan:
             emit_threads(kernel, plan, inside)

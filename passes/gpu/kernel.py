@@ -19,13 +19,18 @@ from tadc.passes.gpu.groups import Group, GroupReduction
 from tadc.passes.gpu.staging import StagedLoops, StagedReduction
 from tadc.passes.maps.buffers import BufferViews
 from tadc.passes.maps.lower_body import BodyLowering, box_rows
-from tadc.passes.maps.tile_values import LANE, Copy, Dependence, Tile, at
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.tile_values import LANE, Copy, Dependence, Tile, all_yielded, at
+
+#: For each tensor that a map computes its value in each copy.
+Made = Sequence[Sequence[tuple[Copy, Any]]]
 
 
 class Kernel:
     """A `gpu.func` that computes a map, at its start; `multiples` has what divides each variable of `low`."""
 
-    def __init__(self, op: Any, shapes: BufferViews, low: BodyLowering, function: Any) -> None:
+    def __init__(self, gpu: Gpu, op: Any, shapes: BufferViews, low: BodyLowering, function: Any) -> None:
+        self.gpu = gpu
         self.op, self.low, self.function = op, low, function
         self.extents, self.sizes = shapes.of, shapes.of(op.results[0])
         self.entry = function.regions[0].blocks[0]
@@ -102,16 +107,17 @@ class Kernel:
 
     def values(
         self, body: ThreadBody, forms: Sequence[Affine], known: Domain, point: Any, is_within: bool = True
-    ) -> list[tuple[Copy, Any]]:
-        """The map's value in each copy; `is_within` says that the forms are within its extents."""
+    ) -> Made:
+        """The map's values in each copy; `is_within` says that the forms are within its extents."""
         box = box_rows(forms, self.sizes) if is_within else ()
         facts = (*known, *box, *self.low.known)
-        value = body.region(self.block, Context(point, facts))
-        return [(copy, body.value(value, copy)) for copy in body.tile.points(body.tile.copies)]
+        body.region(self.block, Context(point, facts))
+        copies = list(body.tile.points(body.tile.copies))
+        return [[(copy, body.value(v, copy)) for copy in copies] for v in all_yielded(self.block)]
 
     def store(
         self,
-        made: Sequence[tuple[Copy, Any]],
+        made: Made,
         forms: Sequence[Affine],
         rows: Domain,
         width: int,
@@ -119,9 +125,22 @@ class Kernel:
         run: str | None = None,
     ) -> None:
         """Store values at points where rows hold; those along a run are one aligned vector, all or none."""
-        tensor = self.op.results[0]
-        lanes = ThreadLanes(self.low, width, self)
         self.low.location = unnamed(self.op.location)
+        for tensor, values in zip(self.op.results, made, strict=True):
+            self.store_tensor(tensor, values, forms, rows, width, point, run)
+
+    def store_tensor(
+        self,
+        tensor: Any,
+        made: Sequence[tuple[Copy, Any]],
+        forms: Sequence[Affine],
+        rows: Domain,
+        width: int,
+        point: Any,
+        run: str | None,
+    ) -> None:
+        """The same for one of the tensors that the map computes."""
+        lanes = ThreadLanes(self.low, width, self)
         groups: dict[tuple[int, ...], list[tuple[Copy, Any]]] = {}
         for number, (copy, value) in enumerate(made):
             key = (number,) if run is None else tuple(n for name, n in copy.items() if name != run)
