@@ -316,13 +316,21 @@ class Fuse(Pass):
 class Chain(Pass):
     """Maps that read each other row by row get the mark `tad.chain`, what they gather a tensor of its own.
 
-    `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache.
+    `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache. On a
+    GPU they are one launch, and tensors in between are in shared memory.
     """
+
+    sm: int = number_option(0, "for blocks of threads of a GPU of this compute capability")
 
     def run(self, module: Any) -> None:
         """Mark in every function."""
         for function in tad_functions(module):
-            chain_function(function)
+            if self.sm:
+                from tadc.passes.gpu.row_chains import mark_chains
+
+                mark_chains(function, gpu_of(self.sm))
+            else:
+                chain_function(function)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import gcd
-from typing import Any
+from typing import Any, Protocol
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
@@ -26,6 +27,19 @@ from tadc.passes.maps.tile_values import LANE, Copy, Dependence, Tile, all_yield
 Made = Sequence[Sequence[tuple[Copy, Any]]]
 
 
+class NearRows(Protocol):
+    """The tensors of which shared memory has the rows that a block computes (`chain_kernels.py`)."""
+
+    @property
+    def buffers(self) -> Mapping[Any, Any]:
+        """Their buffers."""
+        ...
+
+    def place(self, forms: Sequence[Affine], row: Affine | None) -> list[Affine]:
+        """Where an element is in its buffer."""
+        ...
+
+
 class Kernel:
     """A `gpu.func` that computes a map, at its start; `multiples` has what divides each variable of `low`."""
 
@@ -37,6 +51,9 @@ class Kernel:
         self.point = ir.InsertionPoint(self.entry)
         self.block = op.regions[0].blocks[0]
         self.multiples: dict[str, int] = {}
+        self.near: NearRows | None = None
+        """The tensors of a chain that are in shared memory, `near_row` is the row of the block there."""
+        self.near_row: Affine | None = None
 
     def register(self, name: str, dimension: str = "x", multiple: int = 1) -> Affine:
         """`gpu.thread_id` or `gpu.block_id` in a dimension."""
@@ -149,19 +166,34 @@ class Kernel:
             copy = group[0][0]
             here = tuple(Constraint(at(row.form, copy), row.equality) for row in rows)
             at_copy = [at(form, copy) for form in forms]
+            if self.near is not None and tensor in self.near.buffers:
+                # Rows of the block that are beyond the map have a place there too.
+                own = tuple(row for row in here if row.equality)
+                keep = partial(
+                    lanes.store,
+                    group[0][1],
+                    self.near.buffers[tensor],
+                    self.near.place(at_copy, self.near_row),
+                )
+                self.where(own, keep, point)
 
             def then(
                 inside: Any,
                 values: Sequence[Any] = tuple(value for _, value in group),
                 at_copy: Sequence[Affine] = at_copy,
             ) -> None:
-                for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
+                for buffer in self.buffers(tensor):
                     if len(values) == 1:
                         lanes.store(values[0], buffer, at_copy, inside)
                     else:
                         self.store_vector(values, buffer, at_copy, inside)
 
             self.where(here, then, point)
+
+    def buffers(self, tensor: Any) -> list[Any]:
+        """The buffers of global memory that a tensor is stored to."""
+        first = self.low.memrefs.get(tensor)
+        return [] if first is None else [first, *self.low.copies.get(tensor, ())]
 
     def store_vector(self, values: Sequence[Any], buffer: Any, forms: Sequence[Affine], point: Any) -> None:
         """Store values to consecutive elements, the first at an aligned address."""
@@ -237,6 +269,13 @@ class ThreadBody(TileBody):
         """What makes the result of an operation; a point beyond the map reads what is next to its element."""
         if op.name == "tad.read" and op in self.panels.by_read:
             return self.staged_read(op, self.panels.by_read[op], context.point)
+        near = self.kernel.near
+        if op.name == "tad.read" and near is not None and op.operands[0] in near.buffers:
+            place = near.place(self.low.subscripts(op, list(op.operands)[1:]), self.kernel.near_row)
+            buffer, point = near.buffers[op.operands[0]], context.point
+            return lambda copy: self.lanes.load(
+                buffer, [at(f, copy) for f in place], context.mask(copy), point
+            )
         facts = None if self.staged is None else self.staged.beyond
         if op.name != "tad.read" or facts is None:
             return super().maker(op, context)

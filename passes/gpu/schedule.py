@@ -158,13 +158,13 @@ def _thread_plans(accesses: Accesses) -> Iterator[ThreadPlan]:
     for order in _orders(accesses):
         yield ThreadPlan(order)
         for width in VECTORS[1:]:
-            if _can_be_vector(accesses, order, width):
+            if can_be_vector(accesses, order, width):
                 yield ThreadPlan(order, {}, width)
         if not accesses.body.inner:
             continue
         free = [n for n, name in enumerate(accesses.names) if name not in moving and n != order[-1]]
         for width in VECTORS:
-            if width > 1 and not _can_be_vector(accesses, order, width):
+            if width > 1 and not can_be_vector(accesses, order, width):
                 continue
             for index in free:
                 for count in sorted({*COPIES[1:], _small(accesses, index)}):
@@ -205,7 +205,7 @@ def _divides(accesses: Accesses, index: int, count: int) -> bool:
     return extent >= count and -(-extent // count) * count <= extent * 1.1
 
 
-def _can_be_vector(accesses: Accesses, order: Sequence[int], width: int) -> bool:
+def can_be_vector(accesses: Accesses, order: Sequence[int], width: int) -> bool:
     """Whether every read is one aligned vector of the fastest index, or does not move with it."""
     name, last = accesses.names[order[-1]], len(accesses.names) - 1
     if order[-1] != last or accesses.widest * width > 16 or any(_has_guard(x) for x in accesses.body.below()):

@@ -47,7 +47,7 @@ class Gpu:
         return self.multiprocessors << 10
 
 
-#: By compute capability, a large device of each (CUDA C++ Programming Guide, table of technical specifications;
+#: By compute capability, a large device of each (CUDA C++ Programming Guide, table of specifications;
 #: data sheets of V100, Xavier, T4, A100, A40, Orin, L40S, H200, B200, Thor, B300, RTX PRO 6000, GB10).
 GPUS: dict[int, Gpu] = {
     70: Gpu(80, 96 << 10, 2048, 6 << 20),
