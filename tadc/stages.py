@@ -256,10 +256,12 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.pipeline import run_pass_objects
 
     _refuse_recurrences(state)
-    if _may_store(state.options):
-        run_pipeline(state, "tad-cut{gpu=true}")
+    assert state.options.target is not None
+    sm = state.options.target.sm or 0
+    cut = f"tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
+    run_pipeline(state, f"{cut}tad-fuse{{sm={sm}}},tad-chain{{sm={sm}}}")
     _note_buffers(state)
-    to_gpu = ToGpu()
+    to_gpu = ToGpu(sm)
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
     run_pipeline(state, "canonicalize,cse")

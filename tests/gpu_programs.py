@@ -129,4 +129,40 @@ CONTRACTIONS = {
     ),
 }
 
-PROGRAMS = ELEMENTS | GROUPS | PARTS | CONTRACTIONS
+_SOFTMAX = (
+    "let m[i] = max{k} (x[i, k]); let e[i, k] = exp(x[i, k] - m[i]);y[i, k] = e[i, k] / sum{j} (e[i, j])"
+)
+
+#: Maps that a block computes for a few rows, one after the other.
+CHAINS = {
+    "softmax": GpuProgram(f"x: f32[64, 256]; {_SOFTMAX}"),
+    "odd rows of a warp each": GpuProgram(f"x: f64[37, 101]; {_SOFTMAX}"),
+    "long rows of a block each": GpuProgram(
+        "x: f32[9, 1500]; let s[i] = sum{k} (x[i, k]**2); let m[i] = max{k} (x[i, k]);"
+        "y[i, k] = x[i, k] * m[i] / s[i]"
+    ),
+    "few short rows": GpuProgram(f"x: f32[3, 5]; {_SOFTMAX}"),
+    "rows of two indices": GpuProgram(
+        "x: f32[3, 7, 50]; let m[h, i] = sum{k} (x[h, i, k]) / 50; y[h, i, k] = (x[h, i, k] - m[h, i])**2;"
+        "z[h, i] = sum{k} (y[h, i, k])"
+    ),
+    "rows of several dimensions": GpuProgram(
+        "x: f32[30, 6, 11]; w: f32[6, 11]; let m[i] = sum{k, l} (x[i, k, l] * w[k, l]);"
+        "y[i, k, l] = x[i, k, l] * m[i] + w[k, l]"
+    ),
+    "sums over rows": GpuProgram(
+        "x: f32[45, 70]; g: f32[70]; let m[i] = sum{k} (x[i, k]); let v[i] = sum{k} ((x[i, k] - m[i])**2);"
+        "y[i, k] = (x[i, k] - m[i]) / sqrt(v[i] + 1) * g[k];"
+        "c[k] = sum{i} (y[i, k] * x[i, k]); d[k] = sum{i} (x[i, k])"
+    ),
+    "a map that waits": GpuProgram(
+        "x: f64[20, 33]; let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] / s[i]; let c[k] = sum{i} (y[i, k]);"
+        "z[i, k] = y[i, k] * c[k] + s[i]"
+    ),
+    "triangle by rows": GpuProgram(
+        "x: f32[40, 40]; let s[i] = sum{k}_0^(i) (x[i, k]);"
+        "y[i, k] = if {k <= i} then (x[i, k] / s[i]) else (s[i])"
+    ),
+}
+
+PROGRAMS = ELEMENTS | GROUPS | PARTS | CONTRACTIONS | CHAINS

@@ -14,6 +14,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.cpu.lanes import extreme
 from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.operand_forms import subscripts
 
 if TYPE_CHECKING:
@@ -175,12 +176,12 @@ class Copier:
             low.create("memref.store", [], [value, buffer, *target], point)
 
 
-def padded(shape: Sequence[int], turned: bool) -> list[int]:
+def padded(gpu: Gpu, shape: Sequence[int], turned: bool) -> list[int]:
     """A shape whose rows are aligned for vectors; turned ones start in different banks."""
     if not shape:
         return []
     row = -(-shape[-1] // 4) * 4
-    if turned and row % 32 == 0:
+    if turned and row % gpu.banks == 0:
         row += 4
     return [*shape[:-1], row]
 

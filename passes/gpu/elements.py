@@ -88,7 +88,7 @@ def emit_threads(kernel: Kernel, plan: ThreadPlan, point: Any) -> None:
         total = Affine.const(math.prod(count.constant for count in counts))
 
     def tile(inside: Any) -> None:
-        positions = _unravel(kernel, flat, counts, inside)
+        positions = unravel(kernel, flat, counts, inside)
         by_index = dict(zip(plan.order, positions, strict=True))
         _emit_tile(kernel, plan, by_index, inside)
 
@@ -140,7 +140,7 @@ def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
         rows = _below(kernel, flat, shape, point)
 
     def element(inside: Any) -> None:
-        positions = dict(zip(order, _unravel(kernel, flat, shape, inside), strict=True))
+        positions = dict(zip(order, unravel(kernel, flat, shape, inside), strict=True))
         copies = {variable(index): count for index, count in plan.copies.items()}
         positions |= {index: Affine.var(variable(index)) for index in plan.copies}
         forms = [positions[index] for index in range(len(positions))]
@@ -164,7 +164,7 @@ def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
     places = {plan.fast[0]: thread.mod(plan.fast[1].threads)}
     if plan.slow is not None:
         places[plan.slow[0]] = thread.floordiv(plan.fast[1].threads)
-    positions = _unravel(kernel, block, counts, point)
+    positions = unravel(kernel, block, counts, point)
     copies: dict[str, int] = {}
     for n, position in enumerate(positions):
         along = plan.along(n)
@@ -211,7 +211,7 @@ def _below(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) ->
     return (Constraint(total - 1 - flat),)
 
 
-def _unravel(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) -> list[Affine]:
+def unravel(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) -> list[Affine]:
     """The indices of a row-major position."""
     low = kernel.low
     if all(extent.is_constant for extent in shape):

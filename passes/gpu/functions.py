@@ -13,17 +13,29 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
+from tadc.passes.gpu.chain_kernels import ChainKernel
 from tadc.passes.gpu.elements import emit_groups, emit_threads, emit_tiles, grid_of
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.plan import VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
+from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
-from tadc.passes.maps.buffers import Buffers, BufferViews, buffers_of, maps_of, memref_of, symbol_of
+from tadc.passes.maps.buffers import (
+    Buffers,
+    BufferViews,
+    buffers_of,
+    chains_in,
+    maps_of,
+    memref_of,
+    symbol_of,
+)
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.marks import CHAIN
 
 
-def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
-    """Replace a `tad` function by a `gpu.module` of its name."""
+def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
+    """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one."""
     context = module.context
     buffers = buffers_of(function)
     name = symbol_of(function)
@@ -35,25 +47,30 @@ def lower_to_gpu(module: Any, function: Any) -> list[Launch]:
             loc=function.location, ip=ir.InsertionPoint(function),
         )  # fmt: skip
         block = ir.Block.create_at_start(kernels.regions[0], [])
-        for number, op in enumerate(maps_of(function)):
-            launches += _lower_map(function, op, buffers, f"{name}_{number}", ir.InsertionPoint(block))
+        maps = maps_of(function)
+        for together in chains_in(maps):
+            ops, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
+            if CHAIN in ops[0].attributes:
+                launches.append(_lower_chain(gpu, function, ops, buffers, kernel, ir.InsertionPoint(block)))
+            else:
+                launches += _lower_map(gpu, function, ops[0], buffers, kernel, ir.InsertionPoint(block))
     function.erase()
     return launches
 
 
-def _lower_map(function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> list[Launch]:
+def _lower_map(gpu: Gpu, function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> list[Launch]:
     """The kernels of a map."""
     tensors = buffers.tensors
-    stored = [n for n, v in enumerate(tensors) if v == op.results[0]]
+    stored = [n for n, v in enumerate(tensors) if v in op.results]
     read = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n]]
     used = [*read, *stored]
     shape = buffers.shapes[op.results[0]]
     sizes = {size: Affine.var(f"s{n}") for n, size in enumerate(buffers.sizes)}
     launches: list[Launch] = []
-    for number, variant in enumerate(variants_of(op, shape, sizes, buffers.shapes)):
+    for number, variant in enumerate(variants_of(gpu, op, shape, sizes, buffers.shapes)):
         kernel = f"{name}_{number}" if number else name
         grid, block = grid_of(variant.plan, shape), (variant.plan.block, 1, 1)
-        made = _lower_kernel(function, op, buffers, [tensors[n] for n in used], kernel, variant, point)
+        made = _lower_kernel(gpu, function, op, buffers, [tensors[n] for n in used], kernel, variant, point)
         if all(extent.is_constant for axis in grid for extent in axis.extents):
             blocks = [*(max(axis.blocks(()), 1) for axis in grid), 1, 1]
             made.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get(blocks[:3])
@@ -73,7 +90,36 @@ def _reads(op: Any, tensor: Any) -> bool:
     return False
 
 
+def _lower_chain(
+    gpu: Gpu, function: Any, ops: Sequence[Any], buffers: Buffers, name: str, point: Any
+) -> Launch:
+    """The kernel of a chain."""
+    chain, tensors = RowChain.of(ops[0]), buffers.tensors
+    near = near_tensors(ops, chain, gpu)
+    inner = [value for value in near if is_inner(value, ops)]
+    made = {value for op in ops for value in op.results}
+    read = [n for n, v in enumerate(tensors) if v not in tensors[:n] and any(_reads(op, v) for op in ops)]
+    used = [n for n in read if tensors[n] not in made]
+    used += [n for n, v in enumerate(tensors) if v in made and v not in inner]
+    outside = [tensors[n] for n in used]
+    func, low, shapes = _function(function, ops[0], buffers, outside, name, chain.block, point)
+    inside = ir.InsertionPoint(func.regions[0].blocks[0])
+    kernels = [Kernel(gpu, op, shapes, low, func) for op in ops]
+    rows: dict[Any, Any] = {}
+    for value in near:
+        shape = [chain.rows, *value.type.shape[chain.depth :]]
+        rows[value] = kernels[0].shared(shape, value.type.element_type)
+    ChainKernel(chain, kernels, rows).emit(inside)
+    low.location = unnamed(ops[0].location)
+    low.create("gpu.return", [], [], inside)
+    leading = tuple(buffers.shapes[ops[0].results[0]][: chain.depth])
+    grid = (GridAxis(leading, chain.rows),)
+    func.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get([max(grid[0].blocks(()), 1), 1, 1])
+    return Launch(name, grid, (chain.block, 1, 1), tuple(used))
+
+
 def _lower_kernel(
+    gpu: Gpu,
     function: Any,
     op: Any,
     buffers: Buffers,
@@ -83,31 +129,12 @@ def _lower_kernel(
     point: Any,
 ) -> Any:
     """One kernel of a map, over the buffers of these tensors and the sizes."""
-    context, sizes = op.context, buffers.sizes
-    types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
-    aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)
-    unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get(), "llvm.align": aligned})
-    attributes = {
-        "sym_name": ir.StringAttr.get(name),
-        "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
-        "gpu.kernel": ir.UnitAttr.get(),
-        "arg_attrs": ir.ArrayAttr.get([unique] * len(used) + [ir.DictAttr.get({})] * len(sizes)),
-        "known_block_size": ir.DenseI32ArrayAttr.get([variant.plan.block, 1, 1]),
-    }
+    made, lowering, shapes = _function(function, op, buffers, used, name, variant.plan.block, point)
     if isinstance(variant.plan, TilePlan):
         # Without it ptxas spills a little to fit more blocks than the plan reckons with.
-        attributes["nvvm.minctasm"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
-    made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=op.location, ip=point)
-    block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in (*used, *sizes)])
-    given = list(block.arguments)
-    lowering = BodyLowering(context)
-    inside = ir.InsertionPoint(block)
-    lowering.location = unnamed(op.location)
-    shapes = BufferViews(buffers, given[len(used) :], lowering)
-    views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
-    lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
-    scalars_above(function, lowering, inside)
-    kernel = Kernel(op, shapes, lowering, made)
+        made.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
+    inside = ir.InsertionPoint(made.regions[0].blocks[0])
+    kernel = Kernel(gpu, op, shapes, lowering, made)
     match variant.plan:
         case ThreadPlan() as plan:
             emit_threads(kernel, plan, inside)
@@ -118,6 +145,34 @@ def _lower_kernel(
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
     return made
+
+
+def _function(
+    function: Any, op: Any, buffers: Buffers, used: Sequence[Any], name: str, threads: int, point: Any
+) -> tuple[Any, BodyLowering, BufferViews]:
+    """A kernel's function without code, over the buffers of these tensors and the sizes."""
+    context, sizes = op.context, buffers.sizes
+    types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
+    aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)
+    unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get(), "llvm.align": aligned})
+    attributes = {
+        "sym_name": ir.StringAttr.get(name),
+        "function_type": ir.TypeAttr.get(ir.FunctionType.get(types, [])),
+        "gpu.kernel": ir.UnitAttr.get(),
+        "arg_attrs": ir.ArrayAttr.get([unique] * len(used) + [ir.DictAttr.get({})] * len(sizes)),
+        "known_block_size": ir.DenseI32ArrayAttr.get([threads, 1, 1]),
+    }
+    made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=op.location, ip=point)
+    block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in (*used, *sizes)])
+    given = list(block.arguments)
+    lowering = BodyLowering(context)
+    inside = ir.InsertionPoint(block)
+    lowering.location = unnamed(op.location)
+    shapes = BufferViews(buffers, given[len(used) :], lowering)
+    views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
+    lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
+    scalars_above(function, lowering, inside)
+    return made, lowering, shapes
 
 
 __all__ = ["Condition", "GridAxis", "Launch", "lower_to_gpu"]

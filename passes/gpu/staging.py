@@ -70,12 +70,12 @@ class StagedReduction(TileReduction):
         self.reads = [inner for inner in region_operations(self.block) if inner in staged.plan.staged]
 
     def fold(self, combine: Combine, join: Join, start: float, context: Context) -> list[Any]:
-        """What is left of `start` after every element, for each copy along `kept`."""
+        """What is left of `start` after every element, for each copy along `kept`, result by result."""
         low, point = self.body.low, context.point
         low.location = self.location
         self.combine = combine
         copies = list(self.body.tile.points(self.kept))
-        first = [low.constant(self.type, start, point)] * len(copies)
+        first = [low.constant(self.type, start, point)] * (len(copies) * len(self.elements))
         still = tuple(row for row in self.nest.outside if not row.form.variables & self.staged.ranges.keys())
 
         def blocks(inside: Any) -> list[Any]:
@@ -253,7 +253,7 @@ class StagedReduction(TileReduction):
             if op not in self.staged.buffers:
                 shape = [box.extents[d] for d in order]
                 self.staged.buffers[op] = self.kernel.shared(
-                    padded(shape, order[-1] != len(order) - 1), op.results[0].type
+                    padded(self.kernel.gpu, shape, order[-1] != len(order) - 1), op.results[0].type
                 )
             buffer = self.staged.buffers[op]
             copier.copy_box(box, buffer, order, facts, point)

@@ -10,7 +10,7 @@ import pytest
 
 import tadc
 from tadc.passes import catalogue
-from tadc.passes.maps.parts import BLOCKS
+from tadc.passes.maps.parts import blocks
 from tests.gpu_programs import PROGRAMS, GpuProgram
 from tests.reference.sampling import slow_but_one_in
 
@@ -45,7 +45,8 @@ def compare(one: GpuProgram, sizes: dict[str, int] | None = None) -> None:
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums that the emulator has time for are cut."""
-    monkeypatch.setattr(catalogue, "BLOCKS", replace(BLOCKS, worth=1 << 13, part=1 << 12, work=1 << 18))
+    small = {"worth": 1 << 13, "part": 1 << 12, "work": 1 << 18}
+    monkeypatch.setattr(catalogue, "blocks", lambda gpu: replace(blocks(gpu), **small))
 
 
 @pytest.mark.one_in(9)

@@ -1,0 +1,162 @@
+"""The kernel of a chain (`row_chains.py`): a block runs its maps one after the other over its rows.
+
+The threads of a block are in groups of a warp, or one group; a group takes every so many rows of the block.
+An element of a row is computed by one thread of the group; what a row has one of, by all of them together,
+who share its sums. Between maps of which one reads what the other computes, all threads of the block meet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.dialect.locations import unnamed
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.gpu.elements import unravel
+from tadc.passes.gpu.groups import Group, lanes_along
+from tadc.passes.gpu.kernel import Kernel
+from tadc.passes.gpu.row_chains import RowChain
+from tadc.passes.gpu.schedule import can_be_vector
+from tadc.passes.maps.accesses import Accesses
+from tadc.passes.maps.marks import STEPS
+from tadc.passes.maps.tile_values import LANE, Tile, region_operations
+
+Fill = Callable[[Affine, Any], None]
+
+
+@dataclass(frozen=True)
+class NearRows:
+    """The tensors of which shared memory has the rows of a block, and the form of the first of these."""
+
+    buffers: Mapping[Any, Any]
+    first: Affine
+    depth: int
+
+    def place(self, forms: Sequence[Affine], row: Affine | None) -> list[Affine]:
+        """Where an element is, in the row of the block that is computed, or that its subscript says."""
+        return [forms[0] - self.first if row is None else row, *forms[self.depth :]]
+
+
+class ChainKernel:
+    """A kernel on its way; `kernels` has for each map one that makes its code in the function they share."""
+
+    def __init__(self, chain: RowChain, kernels: Sequence[Kernel], near: Mapping[Any, Any]) -> None:
+        self.chain, self.kernels = chain, kernels
+        first = kernels[0]
+        self.thread, self.block = first.register("gpu.thread_id"), first.register("gpu.block_id")
+        self.near = NearRows(near, self.block * chain.rows, chain.depth)
+        self.count = math.prod(size.constant for size in first.sizes[: chain.depth])
+
+    def emit(self, point: Any) -> None:
+        """Fill the function."""
+        unseen: set[Any] = set()
+        for kernel in self.kernels:
+            kernel.near = self.near
+            block = kernel.op.regions[0].blocks[0]
+            reads = {o.operands[0] for o in region_operations(block) if o.name == "tad.read"}
+            if not reads.isdisjoint(unseen):
+                kernel.barrier(point)
+                unseen.clear()
+            if STEPS in kernel.op.attributes:
+                self.part(kernel, point)
+            else:
+                self.rows(kernel, point)
+            unseen |= set(kernel.op.results)
+
+    def rows(self, kernel: Kernel, point: Any) -> None:
+        """One of the maps, over the rows of the block."""
+        chain = self.chain
+        groups = chain.block // chain.group
+        lane = (
+            self.thread
+            if groups == 1
+            else kernel.named(kernel.low.affine([self.thread.mod(chain.group)], point))
+        )
+        number = Affine.const(0)
+        if groups > 1:
+            number = kernel.named(kernel.low.affine([self.thread.floordiv(chain.group)], point))
+
+        def row(place: Affine, inside: Any) -> None:
+            kernel.near_row = place
+            position, rows = self.near.first + place, ()
+            if self.count % chain.rows:
+                # Groups without a row of their own help to compute the last one again: all threads meet.
+                rows = (Constraint(self.count - 1 - position),)
+                last = Affine.const(self.count - 1)
+                position = kernel.named(kernel.low.affine([position, last], inside, "affine.min"))
+            leading = unravel(kernel, position, kernel.sizes[: chain.depth], inside)
+            if len(kernel.sizes) == chain.depth:
+                self.together(kernel, leading, lane, rows, inside)
+            else:
+                self.elements(kernel, leading, lane, rows, inside)
+            kernel.near_row = None
+
+        if chain.rows == groups:
+            row(number, point)
+        else:
+            loop(kernel, number, chain.rows, groups, row, point)
+
+    def together(
+        self, kernel: Kernel, forms: Sequence[Affine], lane: Affine, rows: Sequence[Constraint], point: Any
+    ) -> None:
+        """What a row has one of, by the threads of a group together."""
+        lanes = {loop.op: lanes for loop, lanes in shared_sums(kernel, self.chain.group)}
+        body = kernel.body(forms, Tile(1))
+        body.group = Group(kernel, self.chain.group, lane, lanes)
+        made = kernel.values(body, forms, (), point)
+        kernel.store(made, forms, (*rows, Constraint(lane, equality=True)), 1, point)
+
+    def elements(
+        self, kernel: Kernel, leading: Sequence[Affine], lane: Affine, rows: Sequence[Constraint], point: Any
+    ) -> None:
+        """The elements of a row, each by one thread of a group, or as many at once as make a vector."""
+        sizes = kernel.sizes[len(leading) :]
+        accesses = Accesses(kernel.op, kernel.sizes, [1] * len(kernel.sizes), {})
+        order = range(len(kernel.sizes))
+        width = next((w for w in (4, 2) if can_be_vector(accesses, order, w)), 1)
+        counts = [*sizes[:-1], sizes[-1].floordiv(width)]
+
+        def element(place: Affine, inside: Any) -> None:
+            trailing = unravel(kernel, place, counts, inside)
+            last = trailing[-1] * width + (Affine.var(LANE) if width > 1 else 0)
+            forms = [*leading, *trailing[:-1], last]
+            made = kernel.values(kernel.body(forms, Tile(width)), forms, (), inside)
+            kernel.store(made, forms, tuple(rows), width, inside)
+
+        loop(kernel, lane, math.prod(n.constant for n in counts), self.chain.group, element, point)
+
+    def part(self, kernel: Kernel, point: Any) -> None:
+        """Sums over the rows of the block, each by one thread."""
+        sizes = kernel.sizes[1:]
+
+        def element(place: Affine, inside: Any) -> None:
+            forms = [self.block, *unravel(kernel, place, sizes, inside)]
+            made = kernel.values(kernel.body(forms, Tile(1)), forms, (), inside)
+            kernel.store(made, forms, (), 1, inside)
+
+        loop(kernel, self.thread, math.prod(n.constant for n in sizes), self.chain.block, element, point)
+
+
+def shared_sums(kernel: Kernel, size: int) -> list[tuple[Any, tuple[int, ...]]]:
+    """The outermost reductions of a map, with the threads of a group along each of their indices."""
+    accesses = Accesses(kernel.op, kernel.sizes, [1] * len(kernel.sizes), {})
+    return [(one, lanes_along(one.trips, size)) for one in accesses.body.inner if one.binders]
+
+
+def loop(kernel: Kernel, start: Affine, stop: int, step: int, fill: Fill, point: Any) -> None:
+    """A loop from a form below a number by steps; without one where every thread has exactly one step."""
+    low = kernel.low
+    if stop <= step:
+        rows = (Constraint(stop - 1 - start),) if stop < step else ()
+        kernel.where(rows, lambda inside: fill(start, inside), point)
+        return
+    low.location = unnamed(kernel.op.location)
+    ends = [low.affine([start], point), low.index(stop, point), low.index(step, point)]
+    made = low.create("scf.for", [], ends, point, regions=1)
+    block = ir.Block.create_at_start(made.regions[0], [low.index_type], [low.location])
+    inside = ir.InsertionPoint(block)
+    fill(kernel.named(block.arguments[0]), inside)
+    low.create("scf.yield", [], [], inside)
