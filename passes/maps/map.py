@@ -94,6 +94,12 @@ class Fold:
     type: Type
     takes: Takes = Takes()
 
+    def mentioned(self) -> Iterator[Affine]:
+        """What the set says, without the fold's own indices: what it depends on."""
+        for row in self.rows:
+            own = {index: Affine.const(0) for index in self.indices}
+            yield row.form.substitute(own)
+
 
 @dataclass(frozen=True)
 class Ask:
