@@ -10,10 +10,10 @@ A schedule is a list of steps, applied in order to the plain nest of a map, whic
     lane j2
     stage %2 inside j0 over k j1 j2
 
-Loops are named by their index, reads and reductions by the first name of their `Let` in the map. A step means
-all loops of a name: those before and after a full part too. No step changes the order in which the elements of
-a reduction are joined but `Cut`, `FoldLanes` and `Leap`; they depend on nothing that is known at run time
-alone, so results have the same bits for every number of threads.
+Loops are named by their index, reads and reductions by the first name of their `Let` in the map. A step
+means all loops of a name: those before and after a full part too. No step changes the order in which the
+elements of a reduction are joined but `Cut`, `FoldLanes` and `Leap`; they depend on nothing that is known at
+run time alone, so results have the same bits for every number of threads.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again"]
 - `rest`: a second loop after that over whole tiles takes what is left as one tile, if that is a known number
   of values, else one by one.
 - `clip`: the last tile has fewer values.
-- `again`: as `overlap`, but the nest runs once for all whole tiles, and once more for the last one moved back:
-  between blocks of a reduction no element may be in two tiles.
+- `again`: as `overlap`, but the nest runs once for all whole tiles, and once more for the last one moved
+  back: between blocks of a reduction no element may be in two tiles.
 """
 
 BoundKind = Literal["jam", "lane", "unroll"]
@@ -42,7 +42,8 @@ Ahead = Literal["rows", "vectors", "run"]
 
 @dataclass(frozen=True)
 class Split:
-    """A loop over `index` becomes one over tiles, `outer`, and one over the `factor` values of a tile, `inner`.
+    """A loop over `index` becomes one over tiles, `outer`, and one over the `factor` values of a tile,
+    `inner`.
 
     Of a part of a known number of values that are fewer than a tile, tiles of vectors have no more vectors
     than that needs. With tail `overlap` a tile moved back ends where its part does: in a full part; elsewhere
@@ -101,8 +102,8 @@ class Reverse:
 
 @dataclass(frozen=True)
 class Bind:
-    """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; an index of a reduction may be
-    `unroll` too, where its bounds are a known number of steps apart."""
+    """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; an index of a reduction may
+    be `unroll` too, where its bounds are a known number of steps apart."""
 
     kind: BoundKind
     indices: tuple[str, ...]
@@ -110,9 +111,9 @@ class Bind:
 
 @dataclass(frozen=True)
 class Cut:
-    """A reduction runs in blocks of `steps` values of its `index`; `outer` is a loop over these, outside of all
-    that stand so far. The results of a tile are in memory between two blocks: those of a block are joined with
-    what is there, but for the first one's. It runs once at least.
+    """A reduction runs in blocks of `steps` values of its `index`; `outer` is a loop over these, outside of
+    all that stand so far. The results of a tile are in memory between two blocks: those of a block are
+    joined with what is there, but for the first one's. It runs once at least.
 
     The indices of the reduction before `index` are cut already, one value at a time.
     """
@@ -125,8 +126,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class FoldLanes:
-    """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined at
-    the end."""
+    """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined
+    at the end."""
 
     fold: str
     lanes: int
@@ -135,8 +136,8 @@ class FoldLanes:
 
 @dataclass(frozen=True)
 class Leap:
-    """The innermost loop of a reduction takes `steps` steps at once, a vector apart, so that they share vectors
-    that they read; by turns for `parts` results."""
+    """The innermost loop of a reduction takes `steps` steps at once, a vector apart, so that they share
+    vectors that they read; by turns for `parts` results."""
 
     fold: str
     steps: int
@@ -160,8 +161,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Transpose:
-    """The vectors of a read, whose lanes are far apart, are read along the loop `index` of as many copies, and
-    transposed in registers."""
+    """The vectors of a read, whose lanes are far apart, are read along the loop `index` of as many copies,
+    and transposed in registers."""
 
     read: str
     index: str
@@ -200,7 +201,8 @@ class Prefetch:
 
 @dataclass(frozen=True)
 class Threads:
-    """Threads divide the values of one of these indices; of two, which is chosen by their numbers at run time.
+    """Threads divide the values of one of these indices; of two, which is chosen by their numbers at run
+    time.
 
     Ranges begin at multiples of a number of values for each.
     """
@@ -231,15 +233,14 @@ class Points:
 
 @dataclass(frozen=True)
 class Fits:
-    """Where one of these indices, whose extents are sizes, has fewer values than its number, the plain nest is
-    computed instead."""
+    """Where one of these indices, whose extents are sizes, has fewer values than its number, the plain nest
+    is computed instead."""
 
     least: tuple[tuple[str, int], ...]
 
 
 Step = (
-    Split | Peel | Residues | Reorder | Reverse | Bind | Cut | FoldLanes | Leap | Stage | Transpose | Interleave
-    | Stream | Prefetch | Threads | Rows | Points | Fits
-)  # fmt: skip
+    Split | Peel | Residues | Reorder | Reverse | Bind | Cut | FoldLanes | Leap | Stage | Transpose |
+    Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
 
 Steps = tuple[Step, ...]
