@@ -45,6 +45,7 @@ from tadc.passes.maps.buffers import (
 from tadc.passes.maps.equal_maps import Renamed, constant_above, renamed, values_used
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.marks import IN_PLACE, STEPS
 from tadc.passes.maps.share_values import Key
 from tadc.passes.maps.steps import Steps, as_map, steps_of
@@ -115,6 +116,8 @@ class _Loops:
             self.places.setdefault(tensor, []).append(n)
         self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
         self.made: dict[Key, Made] = {}
+        self.maps, self.names = read_maps_and_names(function)
+        self.numbers = {op: n for n, op in enumerate(maps_of(function))}
         self.splits: set[str] = set()
 
     def lower(self) -> None:
@@ -271,7 +274,21 @@ class _Loops:
         if near:
             lowering.shifts = dict.fromkeys(near, lowering.variable(given.pop()))
         ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
-        if IN_PLACE in op.attributes:
+        import os
+
+        if os.environ.get("TADC_NEST") and IN_PLACE not in op.attributes and not near:
+            from tadc.passes.nest.emit import Scope, emit_body
+            from tadc.passes.nest.plain import plain_nest
+
+            plan = plan_in_test(plan) if False else plan
+            nest = plain_nest(self.maps, self.maps.maps[self.numbers[op]])
+            buffers = {
+                self.names[v]: (lowering.memrefs[v], *lowering.copies.get(v, ()))
+                for v in lowering.memrefs
+            }
+            sizes_forms = {self.names[v]: lowering.forms[v] for v in self.buffers.sizes}
+            emit_body(nest.body, lowering, Scope(point, sizes_forms, lowering.known, buffers))
+        elif IN_PLACE in op.attributes:
             in_place_loops(op, shape, lowering, point)
         elif plan.steps is not None and plan.steps.order is not None:
             wavefronts(op, shape, lowering, point, plan.steps.order)
