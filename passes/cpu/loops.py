@@ -280,8 +280,9 @@ class _Loops:
             from tadc.passes.nest.emit import Scope, emit_body
             from tadc.passes.nest.plain import plain_nest
 
-            plan = plan_in_test(plan) if False else plan
             nest = plain_nest(self.maps, self.maps.maps[self.numbers[op]])
+            from tadc.passes.nest import testing
+            nest = testing.schedule(nest, self.maps.maps[self.numbers[op]], os.environ["TADC_NEST"])
             buffers = {
                 self.names[v]: (lowering.memrefs[v], *lowering.copies.get(v, ()))
                 for v in lowering.memrefs
