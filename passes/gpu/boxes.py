@@ -92,6 +92,7 @@ class Copier:
     kernel: Kernel
     thread: Affine
     threads: int
+    has_vectors: bool = True
 
     def copy_box(self, box: Box, buffer: Any, order: Sequence[int], facts: Domain, point: Any) -> None:
         """Each thread copies every so many elements, or vectors, of a box, in the order of memory."""
@@ -128,7 +129,7 @@ class Copier:
     def width(self, box: Box, sizes: Sequence[Affine]) -> int:
         """How many consecutive elements are copied at once: each such vector is aligned, and whole."""
         width = VECTOR_BYTES * 8 // box.op.results[0].type.width
-        if not box.extents or box.steps[-1] != 1 or not sizes[-1].is_constant:
+        if not self.has_vectors or not box.extents or box.steps[-1] != 1 or not sizes[-1].is_constant:
             return 1
         ends = (box.extents[-1], sizes[-1].constant, self.kernel.divisor(box.bases[-1]))
         return 1 if any(end % width for end in ends) else width
@@ -176,13 +177,14 @@ class Copier:
             low.create("memref.store", [], [value, buffer, *target], point)
 
 
-def padded(gpu: Gpu, shape: Sequence[int], turned: bool) -> list[int]:
-    """A shape whose rows are aligned for vectors; turned ones start in different banks."""
+def padded(gpu: Gpu, shape: Sequence[int], turned: bool, aligned: int = 4) -> list[int]:
+    """A shape whose rows are aligned for vectors; turned ones, and those without vectors, start in different
+    banks."""
     if not shape:
         return []
-    row = -(-shape[-1] // 4) * 4
-    if turned and row % gpu.banks == 0:
-        row += 4
+    row = -(-shape[-1] // aligned) * aligned
+    if (turned or aligned == 1) and row % (gpu.banks if turned else 2) == 0:
+        row += aligned
     return [*shape[:-1], row]
 
 

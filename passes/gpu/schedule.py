@@ -17,9 +17,10 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.occupancy import block_of, registers, resident
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, Plan, ThreadPlan, Variant
+from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, Plan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.prices import Prices, warp_over
 from tadc.passes.gpu.tile_choice import OPEN, tile_plans
+from tadc.passes.gpu.transposes import transposing_plans
 from tadc.passes.maps.accesses import Accesses, Loop
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.operand_forms import subscripts
@@ -86,7 +87,7 @@ def priced_variants(
     if known:
         found: list[tuple[float, Any]] = [(_thread_price(gpu, accesses, single), single)]
         found += [(_group_price(gpu, accesses, plan), plan) for plan in groups]
-        found += tile_plans(gpu, accesses)
+        found += _shared_plans(gpu, accesses)
         price, best = min(found, key=lambda pair: pair[0])
         return [(price, Variant(_with_block(gpu, best, sizes)))]
     when = _fits(single, sizes)
@@ -104,7 +105,7 @@ def priced_variants(
 
 def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequence[Affine]) -> list[Variant]:
     """The best plan with shared memory, for sizes that give every multiprocessor a tile."""
-    found = sorted(tile_plans(gpu, accesses), key=lambda pair: pair[0])
+    found = sorted(_shared_plans(gpu, accesses), key=lambda pair: pair[0])
     if not found:
         return []
     price, plan = found[0]
@@ -112,12 +113,20 @@ def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequenc
     if price > elements * _thread_price(gpu, accesses, single):
         return []
     tile = plan.fast[1].extent * (plan.slow[1].extent if plan.slow else 1)
-    when = [Condition(tuple(sizes), least=gpu.multiprocessors * tile // 2)]
+    when = [] if plan.over is None else [Condition(tuple(sizes), least=gpu.multiprocessors * tile // 2)]
     for index in (plan.fast[0], *((plan.slow[0],) if plan.slow else ())):
         if not sizes[index].is_constant:
             when.append(Condition((sizes[index],), least=plan.along(index).extent // 2))
+    if plan.over is None:
+        return [Variant(plan, tuple(when))]
     loop = next(loop for loop in accesses.body.inner if loop.op == plan.over)
     return [Variant(plan, (*when, Condition(extents_of(accesses, loop), least=math.prod(plan.steps))))]
+
+
+def _shared_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
+    """The plans with shared memory, with their prices for the whole map."""
+    yield from tile_plans(gpu, accesses)
+    yield from transposing_plans(gpu, accesses)
 
 
 def _with_block(gpu: Gpu, plan: Plan, sizes: Sequence[Affine]) -> Plan:
