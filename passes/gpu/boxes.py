@@ -12,10 +12,10 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.cpu.lanes import extreme
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.operand_forms import subscripts
+from tadc.passes.nest.lanes import extreme
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernel import Kernel

@@ -25,13 +25,13 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of
 from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.caches import element_bytes
 from tadc.passes.cpu.row_parts import cut_into_parts, row_sum
 from tadc.passes.maps.buffers import map_around, maps_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import CHAIN, PARTS, STEPS
 from tadc.passes.maps.operand_forms import subscripts
 from tadc.passes.maps.tile_values import is_reduction, region_operations
+from tadc.passes.nest.caches import element_bytes
 
 LONG = 1024
 """A row of more elements has a block of its own, one of fewer a warp."""

@@ -17,7 +17,6 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
-from tadc.passes.cpu.lanes import extreme
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_reductions import Combine, TileReduction
 from tadc.passes.gpu.boxes import Box, Copier, Stage, box_of, padded, within
@@ -26,6 +25,7 @@ from tadc.passes.maps.accesses import shift_of
 from tadc.passes.maps.operand_forms import subscripts
 from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.tile_values import region_operations
+from tadc.passes.nest.lanes import extreme
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context

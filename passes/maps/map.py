@@ -155,7 +155,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor: the extents are forms of the sizes. No other in a function has its name; `label` is for people."""
+    """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes."""
 
     name: str
     type: Type
