@@ -166,6 +166,9 @@ CHAINS = {
         "x: f64[20, 33]; let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] / s[i]; let c[k] = sum{i} (y[i, k]);"
         "z[i, k] = y[i, k] * c[k] + s[i]"
     ),
+    "a diagonal that is added last": GpuProgram(
+        "x: f32[45, 45]; f[i] = log(sum{j} (exp(x[i, j] - x[j, j])))"
+    ),
     "triangle by rows": GpuProgram(
         "x: f32[40, 40]; let s[i] = sum{k}_0^(i) (x[i, k]);"
         "y[i, k] = if {k <= i} then (x[i, k] / s[i]) else (s[i])"
