@@ -190,7 +190,7 @@ def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
     stored = tuple(row for row in rows if not implied(row.form, staged.facts))
     if stored:
         staged.beyond = staged.facts
-    if plan.over is None:
+    if plan.over is None and plan.staged:
         _copy_all(kernel, body, staged, point)
     made = kernel.values(body, forms, tuple(known), point)
     kernel.store(made, forms, stored, 1, point, _run(kernel, body, forms))

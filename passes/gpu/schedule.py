@@ -17,7 +17,16 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.occupancy import block_of, registers, resident
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, Plan, ThreadPlan, TilePlan, Variant
+from tadc.passes.gpu.plan import (
+    BLOCK_SIZE,
+    VECTOR_BYTES,
+    Along,
+    GroupPlan,
+    Plan,
+    ThreadPlan,
+    TilePlan,
+    Variant,
+)
 from tadc.passes.gpu.prices import Prices, warp_over
 from tadc.passes.gpu.tile_choice import OPEN, tile_plans
 from tadc.passes.gpu.transposes import transposing_plans
@@ -38,6 +47,9 @@ MOST_SHARED = 24 << 10
 
 MOST_CODE = 400
 """The most operations that the code of a thread has."""
+
+ROW_COPIES = 4
+"""The elements of a row that a thread computes where the extents of a map are not known."""
 
 LONG = 64
 """A reduction of fewer elements is not worth a warp."""
@@ -97,6 +109,7 @@ def priced_variants(
     made = [
         *_open_tiles(gpu, accesses, single, sizes),
         *_open_groups(gpu, accesses, groups, single, sizes),
+        *_open_rows(accesses, sizes),
         *last,
         Variant(plain),
     ]
@@ -121,6 +134,15 @@ def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequenc
         return [Variant(plan, tuple(when))]
     loop = next(loop for loop in accesses.body.inner if loop.op == plan.over)
     return [Variant(plan, (*when, Condition(extents_of(accesses, loop), least=math.prod(plan.steps))))]
+
+
+def _open_rows(accesses: Accesses, sizes: Sequence[Affine]) -> list[Variant]:
+    """A block for a part of a row, for long rows: its threads divide by sizes once for several elements."""
+    if accesses.body.inner or len(sizes) < 2 or all(size.is_constant for size in sizes[1:]):
+        return []
+    along = Along(BLOCK_SIZE // 2, ROW_COPIES)
+    plan = TilePlan((len(sizes) - 1, along), None, None, (), frozenset())
+    return [Variant(plan, (Condition((sizes[-1],), least=along.extent // 2),))]
 
 
 def _shared_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:

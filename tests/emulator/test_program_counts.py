@@ -1,6 +1,6 @@
-"""How much memory programs move on a GPU, and how: the numbers that decide their speed, stated in one table.
+"""How much memory programs move on a GPU, and how: the numbers that decide their speed, in one table.
 
-`WANTED` is the traffic that would be good, as a multiple of the least: each argument once and each result once.
+`WANTED` is the traffic that would be good, as a multiple of the least: each argument and each result once.
 `dram` is what is reached, `l2` the same for the second cache. A number that falls is lowered here; one that
 rises is a kernel that became slower.
 """
