@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tadc.passes.gpu.kernel import Kernel
 
 
+SECTOR = 32
+"""The bytes that memory gives at least."""
+
+
 def within(ranges: Mapping[str, int]) -> Domain:
     """The rows that hold of variables from 0 to a number less one."""
     rows: list[Constraint] = []
@@ -48,15 +52,20 @@ class Box:
 
 def box_of(op: Any, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box | None:
     """The box of a read at subscripts where variables are in their ranges; None if its size varies."""
-    spans = spans_of(forms, ranges)
+    spans = spans_of(forms, ranges, op.results[0].type.width // 8)
     if spans is None:
         return None
     bases = tuple(extreme(form, ranges, -1) for form in forms)
     return Box(op, bases, tuple(n for n, _ in spans), tuple(step for _, step in spans))
 
 
-def spans_of(forms: Sequence[Affine], ranges: Mapping[str, int]) -> tuple[tuple[int, int], ...] | None:
-    """For each form how many values it takes, at which distance; None if their number varies."""
+def spans_of(
+    forms: Sequence[Affine], ranges: Mapping[str, int], bytes_each: int
+) -> tuple[tuple[int, int], ...] | None:
+    """For each form how many values it takes, at which distance; None if their number varies.
+
+    Rows that are longer than a sector are whole sectors: the next row then begins with one.
+    """
     spans: list[tuple[int, int]] = []
     for form in forms:
         if form.is_linear:
@@ -68,6 +77,9 @@ def spans_of(forms: Sequence[Affine], ranges: Mapping[str, int]) -> tuple[tuple[
         if not span.is_constant:
             return None
         spans.append((span.constant + 1, 1))
+    whole = SECTOR // bytes_each
+    if spans and spans[-1][0] > whole and spans[-1][1] == 1:
+        spans[-1] = (-(-spans[-1][0] // whole) * whole, 1)
     return tuple(spans)
 
 

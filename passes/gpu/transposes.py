@@ -64,10 +64,11 @@ def _plan(
     ranges = {name: along.extent for name, along in own.items()}
     used = 0
     for read in turned:
-        spans = spans_of(subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms), ranges)
+        each = read.op.results[0].type.width // 8
+        spans = spans_of(subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms), ranges, each)
         if spans is None:
             return None
-        used += math.prod(padded(gpu, [n for n, _ in spans], False, 1)) * read.op.results[0].type.width // 8
+        used += math.prod(padded(gpu, [n for n, _ in spans], False, 1)) * each
     if used > gpu.static_shared:
         return None
     index = {name: n for n, name in enumerate(accesses.names)}
