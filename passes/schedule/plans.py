@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.operations import LEAST
 from tadc.passes.schedule.probes import probed_operations
-from tadc.passes.schedule.recurrence import Recurrence, recurrence_of, reversed_map
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
 from tadc.passes.schedule.threads import Division

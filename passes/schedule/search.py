@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.recurrence import Recurrence
 from tadc.passes.schedule.accesses import Accesses, Loop, shape_bytes
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cost import cost, writes_by_turns
@@ -16,7 +17,6 @@ from tadc.passes.schedule.leaps import leap_of, leaping_candidates, leaping_loop
 from tadc.passes.schedule.loop_order import loop_order
 from tadc.passes.schedule.packing import Panels, packing
 from tadc.passes.schedule.prefetch_runs import Run, prefetch_runs
-from tadc.passes.schedule.recurrence import Recurrence
 from tadc.passes.schedule.splits import WHOLE, Parts, copies
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.terms.costs import ELEMENT
