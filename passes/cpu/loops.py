@@ -282,12 +282,14 @@ class _Loops:
 
             nest = plain_nest(self.maps, self.maps.maps[self.numbers[op]])
             from tadc.passes.nest import testing
-            nest = testing.schedule(nest, self.maps.maps[self.numbers[op]], os.environ["TADC_NEST"])
+            nest = testing.schedule(nest, self.maps.maps[self.numbers[op]], os.environ["TADC_NEST"], self.maps, self.machine, plan)
             buffers = {
                 self.names[v]: (lowering.memrefs[v], *lowering.copies.get(v, ()))
                 for v in lowering.memrefs
             }
             sizes_forms = {self.names[v]: lowering.forms[v] for v in self.buffers.sizes}
+            for word, value in zip(range_names(plan.axes), given[last:]):
+                sizes_forms[word] = lowering.variable(value)
             emit_body(nest.body, lowering, Scope(point, sizes_forms, lowering.known, buffers))
         elif IN_PLACE in op.attributes:
             in_place_loops(op, shape, lowering, point)

@@ -24,9 +24,6 @@ from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
 
-FEW_STEPS = 5
-"""So many steps of a loop may be written one after the other."""
-
 ALIGNMENT = 64
 """Bytes of a line of the cache, which staged tensors start at."""
 
@@ -93,7 +90,11 @@ def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
             continue
         for form in forms:
             rest = (form - row.form * sign) if form.terms else None
-            if rest is None or rest.variables & form.variables or row.form.variables.isdisjoint(form.variables):
+            if (
+                rest is None
+                or rest.variables & form.variables
+                or row.form.variables.isdisjoint(form.variables)
+            ):
                 continue
             if all(other is form or implied((other - rest) * sign, scope.facts) for other in forms):
                 rows.append(Constraint((made - rest) * sign))
@@ -107,8 +108,8 @@ def _bound(bound: Bound, low: BodyLowering, scope: Scope) -> Affine:
             return low.extreme(f"affine.{which}", [scope.form(form) for form in forms], scope.point)
         case Either(rows=rows, then=then, otherwise=otherwise):
             holds = low.holds(scope.rows(rows), scope.point)
-            values = [low.affine([scope.form(form)], scope.point) for form in (then, otherwise)]
-            return low.variable(low.select(holds, *values, scope.point))
+            first, second = (low.affine([scope.form(form)], scope.point) for form in (then, otherwise))
+            return low.variable(low.select(holds, first, second, scope.point))
         case form:
             return scope.form(form)
 
@@ -163,7 +164,10 @@ def _facts(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) 
     last = loop.step if is_whole else 1
     lower = [scope.form(form) for form in _parts(loop.start, "max")] or [start]
     upper = [scope.form(form) for form in _parts(loop.stop, "min")] or [stop]
-    return [*(Constraint(index - form) for form in lower), *(Constraint(form - last - index) for form in upper)]
+    return [
+        *(Constraint(index - form) for form in lower),
+        *(Constraint(form - last - index) for form in upper),
+    ]
 
 
 def _parts(bound: Bound, which: str) -> tuple[Affine, ...]:
@@ -274,9 +278,8 @@ def _values(
     """Hand over the values of the stores in the copies of a tile."""
     tile = _tile(compute, scope)
     depends = Dependence(compute.block, scope.forms, tile)
-    few = FEW_STEPS if compute.weaves else 0
     buffers = {name: found[0] for name, found in scope.buffers.items()}
-    body = Lockstep(low, tile, depends, buffers, lower_fold, Lanes(low, tile.width), Values(tile), few)
+    body = Lockstep(low, tile, depends, buffers, lower_fold, Lanes(low, tile.width), Values(tile))
     along = _along(compute, scope)
     own = [name for name in tile.copies if name not in ACROSS]
 

@@ -218,7 +218,7 @@ class FoldLoops:
                 return self.loop(levels[1:], inner, values, masked, context.moved(point))
 
             def steps(point: Any) -> list[Any]:
-                if not shift.is_exact or shift.steps > self.body.few or len(levels) > 1:
+                if not shift.is_exact or not self.value.takes.unrolled or len(levels) > 1:
                     return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
                 values = carried
                 for step in range(shift.steps):

@@ -82,8 +82,6 @@ class Lockstep:
     fold: FoldLowering
     lanes: Lanes
     values: Values
-    few: int = 0
-    """Loops of at most so many steps that are the same for all points are written out."""
 
     # -- values by copy --------------------------------------------------------------------------
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tadc.lattice.affine import Affine
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.primitives import folds, loops, memory, ranges, staging
+from tadc.passes.nest.primitives import folds, loops, memory, points, prefetch, ranges, staging
+from tadc.passes.nest.primitives.rewriting import loops_in
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -14,6 +16,8 @@ from tadc.passes.nest.steps import (
     Interleave,
     Leap,
     Peel,
+    Points,
+    Prefetch,
     Reorder,
     Residues,
     Reverse,
@@ -29,7 +33,9 @@ from tadc.passes.nest.steps import (
 
 def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
     """The nest that a schedule makes of a plain one. Raises DoesNotFit for a step that cannot be taken."""
-    plain, place = nest, 0
+    steps = _ranges_first(steps)
+    plain, place, again = nest, 0, list[tuple[Split, Nest]]()
+    extents = {loop.index: loop.stop for loop in loops_in(nest.body) if isinstance(loop.stop, Affine)}
     while place < len(steps):
         step = steps[place]
         place += 1
@@ -41,11 +47,38 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
                     place += 1
                 nest = loops.peel(nest, peels)
             case Split():
+                if step.tail == "again":
+                    again.append((step, nest))
                 nest = loops.split(nest, step, _unit(steps, step))
+            case Threads():
+                nest = ranges.threads(nest, step, extents)
+                plain = ranges.threads(plain, step, extents)
+            case Rows():
+                nest = ranges.rows(nest, step, extents)
+                plain = ranges.rows(plain, step, extents)
             case Fits():
-                nest = loops.fits(nest, step, plain.body)
+                nest = _again(nest, again)
+                again = []
+                nest = loops.fits(nest, step, plain, extents)
             case _:
                 nest = _one(nest, step)
+    return _again(nest, again)
+
+
+def _ranges_first(steps: Sequence[Step]) -> list[Step]:
+    """The steps, ranges of the map's own indices before what makes other loops of these."""
+    own = [step for step in steps if isinstance(step, Threads | Rows)]
+    others = [step for step in steps if step not in own]
+    count = 0
+    while count < len(others) and isinstance(others[count], Reorder | Peel | Reverse):
+        count += 1
+    return [*others[:count], *own, *others[count:]]
+
+
+def _again(nest: Nest, found: Sequence[tuple[Split, Nest]]) -> Nest:
+    """The nest where tiles of these splits are moved back in a pass of their own."""
+    for step, before in found:
+        nest = loops.once_more(nest, step, before)
     return nest
 
 
@@ -72,10 +105,10 @@ def _one(nest: Nest, step: Step) -> Nest:
             return memory.stream(nest, step)
         case Interleave():
             return memory.interleave(nest)
-        case Threads():
-            return ranges.threads(nest, step)
-        case Rows():
-            return ranges.rows(nest, step)
+        case Points():
+            return points.points(nest, step)
+        case Prefetch():
+            return prefetch.prefetch(nest, step)
         case Transpose():
             # Where loads can be transposed, code is made so.
             return nest

@@ -8,7 +8,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.nest import loop_nest
-from tadc.passes.maps.map import Fold, Takes, Value
+from tadc.passes.maps.map import Fold, Let, Takes, Value
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, Nest
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
@@ -16,6 +16,7 @@ from tadc.passes.nest.primitives.rewriting import (
     computes_in,
     fold_named,
     rewrite_computes,
+    rewrite_lets,
     rewrite_value,
 )
 from tadc.passes.nest.steps import Cut, FoldLanes, Leap
@@ -29,6 +30,23 @@ def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
 def leap(nest: Nest, step: Leap) -> Nest:
     """The innermost loop of a reduction takes steps a vector apart at once."""
     return _taking(nest, step.fold, Takes(parts=step.parts, leap=step.steps))
+
+
+def unroll_fold(nest: Nest, index: str) -> Nest:
+    """The steps of the innermost loop of a reduction are written out."""
+    done = False
+
+    def one(let: Let) -> Let:
+        nonlocal done
+        if isinstance(let.value, Fold) and let.value.indices[-1] == index:
+            done = True
+            return replace(let, value=replace(let.value, takes=replace(let.value.takes, unrolled=True)))
+        return let
+
+    body = rewrite_computes(nest.body, lambda c: replace(c, block=rewrite_lets(c.block, one)))
+    if not done:
+        raise DoesNotFit(f"`{index}` is no loop, and no innermost index of a reduction")
+    return replace(nest, body=body)
 
 
 def _taking(nest: Nest, name: str, takes: Takes) -> Nest:

@@ -8,6 +8,7 @@ from itertools import product
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.nest import At, Body, Bound, Either, Extreme, For, If, Nest, Statement
+from tadc.passes.nest.primitives.folds import unroll_fold
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     bound_forms,
@@ -25,7 +26,8 @@ from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse,
 def split(nest: Nest, step: Split, unit: int = 1) -> Nest:
     """Loops over tiles of an index, and over the values of a tile.
 
-    A part of few values has no more of `unit` values in a tile than that needs.
+    A part of few values has no more of `unit` values in a tile than that needs. With tail `again`, `once_more` is
+    to be applied when all else is done.
     """
     check_new(nest, step.outer, step.inner)
     if step.tail == "again":
@@ -44,6 +46,8 @@ def _tiles(loop: For, step: Split, unit: int) -> Body:
     if most is not None and loop.reach is not None:
         factor = min(factor, -(-most // unit) * unit)
     match step.tail:
+        case "exact" if span is None and loop.reach is not None:
+            return (_overlapping(loop, step, factor),)
         case "exact":
             if span is None or span % factor:
                 raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
@@ -75,7 +79,9 @@ def _outer(loop: For, step: Split, factor: int, start: Bound, stop: Bound, base:
     """The loop over tiles, which start at `base`, around that over the values of one."""
     base = Affine.var(step.outer) if base is None else base
     inner = _inner(loop, step, factor, base)
-    return replace(loop, index=step.outer, start=start, stop=stop, step=factor, body=inner, reach=None, group=1)
+    return replace(
+        loop, index=step.outer, start=start, stop=stop, step=factor, body=inner, reach=None, group=1
+    )
 
 
 def _inner(loop: For, step: Split, factor: int, base: Affine) -> Body:
@@ -135,37 +141,53 @@ def _clipped(loop: For, step: Split, factor: int) -> For:
         if stop is None:
             raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
         count = Extreme("min", (Affine.const(factor), stop - outer))
-    inner = For(step.inner, ZERO, count, 1, "seq", (At(loop.index, outer + Affine.var(step.inner)), *loop.body))
+    inner = For(
+        step.inner, ZERO, count, 1, "seq", (At(loop.index, outer + Affine.var(step.inner)), *loop.body)
+    )
     return replace(loop, index=step.outer, step=factor, body=(inner,), reach=None, group=1)
 
 
 def _split_again(nest: Nest, step: Split) -> Nest:
-    """Everything for whole tiles, then for one at the end if something is left."""
-    found = [loop for loop in loops_in(nest.body) if loop.index == step.index]
+    """Tiles between two ends that `once_more` names."""
+    begin, end = (Affine.var(f"{step.outer}_{word}") for word in ("from", "to"))
+    loop = _the_loop(nest, step.index)
+    span = _span(loop)
+    if span is not None and span % step.factor == 0:
+        begin, end = loop.start, loop.stop
+    return with_loops(nest, step.index, lambda loop: (_outer(loop, step, step.factor, begin, end),))
+
+
+def _the_loop(nest: Nest, index: str) -> For:
+    found = [loop for loop in loops_in(nest.body) if loop.index == index]
     if len(found) != 1:
-        raise DoesNotFit(f"there are {len(found)} loops `{step.index}`")
-    loop, factor = found[0], step.factor
+        raise DoesNotFit(f"there are {len(found)} loops `{index}`")
+    return found[0]
+
+
+def once_more(nest: Nest, step: Split, before: Nest) -> Nest:
+    """Everything for whole tiles, then for one at the end if something is left; `before` is not split yet."""
+    loop, factor = _the_loop(before, step.index), step.factor
     span = _span(loop)
     if span is not None and span % factor == 0:
-        return with_loops(nest, step.index, lambda loop: (_outer(loop, step, factor, loop.start, loop.stop),))
-    first, stop = (Affine.var(f"{step.outer}_{word}") for word in ("first", "stop"))
-    middle, number = Affine.var(f"{step.outer}_middle"), Affine.var(f"{step.outer}_pass")
+        return nest
+    first, stop, middle, times, number = (
+        f"{step.outer}_{word}" for word in ("first", "stop", "middle", "times", "pass")
+    )
+    whole = (Affine.var(stop) - Affine.var(first)).floordiv(factor) * factor
+    left = (Constraint(Affine.var(stop) - Affine.var(middle) - 1),)
     ends: Body = (
-        At(f"{step.outer}_first", loop.start),
-        At(f"{step.outer}_stop", loop.stop),
-        At(f"{step.outer}_middle", first + (stop - first).floordiv(factor) * factor),
-        At(f"{step.outer}_times", Either((Constraint(stop - middle - 1),), Affine.const(2), Affine.const(1))),
+        At(first, loop.start),
+        At(stop, loop.stop),
+        At(middle, Affine.var(first) + whole),
+        At(times, Either(left, Affine.const(2), Affine.const(1))),
     )
-    is_first = (Constraint(-number),)
+    is_first = (Constraint(-Affine.var(number)),)
     here: Body = (
-        At(f"{step.outer}_from", Either(is_first, first, stop - factor)),
-        At(f"{step.outer}_to", Either(is_first, middle, stop)),
+        At(f"{step.outer}_from", Either(is_first, Affine.var(first), Affine.var(stop) - factor)),
+        At(f"{step.outer}_to", Either(is_first, Affine.var(middle), Affine.var(stop))),
     )
-    begin, end = (Affine.var(f"{step.outer}_{word}") for word in ("from", "to"))
-    inner = with_loops(nest, step.index, lambda loop: (_outer(loop, step, factor, begin, end),))
-    times = Affine.var(f"{step.outer}_times")
-    passes = For(f"{step.outer}_pass", ZERO, times, 1, "seq", (*here, *inner.body))
-    return replace(inner, body=(*ends, passes))
+    passes = For(number, ZERO, Affine.var(times), 1, "seq", (*here, *nest.body))
+    return replace(nest, body=(*ends, passes))
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -207,7 +229,12 @@ def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
     outside = _peeled(loop.body, wanted if step.all else {})
     plain = replace(loop, body=outside, reach=(ZERO, stop))
     full = replace(
-        loop, start=first * c, stop=last * c, body=_peeled(loop.body, wanted), reach=(first * c, last * c), group=c
+        loop,
+        start=first * c,
+        stop=last * c,
+        body=_peeled(loop.body, wanted),
+        reach=(first * c, last * c),
+        group=c,
     )
     if step.groups:
         grouped = replace(plain, reach=(ZERO, whole * c), group=c)
@@ -247,7 +274,10 @@ def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Aff
     first, last = Affine.var(start), Affine.var(stop)
     if step.room > 1:
         fits = (Constraint(last - first - step.room),)
-        names += [At(f"{index}_first", Either(fits, first, ZERO)), At(f"{index}_last", Either(fits, last, ZERO))]
+        names += [
+            At(f"{index}_first", Either(fits, first, ZERO)),
+            At(f"{index}_last", Either(fits, last, ZERO)),
+        ]
         first, last = Affine.var(f"{index}_first"), Affine.var(f"{index}_last")
     return tuple(names), first, last
 
@@ -261,76 +291,99 @@ def residues(nest: Nest, step: Residues) -> Nest:
 def _in_groups(loop: For, step: Residues) -> Body:
     if loop.group % step.factor:
         return (loop,)
-    start, stop = form_of(loop.start), form_of(loop.stop)
-    assert start is not None
-    assert stop is not None
     c = step.factor
+    start, stop = _groups(loop.start, c), _groups(loop.stop, c)
     value = At(loop.index, Affine.var(step.outer) * c + Affine.var(step.inner))
     inner = For(step.inner, ZERO, Affine.const(c), 1, "unroll", (value, *loop.body))
     reach = None if loop.reach is None else (loop.reach[0].floordiv(c), loop.reach[1].floordiv(c))
     return (
         replace(
-            loop, index=step.outer, start=start.floordiv(c), stop=stop.floordiv(c), body=(inner,),
+            loop, index=step.outer, start=start, stop=stop, body=(inner,),
             reach=reach, group=1,
         ),
     )  # fmt: skip
+
+
+def _groups(bound: Bound, c: int) -> Bound:
+    """A bound that is a multiple of a number, in groups of so many."""
+    match bound:
+        case Extreme(forms=forms):
+            return replace(bound, forms=tuple(form.floordiv(c) for form in forms))
+        case Either():
+            return replace(bound, then=bound.then.floordiv(c), otherwise=bound.otherwise.floordiv(c))
+        case form:
+            return form.floordiv(c)
 
 
 # -- order and kinds -------------------------------------------------------------------------------
 
 
 def reorder(nest: Nest, step: Reorder) -> Nest:
-    """Loops that are directly in each other, in another order."""
-    wanted = set(step.indices)
-    done = False
-
-    def rule(loop: For) -> Body:
-        nonlocal done
-        done = True
-        return _reordered(loop, step.indices)
-
-    first = next((loop.index for loop in loops_in(nest.body) if loop.index in wanted), None)
-    if first is None:
-        raise DoesNotFit(f"there is no loop of {', '.join(step.indices)}")
-    return with_loops(nest, first, rule)
+    """Loops in another order: one that is to be inside of another sinks into it, wherever that stands."""
+    place = {index: number for number, index in enumerate(step.indices)}
+    for index in place:
+        if not any(loop.index == index for loop in loops_in(nest.body)):
+            raise DoesNotFit(f"there is no loop `{index}`")
+    return replace(nest, body=_arranged(nest.body, place))
 
 
-def _reordered(outermost: For, order: tuple[str, ...]) -> Body:
-    """A loop and those inside that are named, in this order; what indices are named stands inside of all."""
-    loops: dict[str, For] = {}
+def _arranged(body: Body, place: Mapping[str, int]) -> Body:
+    """A body with its loops in order."""
+    made: list[Statement] = []
+    for statement in body:
+        match statement:
+            case For():
+                inner = replace(statement, body=_arranged(statement.body, place))
+                made += _sunk(inner, place) if statement.index in place else (inner,)
+            case If():
+                then, otherwise = (_arranged(b, place) for b in (statement.then, statement.otherwise))
+                made.append(replace(statement, then=then, otherwise=otherwise))
+            case _:
+                made.append(statement)
+    return tuple(made)
+
+
+def _sunk(loop: For, place: Mapping[str, int]) -> Body:
+    """A loop inside of those directly in it that are to be outside; the body of each is in order."""
+    made: list[Statement] = []
     names: list[At] = []
-    body: Body = (outermost,)
-    while len(loops) < len(order):
-        *ats, last = body
-        if not isinstance(last, For) or last.index not in order or not all(isinstance(a, At) for a in ats):
-            raise DoesNotFit(f"the loops {', '.join(order)} are not directly in each other")
-        names += [at for at in ats if isinstance(at, At)]
-        loops[last.index] = last
-        body = last.body
-    made = body
-    waiting = list(names)
-    for place in range(len(order) - 1, -1, -1):
-        loop = loops[order[place]]
-        # What is named stands where all that it is made of is known, as far outside as that is.
-        known = set(order[:place])
-        own = set(order) - known
-        here = [a for a in waiting if any(_depends(a, name, names) for name in own)]
-        made = (replace(loop, body=(*here, *made)),)
-        waiting = [a for a in waiting if a not in here]
-        for form in (*bound_forms(loop.start), *bound_forms(loop.stop)):
-            if any(_reaches(form.variables, name, names) for name in own):
-                raise DoesNotFit(f"the ends of `{loop.index}` move with a loop that would be inside")
-    return (*waiting, *made)
+    kept: list[Statement] = []
+
+    def finish() -> None:
+        if kept:
+            made.append(replace(loop, body=(*names, *kept)))
+            kept.clear()
+
+    for statement in loop.body:
+        if isinstance(statement, At):
+            finish()
+            names.append(statement)
+        elif isinstance(statement, For) and place.get(statement.index, -1) in range(place[loop.index]):
+            finish()
+            hoisted, own = _apart(names, loop.index)
+            moving = {loop.index, *(item.index for item in own)}
+            forms = (*bound_forms(statement.start), *bound_forms(statement.stop))
+            if any(form.variables & moving for form in forms):
+                raise DoesNotFit(f"the ends of `{statement.index}` move with `{loop.index}`")
+            inner = _sunk(replace(loop, body=(*own, *statement.body)), place)
+            made += [*(item for item in hoisted if item not in made), replace(statement, body=inner)]
+        else:
+            kept.append(statement)
+    finish()
+    return tuple(made)
 
 
-def _depends(item: At, index: str, names: list[At]) -> bool:
-    """Whether what is named is made of a loop's index, directly or not."""
-    found = frozenset[str]().union(*(form.variables for form in bound_forms(item.value)))
-    return _reaches(found, index, names)
-
-
-def _reaches(variables: frozenset[str], index: str, names: list[At]) -> bool:
-    return index in variables or any(a.index in variables and _depends(a, index, names) for a in names)
+def _apart(names: Sequence[At], index: str) -> tuple[list[At], list[At]]:
+    """What is named that does not move with an index, and what does."""
+    hoisted, own, moving = list[At](), list[At](), {index}
+    for item in names:
+        found = frozenset[str]().union(*(form.variables for form in bound_forms(item.value)))
+        if found & moving:
+            moving.add(item.index)
+            own.append(item)
+        else:
+            hoisted.append(item)
+    return hoisted, own
 
 
 def reverse(nest: Nest, step: Reverse) -> Nest:
@@ -356,11 +409,14 @@ def bind(nest: Nest, step: Bind) -> Nest:
                 raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
             return (replace(loop, kind=step.kind),)
 
-        nest = with_loops(nest, index, rule)
+        if step.kind == "unroll" and not any(loop.index == index for loop in loops_in(nest.body)):
+            nest = unroll_fold(nest, index)
+        else:
+            nest = with_loops(nest, index, rule)
     return nest
 
 
-def fits(nest: Nest, step: Fits, plain: Body) -> Nest:
+def fits(nest: Nest, step: Fits, plain: Nest, extents: Mapping[str, Affine]) -> Nest:
     """The nest where all indices have so many values, else the plain one."""
-    rows = tuple(Constraint(Affine.var(name) - count) for name, count in step.least)
-    return replace(nest, body=(If(rows, nest.body, plain),))
+    rows = tuple(Constraint(extents[name] - count) for name, count in step.least)
+    return replace(nest, body=(If(rows, nest.body, plain.body),))

@@ -17,7 +17,8 @@ def stream(nest: Nest, step: Stream) -> Nest:
 
     def rule(compute: Compute) -> Compute:
         stores = (
-            replace(store, streams=True) if store.tensor in step.tensors else store for store in compute.stores
+            replace(store, streams=True) if store.tensor in step.tensors else store
+            for store in compute.stores
         )
         return replace(compute, stores=tuple(stores))
 

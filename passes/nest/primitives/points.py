@@ -79,5 +79,3 @@ def _loop(level: Level, body: Body) -> For:
 
 def _where(rows: Domain, body: Body) -> Body:
     return (If(rows, body),) if rows else body
-
-

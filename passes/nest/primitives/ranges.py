@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.nest import At, Body, Bound, Either, For, Nest
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, greatest, least, loops_in, with_loops
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, greatest, least, with_loops
 from tadc.passes.nest.steps import Rows, Threads
 
 RANGE = ("begin", "end")
 SECOND = "second"
 
 
-def threads(nest: Nest, step: Threads) -> Nest:
+def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine]) -> Nest:
     """A range of values of one of the indices alone, whose ends are arguments."""
     if len(step.indices) == 1:
-        return _within(replace(nest, ranges=(*nest.ranges, *RANGE)), step.indices[0], RANGE, ends_there=False)
+        (index,) = step.indices
+        nest = replace(nest, ranges=(*nest.ranges, *RANGE))
+        return _within(nest, index, extents[index], RANGE, ends_there=False)
     names: list[At] = []
     is_second = (Constraint(Affine.var(SECOND) - 1),)
     for number, index in enumerate(step.indices):
-        size = _extent(nest, index)
+        size = extents[index]
         begin, end = Affine.var("begin"), Affine.var("end")
         pairs = [(ZERO, begin), (size, end)] if number == 0 else [(begin, ZERO), (end, size)]
         for word, (then, otherwise) in zip(RANGE, pairs, strict=True):
             names.append(At(f"{index}_{word}", Either(is_second, then, otherwise)))
     nest = replace(nest, ranges=(*nest.ranges, SECOND, *RANGE))
     for index in step.indices:
-        nest = _within(nest, index, (f"{index}_begin", f"{index}_end"), ends_there=False)
+        names_of = (f"{index}_begin", f"{index}_end")
+        nest = _within(nest, index, extents[index], names_of, ends_there=False)
     return replace(nest, body=(*names, *nest.body))
 
 
-def rows(nest: Nest, step: Rows) -> Nest:
+def rows(nest: Nest, step: Rows, extents: Mapping[str, Affine]) -> Nest:
     """A range of an index alone, in which tiles end."""
-    return _within(replace(nest, ranges=(*nest.ranges, *RANGE)), step.index, RANGE, ends_there=True)
+    nest = replace(nest, ranges=(*nest.ranges, *RANGE))
+    return _within(nest, step.index, extents[step.index], RANGE, ends_there=True)
 
 
-def _extent(nest: Nest, index: str) -> Affine:
-    """Where the last loop of an index ends."""
-    found = [loop for loop in loops_in(nest.body) if loop.index == index]
-    if not found or not isinstance(found[-1].stop, Affine):
-        raise DoesNotFit(f"it is not known where `{index}` ends")
-    return found[-1].stop
-
-
-def _within(nest: Nest, index: str, names: tuple[str, str], *, ends_there: bool) -> Nest:
+def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, ends_there: bool) -> Nest:
     """The loops of an index, of values in a range alone; a group belongs where it starts."""
-    size = _extent(nest, index)
 
     def rule(loop: For) -> Body:
         c = loop.group

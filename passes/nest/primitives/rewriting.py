@@ -25,7 +25,9 @@ def rewrite_loops(body: Body, index: str, rule: Callable[[For], Body]) -> Body:
             case For():
                 made.append(replace(statement, body=rewrite_loops(statement.body, index, rule)))
             case If():
-                then, otherwise = (rewrite_loops(b, index, rule) for b in (statement.then, statement.otherwise))
+                then, otherwise = (
+                    rewrite_loops(b, index, rule) for b in (statement.then, statement.otherwise)
+                )
                 made.append(replace(statement, then=then, otherwise=otherwise))
             case _:
                 made.append(statement)
