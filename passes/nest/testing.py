@@ -6,19 +6,24 @@ from tadc.passes.nest.steps import *
 
 
 def schedule(nest, map, mode, function=None, machine=None, plan=None):
-    if mode=='steps':
-        from tadc.passes.schedule.steps_of_plan import steps_of_plan
-        from tadc.passes.schedule.cpu_machine import cpu_machine
+    if mode == "steps":
         from tadc.passes.schedule import plans as new
-        m=cpu_machine(machine)
-        p=new.plan_of(map, function, m)
-        if plan is not None and plan.schedule is None and p.tiling is not None and not plan.parts: pass
-        steps=steps_of_plan(map, function, p, m)
+        from tadc.passes.schedule.cpu_machine import cpu_machine
+        from tadc.passes.schedule.steps_of_plan import steps_of_plan
+
+        m = cpu_machine(machine)
+        p = new.plan_of(map, function, m)
+        if plan is not None and plan.schedule is None and p.tiling is not None and not plan.parts:
+            pass
+        steps = steps_of_plan(map, function, p, m)
         import os
-        if os.environ.get('SHOW'): print(map.tensors[0].name, *steps, sep="\n   ")
-        made=apply_steps(nest, steps)
-        if os.environ.get('SHOW'):
+
+        if os.environ.get("SHOW"):
+            print(map.tensors[0].name, *steps, sep="\n   ")
+        made = apply_steps(nest, steps)
+        if os.environ.get("SHOW"):
             from tadc.passes.nest.text import nest_text
+
             print(nest_text(made))
         return made
     if mode == "plain":

@@ -138,13 +138,27 @@ def _clipped(loop: For, step: Split, factor: int) -> For:
     count: Bound = Affine.const(factor)
     span = _span(loop)
     if span is None or span % factor:
-        if stop is None:
-            raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
-        count = Extreme("min", (Affine.const(factor), stop - outer))
-    inner = For(
-        step.inner, ZERO, count, 1, "seq", (At(loop.index, outer + Affine.var(step.inner)), *loop.body)
+        count = Extreme("min", (Affine.const(factor), *(form - outer for form in _least_of(loop))))
+    # What is left of the last tile is known where all values of the index are, for tiles start at multiples.
+    whole = loop.reach or (
+        (loop.start, stop) if isinstance(loop.start, Affine) and stop is not None else None
     )
+    inner = For(
+        step.inner, ZERO, count, 1, "seq", (At(loop.index, outer + Affine.var(step.inner)), *loop.body),
+        reach=whole if whole and all(form.is_constant for form in whole) else None,
+    )  # fmt: skip
     return replace(loop, index=step.outer, step=factor, body=(inner,), reach=None, group=1)
+
+
+def _least_of(loop: For) -> tuple[Affine, ...]:
+    """The forms that a loop ends before the least of."""
+    match loop.stop:
+        case Extreme(which="min", forms=forms):
+            return forms
+        case Affine() as form:
+            return (form,)
+        case _:
+            raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
 
 
 def _split_again(nest: Nest, step: Split) -> Nest:

@@ -180,24 +180,34 @@ def _extreme(which: str, bounds: tuple[Bound, ...]) -> Bound:
 def names_taken(nest: Nest) -> set[str]:
     """The names of indices, values' indices, sizes and tensors of a nest."""
     taken = {*nest.sizes, *nest.ranges, *(tensor.name for tensor in nest.tensors)}
-    taken |= {loop.index for loop in loops_in(nest.body)} | set(_named(nest.body))
+    taken |= {loop.index for loop in loops_in(nest.body)} | {name for name, _ in all_named(nest.body)}
     for compute in computes_in(nest.body):
         for let in compute.block.all_lets():
             taken |= set(getattr(let.value, "indices", ()))
     return taken
 
 
-def _named(body: Body) -> Iterator[str]:
+def all_named(body: Body) -> Iterator[tuple[str, Bound]]:
+    """The indices that are named anywhere in a body."""
     for statement in body:
         match statement:
-            case At(index=index):
-                yield index
+            case At(index=index, value=value):
+                yield index, value
             case For(body=inner):
-                yield from _named(inner)
+                yield from all_named(inner)
             case If(then=then, otherwise=otherwise):
-                yield from _named((*then, *otherwise))
+                yield from all_named((*then, *otherwise))
             case _:
                 pass
+
+
+def named_values(body: Body) -> dict[str, Affine]:
+    """What the indices named as forms in a body stand for, over indices of loops and other names."""
+    found: dict[str, Affine] = {}
+    for index, value in all_named(body):
+        if isinstance(value, Affine):
+            found.setdefault(index, value.substitute(found))
+    return found
 
 
 def check_new(nest: Nest, *names: str) -> None:

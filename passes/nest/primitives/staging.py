@@ -14,13 +14,15 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Kind, Nest, Stage, Store
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, Kind, Nest, Stage, Store
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
+    all_named,
     bound_forms,
     computes_in,
     form_of,
     loops_in,
+    named_values,
     rename_bound,
     rewrite_computes,
     rewrite_lets,
@@ -111,9 +113,9 @@ class _Staging:
 
     def __init__(self, nest: Nest, body: Body, step: Step, fold: Fold, load: Load, name: str) -> None:
         self.nest, self.body, self.step, self.fold, self.load, self.name = nest, body, step, fold, load, name
-        self.named = dict(_named(nest.body))
+        self.named = dict(all_named(nest.body))
         """What the indices named anywhere are."""
-        self.values = _values(body)
+        self.values = named_values(body)
         """The indices named inside, over those of loops and those named around."""
 
     def staged(self, rest: Body) -> Body:
@@ -171,14 +173,18 @@ class _Staging:
             raise DoesNotFit(f"the number of values of `{index}` is not known")
         return Axis(index, start, stop, min(spans))
 
+    def no_more_than(self, name: str) -> tuple[Affine, ...]:
+        """Forms that an index that is named is no more than."""
+        bound = self.named.get(name)
+        return bound.forms if isinstance(bound, Extreme) and bound.which == "min" else ()
+
     def alternatives(self, bound: Bound) -> Iterator[Affine]:
         """Forms that a bound is no more than."""
         for form in bound_forms(bound) if not isinstance(bound, Either) else ():
             yield form
             for name in form.variables:
-                inner = self.named.get(name)
-                if isinstance(inner, Extreme) and inner.which == "min" and form.coefficient(name) == 1:
-                    yield from (form.substitute({name: other}) for other in inner.forms)
+                if form.coefficient(name) == 1:
+                    yield from (form.substitute({name: other}) for other in self.no_more_than(name))
 
     # -- copies ----------------------------------------------------------------------------------
 
@@ -188,7 +194,14 @@ class _Staging:
 
     def copy(self, at: Sequence[Affine], renamed: Mapping[str, Affine]) -> Compute:
         """The copy of one element, where indices have other names."""
-        forms = tuple(form.substitute(self.values).substitute(renamed) for form in self.load.at)
+        # Indices of the reduction that loops outside of the panel run over, or that do not move the read.
+        fixed = {
+            index: start
+            for index in self.fold.indices
+            if index not in renamed and (start := form_of(self.of_fold(index).start)) is not None
+        }
+        names = {**fixed, **renamed}
+        forms = tuple(form.substitute(self.values).substitute(names) for form in self.load.at)
         block = Block((Let(("%0",), Load(self.load.tensor, forms, self.load.type)),), ("%0",))
         return Compute(block, (Store(self.name, tuple(at), "%0"),))
 
@@ -323,7 +336,7 @@ class _Staging:
         """
         tile, *own, row = axes
         points = math.prod(axis.extent for axis in own)
-        size = tile.extent * tile.step * points
+        size = -(-self.rows_of(tiles) // tile.step) * tile.step * points
         panel = Tensor(self.name, self.load.type, (Affine.const(size),))
 
         def place(names: Mapping[str, Affine]) -> Affine:
@@ -337,12 +350,13 @@ class _Staging:
 
         renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
         ends, loops = self.around(tiles), list[For]()
+        there = place(renamed).substitute(self.ends_renamed(ends))
         for found in tiles:
             copies = next(loop for loop in loops_in(found.body) if loop.index == row.index)
             kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
             inner = For(
                 self.fresh(row.index), copies.start, copies.stop, 1, kind,
-                (self.copy([place(renamed)], renamed),),
+                (self.copy([there], renamed),),
             )  # fmt: skip
             start, stop = (rename_bound(b, self.ends_renamed(ends)) for b in (found.start, found.stop))
             loops.append(For(self.fresh(tile.index), start, stop, found.step, "seq", (inner,)))
@@ -350,9 +364,22 @@ class _Staging:
         reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in axes}),))
         return (*ends, Stage(panel, "stack"), *filled, *reading)
 
+    def rows_of(self, tiles: Sequence[For]) -> int:
+        """The most rows of all tiles."""
+        start, last = form_of(tiles[0].start), form_of(tiles[-1].stop)
+        if start is None or last is None:
+            raise DoesNotFit(f"it is not known where the loops `{tiles[0].index}` end")
+        first = {name: bound for name in start.variables if isinstance(bound := self.named.get(name), Affine)}
+        stops = [last, *(last.substitute({n: form}) for n in last.variables for form in self.no_more_than(n))]
+        spans = [(stop - start).substitute(first) for stop in stops]
+        known = [span.constant for span in spans if span.is_constant]
+        if not known:
+            raise DoesNotFit(f"the number of rows of `{tiles[0].index}` is not known")
+        return min(known)
+
     def around(self, tiles: Sequence[For]) -> tuple[At, ...]:
         """The indices that the ends of loops are made of and that are named inside, with names of their own."""
-        inside = {name for name, _ in _named(self.body)}
+        inside = {name for name, _ in all_named(self.body)}
         wanted = [
             n for loop in tiles for b in (loop.start, loop.stop) for f in bound_forms(b) for n in f.variables
         ]
@@ -375,26 +402,3 @@ class _Staging:
         """The indices that have names of their own for the copies."""
         suffix = f".{self.name}"
         return {item.index.removesuffix(suffix): Affine.var(item.index) for item in ends}
-
-
-def _named(body: Body) -> Iterator[tuple[str, Bound]]:
-    """The indices that are named anywhere in a body."""
-    for statement in body:
-        match statement:
-            case At(index=index, value=value):
-                yield index, value
-            case For(body=inner):
-                yield from _named(inner)
-            case If(then=then, otherwise=otherwise):
-                yield from _named((*then, *otherwise))
-            case _:
-                pass
-
-
-def _values(body: Body) -> dict[str, Affine]:
-    """What the indices named as forms in a body stand for, over indices of loops and other names."""
-    found: dict[str, Affine] = {}
-    for index, value in _named(body):
-        if isinstance(value, Affine):
-            found.setdefault(index, value.substitute(found))
-    return found
