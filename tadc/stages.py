@@ -87,6 +87,8 @@ class Compilation:
     launches: list[Launch] = field(default_factory=list["Launch"])
     #: The text of the plain nests.
     nests: str = ""
+    #: That of the schedule chosen for them.
+    schedule: str = ""
     llvm_ir: str = ""
     ptx: str = ""
     assembly: str = ""
@@ -221,6 +223,21 @@ def make_nests(state: Compilation) -> None:
         fuse(state)
     functions = (read_maps(function) for function in tad_functions(state.module.operation))
     state.nests = "\n".join(nest_text(nest) for function in functions for nest in plain_nests(function))
+
+
+def choose_schedule(state: Compilation) -> None:
+    """The schedule of the maps that become kernels of this machine, as text."""
+    from tadc.backend.target import host_vectors
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.maps.read_maps import read_maps
+    from tadc.passes.schedule.choose import chosen_schedule
+    from tadc.passes.schedule.cpu_machine import CpuMachine
+    from tadc.passes.schedule.text import schedule_text
+
+    fuse(state)
+    machine = CpuMachine(*host_vectors(), least_work=WORTH_VECTORS)
+    functions = (read_maps(function) for function in tad_functions(state.module.operation))
+    state.schedule = "\n".join(schedule_text(chosen_schedule(each, machine)) for each in functions)
 
 
 def lower_to_loops(state: Compilation) -> None:
