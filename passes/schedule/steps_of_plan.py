@@ -125,10 +125,9 @@ class _Steps:
 
     def set_in_place(self) -> tuple[Constraint, ...]:
         """The set of a map that completes another tensor in place."""
-        lets = {name: let for let in self.map.body.lets for name in let.names}
-        value = lets[self.map.body.gives[0]].value
-        assert isinstance(value, Choice)
-        return value.rows
+        (choice,) = (let.value for let in self.map.body.lets if let.names == self.map.body.gives)
+        assert isinstance(choice, Choice)
+        return choice.rows
 
     # -- loops -----------------------------------------------------------------------------------
 
