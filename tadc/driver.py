@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from tadc import nest_stages as nests
 from tadc import stages as st
 from tadc.backend.steps import step
 from tadc.stages import Compilation, Options
@@ -55,7 +56,9 @@ STAGES: tuple[Stage, ...] = (
     Stage("cancel", st.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
     Stage("opt", st.clean_up, st.show_module, ".mlir", "simplified"),
     Stage("hoist", st.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
-    Stage("nest", st.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
+    Stage("nest", nests.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
+    Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule", _cpu,
+          aside=True),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _cpu),
     Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),

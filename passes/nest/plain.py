@@ -10,6 +10,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.bounds import Level
 from tadc.lattice.nest import loop_nest
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, If, Nest, Store
 
 MOST_NAMED = 4
@@ -40,18 +41,24 @@ def plain_nest(function: MapFunction, map: Map) -> Nest:
 def _loops(map: Map, body: Body, known: Domain) -> Body:
     """The loops of a map around a body."""
     extents = dict(zip(map.indices, map.extents, strict=True))
-    order = map.order
-    if order is None:
+    recurrence = recurrence_of(map)
+    if recurrence is None:
         return _from_zero(map.indices, extents, body)
-    if len(order.terms) == 1:
-        (index,) = order.variables
-        inner = _from_zero([name for name in map.indices if name != index], extents, body)
-        if order.coefficient(index) > 0:
-            return _from_zero([index], extents, inner)
-        up = _unused("up", map)
-        down = At(index, extents[index] - 1 - Affine.var(up))
-        return (For(up, ZERO, extents[index], 1, "seq", (down, *inner)),)
-    return _wavefront(map, order, body, known)
+    if recurrence.order is not None:
+        return _wavefront(map, recurrence.order, body, known)
+    for index in reversed(recurrence.loops(map.indices)):
+        if index in recurrence.down:
+            down = going_down(index)
+            value = At(index, extents[index] - 1 - Affine.var(down))
+            body = (For(down, ZERO, extents[index], 1, "seq", (value, *body)),)
+        else:
+            body = _from_zero([index], extents, body)
+    return body
+
+
+def going_down(index: str) -> str:
+    """The loop over the values of an index from the last one to the first."""
+    return f"{index}_down"
 
 
 def _from_zero(indices: Sequence[str], extents: dict[str, Affine], body: Body) -> Body:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
+from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -63,7 +64,6 @@ class _Loops:
     chunk: str = ""
     copies: str = ""
     lane: str = ""
-    new: list[str] = field(default_factory=list[str])
 
 
 class _Steps:
@@ -74,20 +74,25 @@ class _Steps:
         self.tiling = plan.tiling or Tiling(1, self.plain_order())
         self.extents = dict(zip(item.indices, item.extents, strict=True))
         self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
-        self.loops = {name: _Loops(name) for name in item.indices}
+        self.loops = {name: _Loops(self.plain_loop(name)) for name in item.indices}
         self.taken = {*item.indices, *function.sizes}
         self.taken |= {
             n for let in item.body.all_lets() if isinstance(let.value, Fold) for n in let.value.indices
         }
-        self.natural = list(self.plain_order())
+        self.natural = [self.loops[name].tile for name in self.plain_order()]
         """The loops as they stand, outermost first."""
         self.steps: list[Step] = []
         self.cuts: list[str] = []
 
     def plain_order(self) -> tuple[str, ...]:
-        """The order of loops in the plain nest."""
+        """The order of indices in the plain nest."""
         recurrence = self.plan.recurrence
         return self.map.indices if recurrence is None else recurrence.loops(self.map.indices)
+
+    def plain_loop(self, index: str) -> str:
+        """The loop of an index in the plain nest."""
+        recurrence = self.plan.recurrence
+        return going_down(index) if recurrence is not None and index in recurrence.down else index
 
     def all(self) -> tuple[Step, ...]:
         """All steps."""
@@ -95,8 +100,10 @@ class _Steps:
             return (Points(self.set_in_place()),)
         if self.plan.recurrence is not None and self.plan.recurrence.order is not None:
             return ()
-        self.reorder(list(self.tiling.order))
+        self.reorder([self.loops[name].tile for name in self.tiling.order])
         self.peel()
+        self.divide()
+        self.residues()
         self.reductions()
         self.split()
         self.cut()
@@ -105,7 +112,7 @@ class _Steps:
         self.stage()
         self.registers()
         self.memory()
-        self.divide()
+        self.fits()
         return tuple(self.steps)
 
     def fresh(self, index: str) -> str:
@@ -118,10 +125,9 @@ class _Steps:
 
     def set_in_place(self) -> tuple[Constraint, ...]:
         """The set of a map that completes another tensor in place."""
-        lets = {name: let for let in self.map.body.lets for name in let.names}
-        value = lets[self.map.body.gives[0]].value
-        assert isinstance(value, Choice)
-        return value.rows
+        (choice,) = (let.value for let in self.map.body.lets if let.names == self.map.body.gives)
+        assert isinstance(choice, Choice)
+        return choice.rows
 
     # -- loops -----------------------------------------------------------------------------------
 
@@ -145,7 +151,7 @@ class _Steps:
             self.natural = wanted
 
     def peel(self) -> None:
-        """Full parts, and what is computed by residue."""
+        """Full parts."""
         tiling = self.tiling
         parts = [self.parts[name] for name in self.map.indices]
         for index in tiling.order:
@@ -158,7 +164,10 @@ class _Steps:
             after = parts[self.map.indices.index(index) + 1 :]
             everywhere = tiling.width > 1 and copies(after) <= FEW_COPIES
             self.steps.append(Peel(index, rows, part.factor, tile, groups, everywhere))
-        for index in tiling.order:
+
+    def residues(self) -> None:
+        """What is computed by residue."""
+        for index in self.tiling.order:
             factor = self.parts[index].factor
             if factor > 1:
                 loops = self.loops[index]
@@ -229,10 +238,11 @@ class _Steps:
     def tail(self, index: str, tile: int) -> Tail:
         """What is done where tiles do not fit."""
         size, packed = self.extents[index], self.tiling.packed
+        in_ranges = index in self.plan.axes or (self.plan.rows is not None and index == self.map.indices[0])
         is_whole = self.parts[index] == WHOLE and size.is_constant and not size.constant % tile
         if packed is not None and packed.rows is not None and index == packed.rows.name:
             return "rest"
-        if is_whole:
+        if is_whole and not in_ranges:
             return "exact"
         if packed is None or packed.block is None:
             return "overlap"
@@ -374,13 +384,16 @@ class _Steps:
             self.steps.append(Stream(tuple(tensor.name for tensor in self.map.tensors)))
 
     def divide(self) -> None:
-        """Ranges, and what is done where tiles do not fit at all."""
+        """Ranges that are computed at a time."""
         plan = self.plan
         if plan.rows is not None:
             self.steps.append(Rows(self.map.indices[0], plan.rows))
         elif plan.axes:
             division = Division(self.map.indices, self.map.extents, plan.tiling)
             self.steps.append(Threads(plan.axes, tuple(division.grain(axis) for axis in plan.axes)))
+
+    def fits(self) -> None:
+        """The plain nest where no tile fits."""
         tiles = [(name, self.tiling.extent(name)) for name in self.map.indices]
         unknown = tuple((n, tile) for n, tile in tiles if tile > 1 and not self.extents[n].is_constant)
         if unknown:

@@ -32,6 +32,7 @@ SUFFIXES = {
     ".tad": ("a program", "`tadc check` and `tadc diff` print one"),
     ".mlir": ("MLIR", "`--emit opt` prints it, as do other stages"),
     ".nest": ("loop nests", "`--emit nest` prints them"),
+    ".sched": ("a schedule", "`--emit schedule` prints it"),
     ".ll": ("LLVM IR", "`--emit llvm` prints it"),
     ".s": ("assembly", "`--emit asm` prints it"),
     ".ptx": ("PTX", "`--emit ptx --target cuda` prints it"),

@@ -70,7 +70,8 @@ def test_every_stage(capsys, paper, stage):
         capsys, paper / "paper.tad", "--wrt", "a", "--target", target, "--emit", stage, "-o", "-"
     )
     assert code == 0
-    assert len(out) > 100
+    # Maps so small have no steps.
+    assert out.startswith("map f") if stage == "schedule" else len(out) > 100
 
 
 def test_a_stage_can_be_taken_up_again(capsys, paper):

@@ -1,0 +1,43 @@
+"""Stages of loop nests: shown, and not on the way to code yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tadc.stages import WORTH_VECTORS, Compilation, fuse, fuse_for_gpu
+
+if TYPE_CHECKING:
+    from tadc.passes.maps.map import MapFunction
+
+
+def _fused(state: Compilation) -> Iterator[MapFunction]:
+    """The functions of maps that become kernels."""
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.maps.read_maps import read_maps
+
+    if state.options.is_cuda:
+        fuse_for_gpu(state)
+    else:
+        fuse(state)
+    return (read_maps(function) for function in tad_functions(state.module.operation))
+
+
+def make_nests(state: Compilation) -> None:
+    """The plain loop nests of the maps that become kernels, as text."""
+    from tadc.passes.nest.plain import plain_nests
+    from tadc.passes.nest.text import nest_text
+
+    functions = _fused(state)
+    state.nests = "\n".join(nest_text(nest) for function in functions for nest in plain_nests(function))
+
+
+def choose_schedule(state: Compilation) -> None:
+    """The schedule of the maps that become kernels of this machine, as text."""
+    from tadc.backend.target import host_vectors
+    from tadc.passes.schedule.choose import chosen_schedule
+    from tadc.passes.schedule.cpu_machine import CpuMachine
+    from tadc.passes.schedule.text import schedule_text
+
+    machine = CpuMachine(*host_vectors(), least_work=WORTH_VECTORS)
+    state.schedule = "\n".join(schedule_text(chosen_schedule(each, machine)) for each in _fused(state))

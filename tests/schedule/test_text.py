@@ -1,0 +1,95 @@
+"""Schedules as text, which reads back as the same schedule."""
+
+from __future__ import annotations
+
+import pytest
+
+from tadc.frontend.diagnostics import CompileError
+from tadc.frontend.source import Source
+from tadc.passes.nest.steps import Split, Stage
+from tadc.passes.schedule.choose import chosen_schedule
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.reader import read_schedule
+from tadc.passes.schedule.text import MapSchedule, Schedule, schedule_text
+from tests.nest.programs import PROGRAMS, maps_of_program
+
+EVERYTHING = """\
+map c, d.2
+    reorder j, i
+    reverse i
+    peel i where i >= 4 and N >= 2*i + 3 by 2 room 8 groups all
+    peel j
+    threads i 6, j 1
+    rows i 8
+    residues i 2 -> i0, i1
+    fold_lanes %3 16 parts 2
+    fold_lanes %4 8
+    leap %3 8 parts 2
+    split i 6 overlap -> i2, i3
+    split j 205 clip -> j0, j1
+    split j1 5 rest -> j2, j3
+    split j3 64 again -> j4, j5
+    split i3 3 -> i4, i5
+    cut %3 k 128 -> k0
+    unroll i1, k
+    jam i4
+    lane i5
+    stage %1 inside j0 over k, i4, i5 by transpose
+    stage %2.x over k, i5
+    transpose %5 i4
+    interleave i4
+    prefetch %1 rows
+    prefetch %2 run i0 over j0, k lines 2
+    stream c, d.2
+    points where i = j
+    points where i = s - j step s
+    fits i 6, j 1
+map e
+"""
+
+
+def read(text: str) -> Schedule:
+    return tuple(item.schedule for item in read_schedule(Source(text, "<test>")))
+
+
+def test_every_step_reads_back() -> None:
+    assert schedule_text(read(EVERYTHING)) == EVERYTHING
+
+
+def test_layout_is_free() -> None:
+    text = "map c: split i 6 -> i0, i1; # tiles\nlane i1 stage %1 over k, i1"
+    steps = (
+        Split("i", 6, "exact", "i0", "i1"),
+        read("map c lane i1")[0].steps[0],
+        Stage("%1", "", ("k", "i1")),
+    )
+    assert read(text) == (MapSchedule(("c",), steps),)
+
+
+@pytest.mark.parametrize("name", ["conv2d", "matmul", "attention", "orbit", "upsampling"])
+def test_schedules_of_programs_read_back(name: str) -> None:
+    for machine in (CpuMachine(64, 28, 1 << 18), CpuMachine(32, 12)):
+        chosen = chosen_schedule(maps_of_program(PROGRAMS[name]), machine)
+        assert read(schedule_text(chosen)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "help"),
+    [
+        ("map c splt i 6 -> a, b", "splt", "did you mean `split`?"),
+        ("map c split i 0 -> a, b", "0", "positive"),
+        ("map c split i 6 overlp -> a, b", "overlp", "did you mean `overlap`?"),
+        ("map c split i 6 -> a", "", "--emit schedule"),
+        ("map c stage b over k", "b", "--emit schedule"),
+        ("map c threads i, j, k", "i, j, k", "two indices"),
+        ("split i 6 -> a, b", "split", "--emit schedule"),
+    ],
+)
+def test_what_is_no_schedule(text: str, at: str, help: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        read(text)
+    (found,) = caught.value.diagnostics
+    assert found.code == "TAD0611"
+    assert found.primary is not None
+    assert text[found.primary.span.start :].startswith(at)
+    assert help in found.helps[0]
