@@ -95,6 +95,7 @@ class Made:
     places: list[int]
     plan: Plan
     map: Renamed
+    number: int
 
 
 @dataclass(frozen=True)
@@ -179,11 +180,11 @@ class _Loops:
         made = self.made.get(this.key)
         if made is None:
             name, plan = f"{self.name}.{number}", plan_of(self.maps.maps[number], self.maps, self.machine)
-            made = self.made[this.key] = Made(name, *self.map(op, name, plan), this)
+            made = self.made[this.key] = Made(name, *self.map(op, name, plan), this, number)
         name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
         if plan.axes:
             work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
-            operands += Ranges(plan, self.maps.maps[number].indices, shape).arguments(entry, point)
+            operands += Ranges(plan, self.maps.maps[made.number].indices, shape).arguments(entry, point)
             name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
