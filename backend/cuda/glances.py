@@ -1,0 +1,92 @@
+"""Quick looks at arrays on a GPU: where one begins, and facts that are equal where it is like one before.
+
+`view_of` tells all of an array and what is wrong with it. Of an array of which type, shape and all else are
+those of an earlier call, the address alone is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tadc.backend.cuda.api import LEGACY_STREAM
+from tadc.backend.cuda.arrays import DeviceArray
+from tadc.backend.cuda.dlpack import read_capsule
+from tadc.backend.cuda.driver import NoGpu, cuda_driver
+from tadc.backend.runtime.frameworks import Framework, framework_of
+
+Glance = Callable[[Any], tuple[int, Any]]
+
+
+def _at_ours(value: DeviceArray) -> tuple[int, Any]:
+    memory = value.allocation
+    return memory.address + value.offset, (value.shape, value.dtype, memory.stream, memory.device)
+
+
+def _at_interface(value: Any) -> tuple[int, Any]:
+    found = value.__cuda_array_interface__
+    address: int = found["data"][0] or 0
+    kind = found["typestr"], found.get("strides"), found.get("stream"), found.get("mask") is None
+    return address, (found["shape"], *kind, _device_at(address))
+
+
+def _at_capsule(value: Any) -> tuple[int, Any]:
+    capsule = value.__dlpack__(stream=LEGACY_STREAM)
+    address, shape, strides, type, is_read_only = read_capsule(capsule)
+    if is_read_only:
+        # A copy lives as long as the capsule.
+        raise BufferError
+    return address, (shape, strides, type, value.__dlpack_device__())
+
+
+def _device_at(address: int) -> int | None:
+    """The GPU of an address where there are several."""
+    try:
+        driver = cuda_driver()
+    except NoGpu:
+        return 0
+    return driver.device_at(address) if driver.count > 1 else 0
+
+
+#: By the types of arrays that calls were made with. Those of the last libraries are kept.
+_known: dict[type[Any], Glance | None] = {DeviceArray: _at_ours}
+_MOST = 64
+
+
+def glance_at(value: Any) -> Glance | None:
+    """What looks at arrays of this type, None where nothing is quicker than a view."""
+    kind: Any = type(value)
+    if kind not in _known:
+        if len(_known) > _MOST:
+            _known.clear()
+            _known[DeviceArray] = _at_ours
+        _known[kind] = _found(value)
+    return _known[kind]
+
+
+def _found(value: Any) -> Glance | None:
+    framework = framework_of(value)
+    if framework is not None:
+        own = type(framework).glance is not Framework.glance
+        return framework.glance if own else None
+    if hasattr(value, "__cuda_array_interface__"):
+        return _at_interface
+    return _at_capsule if hasattr(value, "__dlpack__") else None
+
+
+def look(values: list[Any]) -> tuple[list[int], list[Any]] | None:
+    """The addresses of arrays on a GPU, and their facts; None where an array is not seen at a glance.
+
+    Raises what libraries of arrays raise.
+    """
+    addresses: list[int] = []
+    facts: list[Any] = []
+    for value in values:
+        kind: Any = type(value)
+        glance = _known.get(kind)
+        if glance is None:
+            return None
+        address, fact = glance(value)
+        addresses.append(address)
+        facts += kind, fact
+    return addresses, facts
