@@ -202,8 +202,7 @@ def view_of(value: Any) -> View:
         )  # fmt: skip
     # The legacy default stream waits for what computes the array.
     capsule = value.__dlpack__(stream=LEGACY_STREAM)
-    address, shape, strides, type, is_read_only = read_capsule(capsule)
-    number = value.__dlpack_device__()[1]
+    address, shape, strides, type, (_, number), is_read_only = read_capsule(capsule)
     return View(
         address, shape, np.dtype(type), _row_major(shape, strides, 1), number, (value, capsule), framework,
         LEGACY_STREAM, is_read_only or is_constant,

@@ -39,6 +39,7 @@ class Device:
         library = driver.library
         self._push, self._pop = api.bare(library.cuCtxPushCurrent_v2), api.bare(library.cuCtxPopCurrent_v2)
         self._allocate = api.bare(library.cuMemAllocAsync if self.pooled else library.cuMemAlloc_v2)
+        self._free = api.bare(library.cuMemFreeAsync if self.pooled else library.cuMemFree_v2)
         self._argument, self._popped = c_void_p(self._context), byref(c_void_p())
 
     def enter(self) -> None:
@@ -59,6 +60,15 @@ class Device:
         result = self._allocate(*arguments, c_void_p(stream)) if self.pooled else self._allocate(*arguments)
         # A second try says what is wrong.
         return self.driver.allocate(count, stream, self.pooled) if result else place.address.value
+
+    def give_back(self, address: int, stream: int) -> None:
+        """Free memory, what the stream does before may still use it; the context is current."""
+        if self.pooled:
+            result = self._free(c_uint64(address), c_void_p(stream))
+        else:
+            result = self._free(c_uint64(address))
+        if result:
+            self.driver.fail("cuMemFreeAsync" if self.pooled else "cuMemFree_v2", result)
 
     def current(self) -> Current:
         """The driver, with this device's context current in this thread."""
@@ -116,17 +126,16 @@ class Allocation:
     def free(self) -> None:
         """Give the memory back; what the stream does before may still use it."""
         if self.address:
-            device = self.device
-            device.enter()
+            self.device.enter()
             try:
                 self.free_here()
             finally:
-                device.leave()
+                self.device.leave()
 
     def free_here(self) -> None:
         """The same where the context is current."""
         address, self.address = self.address, 0
-        self.device.driver.free(address, self.stream, self.device.pooled)
+        self.device.give_back(address, self.stream)
 
     def __del__(self) -> None:
         # At the end of the process the driver may be gone, and with it the memory.

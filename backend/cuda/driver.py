@@ -250,13 +250,6 @@ class Driver:
         helps = ["compute fewer outputs at a time, or a part of each"]
         return DriverError(Diagnostic("TAD0506", message, notes=notes, helps=helps), result)
 
-    def free(self, address: int, stream: int = 0, pooled: bool = False) -> None:
-        """Give memory back."""
-        if pooled:
-            self.call("cuMemFreeAsync", address, stream)
-        else:
-            self.call("cuMemFree_v2", address)
-
     def keep_freed(self, device: int, count: int) -> None:
         """Let the device's pool keep so many bytes that were given back, for arrays to come.
 

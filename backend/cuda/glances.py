@@ -11,10 +11,11 @@ from typing import Any
 
 from tadc.backend.cuda.api import LEGACY_STREAM
 from tadc.backend.cuda.arrays import DeviceArray
-from tadc.backend.cuda.dlpack import read_capsule
+from tadc.backend.cuda.dlpack import look_into
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
 from tadc.backend.runtime.frameworks import Framework, framework_of
 
+#: Where an array begins, and its facts, which are of one kind for arrays of one type.
 Glance = Callable[[Any], tuple[int, Any]]
 
 
@@ -31,12 +32,8 @@ def _at_interface(value: Any) -> tuple[int, Any]:
 
 
 def _at_capsule(value: Any) -> tuple[int, Any]:
-    capsule = value.__dlpack__(stream=LEGACY_STREAM)
-    address, shape, strides, type, is_read_only = read_capsule(capsule)
-    if is_read_only:
-        # A copy lives as long as the capsule.
-        raise BufferError
-    return address, (shape, strides, type, value.__dlpack_device__())
+    # Where it is no copy, which lives as long as the capsule, the memory lives as long as the array.
+    return look_into(value.__dlpack__(stream=LEGACY_STREAM))
 
 
 def _device_at(address: int) -> int | None:
@@ -48,6 +45,7 @@ def _device_at(address: int) -> int | None:
     return driver.device_at(address) if driver.count > 1 else 0
 
 
+_type_of: Callable[[Any], Any] = type
 #: By the types of arrays that calls were made with. Those of the last libraries are kept.
 _known: dict[type[Any], Glance | None] = {DeviceArray: _at_ours}
 _MOST = 64
@@ -55,7 +53,7 @@ _MOST = 64
 
 def glance_at(value: Any) -> Glance | None:
     """What looks at arrays of this type, None where nothing is quicker than a view."""
-    kind: Any = type(value)
+    kind = _type_of(value)
     if kind not in _known:
         if len(_known) > _MOST:
             _known.clear()
@@ -82,11 +80,11 @@ def look(values: list[Any]) -> tuple[list[int], list[Any]] | None:
     addresses: list[int] = []
     facts: list[Any] = []
     for value in values:
-        kind: Any = type(value)
-        glance = _known.get(kind)
+        glance = _known.get(_type_of(value))
         if glance is None:
             return None
         address, fact = glance(value)
         addresses.append(address)
-        facts += kind, fact
+        facts.append(glance)
+        facts.append(fact)
     return addresses, facts

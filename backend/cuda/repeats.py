@@ -30,15 +30,9 @@ class _Kind(NamedTuple):
     plan: Plan
 
 
-class _Looks(NamedTuple):
-    """What is seen of a call at a glance."""
-
-    addresses: list[int]
-    """Of the inputs, then of the arrays of `out=`."""
-    facts: list[Any]
-    """What tells it from other calls."""
-    given: list[Any]
-    """The arrays of `out=`."""
+#: What is seen of a call: addresses of its arrays, what tells it from other calls, and the arrays of `out=`,
+#: whose addresses come last.
+_Looks = tuple[list[int], list[Any], list[Any]]
 
 
 class Repeats:
@@ -103,8 +97,8 @@ class Repeats:
             if len(self._kinds) >= _KINDS:
                 self._kinds = {}
             kind = _Kind(call.framework, call.stream if is_stream_given else None, plan)
-            self._kinds[tuple(looks.facts)] = kind
-            self._last = looks.facts, kind
+            self._kinds[tuple(looks[1])] = kind
+            self._last = looks[1], kind
         except REFUSALS:
             return
 
@@ -131,7 +125,7 @@ class Repeats:
                 return None
             for name in others:
                 facts += name, type(kwargs[name]), kwargs[name]
-        return _Looks(addresses, facts, given)
+        return addresses, facts, given
 
 
 def _several(out: Any) -> list[Any]:
