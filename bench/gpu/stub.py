@@ -8,7 +8,7 @@ driver's pool does.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tadc.backend.cuda import api
@@ -86,22 +86,25 @@ def _text(name: str, types: tuple[Any, ...]) -> str:
     return f"define i32 @{name}({', '.join(parameters)}) {{\n{body}  ret i32 0\n}}\n"
 
 
+@cache
+def _engine() -> Any:
+    """The functions as machine code, for as long as the process lives: what frees memory may call them late."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    text = _MEMORY + "".join(_text(name, types) for name, types in api.PROTOTYPES.items())
+    machine = binding.Target.from_default_triple().create_target_machine()
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(text), machine)
+    engine.finalize_object()
+    return engine
+
+
 class StubCuda:
     """Stands for the libcuda of a GPU of architecture sm_90."""
 
     def __init__(self) -> None:
-        from llvmlite import binding
-
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        text = _MEMORY + "".join(_text(name, types) for name, types in api.PROTOTYPES.items())
-        machine = binding.Target.from_default_triple().create_target_machine()
-        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(text), machine)
-        self._engine.finalize_object()
         for name, types in api.PROTOTYPES.items():
-            setattr(self, name, self._function(name, types))
-
-    def _function(self, name: str, types: tuple[Any, ...]) -> Callable[..., int]:
-        # Made as ctypes makes the functions of a library, which release the interpreter lock.
-        address = self._engine.get_function_address(name)
-        return ctypes.CFUNCTYPE(ctypes.c_int, *types)(address)
+            # Made as ctypes makes the functions of a library, which release the interpreter lock.
+            address = _engine().get_function_address(name)
+            setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(address))
