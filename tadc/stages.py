@@ -310,7 +310,7 @@ def emit_ptx(state: Compilation) -> None:
 
     assert state.options.target is not None
     assert state.options.target.sm is not None
-    state.ptx = emit(state.llvm_ir, state.options.target.sm)
+    state.ptx = emit(state.llvm_ir, state.options.target.sm, fast_math=state.options.fast_math)
 
 
 def emit_assembly(state: Compilation) -> None:

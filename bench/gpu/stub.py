@@ -88,7 +88,7 @@ def _text(name: str, types: tuple[Any, ...]) -> str:
 
 @cache
 def _engine() -> Any:
-    """The functions as machine code, for as long as the process lives: what frees memory may call them late."""
+    """The functions as machine code. They live as long as the process: memory may be freed late."""
     from llvmlite import binding
 
     binding.initialize_native_target()
