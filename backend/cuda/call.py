@@ -26,6 +26,8 @@ class Call:
     """Memory that belongs to another stream."""
     reads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """The first byte of each argument, and the one after its last."""
+    held: list[tuple[int, Allocation]] = field(default_factory=list[tuple[int, "Allocation"]])
+    """Copies of Python's numbers among the arguments, by position: another call may read them again."""
     is_plain: bool = True
     """Whether another call on the same arrays has nothing to do but to launch."""
 

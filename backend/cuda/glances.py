@@ -24,6 +24,11 @@ def _at_ours(value: DeviceArray) -> tuple[int, Any]:
     return memory.address + value.offset, (value.shape, value.dtype, memory.stream, memory.device)
 
 
+def _at_number(value: float) -> tuple[int, Any]:
+    """A number of Python has its address from an earlier call; zeros differ in their signs."""
+    return 0, value or repr(value)
+
+
 def _at_interface(value: Any) -> tuple[int, Any]:
     found = value.__cuda_array_interface__
     address: int = found["data"][0] or 0
@@ -45,9 +50,13 @@ def _device_at(address: int) -> int | None:
     return driver.device_at(address) if driver.count > 1 else 0
 
 
+#: Types of Python's numbers, which are copied to the GPU.
+NUMBERS = (float, int, bool)
 _type_of: Callable[[Any], Any] = type
 #: By the types of arrays that calls were made with. Those of the last libraries are kept.
-_known: dict[type[Any], Glance | None] = {DeviceArray: _at_ours}
+_ALWAYS: dict[Any, Glance | None] = {kind: _at_number for kind in NUMBERS}
+_ALWAYS[DeviceArray] = _at_ours
+_known = dict(_ALWAYS)
 _MOST = 64
 
 
@@ -57,7 +66,7 @@ def glance_at(value: Any) -> Glance | None:
     if kind not in _known:
         if len(_known) > _MOST:
             _known.clear()
-            _known[DeviceArray] = _at_ours
+            _known.update(_ALWAYS)
         _known[kind] = _found(value)
     return _known[kind]
 

@@ -13,7 +13,7 @@ from ctypes import POINTER, byref, c_int, c_void_p, cast
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda import api
-from tadc.backend.cuda.driver import waits_for_launches
+from tadc.backend.cuda.driver import DriverError, waits_for_launches
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Graphs:
         self._status = c_int()
         self._capturing = api.bare(driver.library.cuStreamIsCapturing)
         self._question = self._stream, byref(self._status)
+        self._is_refused = False
         self._made: OrderedDict[Any, _Graph] = OrderedDict()
         self._seen: OrderedDict[Any, None] = OrderedDict()
 
@@ -54,6 +55,8 @@ class Graphs:
 
         Raises DriverError.
         """
+        if self._is_refused:
+            return False
         found = self._made.get(key)
         if found is None:
             if key not in self._seen:
@@ -65,7 +68,14 @@ class Graphs:
         if self._capturing(*self._question) or self._status.value:
             return False
         if found is None:
-            found = self._for(key)
+            try:
+                found = self._for(key)
+            except DriverError as error:
+                if error.is_late:
+                    raise
+                # A driver that makes none of these launches them.
+                self._is_refused = True
+                return False
         found.launch(self._stream)
         return True
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.arguments import viewed, wrong
 from tadc.backend.cuda.arrays import View, copied_in, is_on_gpu, same_stream
 from tadc.backend.cuda.call import Call
 from tadc.backend.cuda.device import Device
+from tadc.backend.cuda.glances import NUMBERS
 from tadc.backend.cuda.prepared import Output, Plan, Step
 from tadc.backend.cuda.repeats import Repeats
 from tadc.backend.cuda.results import finished, results_of
@@ -119,10 +120,11 @@ class GpuKernel:
         if problems:
             raise ArgumentError(problems)
         shapes = [array.shape for array in arrays]
-        return self._placed(arrays, stream), self.sizes.values(shapes, sizes)
+        numbers = {n for n, value in enumerate(values) if type(value) in NUMBERS}
+        return self._placed(arrays, stream, numbers), self.sizes.values(shapes, sizes)
 
-    def _placed(self, arrays: Sequence[Array | View], stream: Any) -> Call:
-        """The arguments on the GPU."""
+    def _placed(self, arrays: Sequence[Array | View], stream: Any, numbers: Container[int]) -> Call:
+        """The arguments on the GPU; those at some positions are numbers of Python."""
         views = [array for array in arrays if isinstance(array, View)]
         framework = next((view.framework for view in views if view.framework), None)
         number = views[0].device if views else 0
@@ -137,7 +139,7 @@ class GpuKernel:
                 driver.wait_for(handle, current)
         call = Call(device, handle, framework, not views)
         call.is_plain = current is None or same_stream(current, handle)
-        for array in arrays:
+        for position, array in enumerate(arrays):
             if isinstance(array, View):
                 call.borrow(array)
                 call.read(self._aligned(array, call), array.bytes)
@@ -145,7 +147,10 @@ class GpuKernel:
                 made = copied_in(array, device, handle)
                 call.read(made.address, made.bytes)
                 call.kept += [made, array]
-                call.is_plain = False
+                if position in numbers:
+                    call.held.append((position, made))
+                else:
+                    call.is_plain = False
         return call
 
     def _aligned(self, view: View, call: Call) -> int:

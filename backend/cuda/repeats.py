@@ -1,7 +1,7 @@
 """Calls like one before, which need no more than a look at the addresses of their arrays.
 
-Like it are arrays of the same types, shapes and kinds of elements on the same GPU, the same sizes and the
-same stream: what was right with those is right with these.
+Like it are arrays of the same types, shapes and kinds of elements on the same GPU, the same numbers and sizes
+and the same stream: what was right with those is right with these.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tadc.backend.cuda.glances import glance_at, look
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.call import Call
+    from tadc.backend.cuda.device import Allocation
     from tadc.backend.cuda.prepared import Plan
     from tadc.backend.runtime.frameworks import Framework
 
@@ -28,6 +29,8 @@ class _Kind(NamedTuple):
     stream: int | None
     """The one that was given."""
     plan: Plan
+    held: tuple[tuple[int, Allocation], ...]
+    """Copies of numbers among the arguments, by position, on the stream where they were copied."""
 
 
 #: What is seen of a call: addresses of its arrays, what tells it from other calls, and the arrays of `out=`,
@@ -60,16 +63,21 @@ class Repeats:
                 self._last = facts, kind
             if kind is None:
                 return None
-            framework, stream, plan = kind
+            framework, stream, plan, held = kind
             current = framework.stream(plan.device.number) if framework is not None else None
         except REFUSALS:
             return None
+        here = current or stream or 0
+        for position, made in held:
+            if made.stream != here:
+                return None
+            addresses[position] = made.address
         bits = 0
         for address in addresses:
             bits |= address
         if bits % self._alignment or (current is not None and stream is not None and stream != current):
             return None
-        prepared = plan.on(current or stream or 0)
+        prepared = plan.on(here)
         if given:
             return given if prepared.into_apart(addresses) else None
         if framework is None:
@@ -96,7 +104,8 @@ class Repeats:
                 return
             if len(self._kinds) >= _KINDS:
                 self._kinds = {}
-            kind = _Kind(call.framework, call.stream if is_stream_given else None, plan)
+            handle = call.stream if is_stream_given else None
+            kind = _Kind(call.framework, handle, plan, tuple(call.held))
             self._kinds[tuple(looks[1])] = kind
             self._last = looks[1], kind
         except REFUSALS:

@@ -67,10 +67,12 @@ def test_launches_on_the_same_addresses_are_a_graph(monkeypatch: pytest.MonkeyPa
     assert made_by(library, "Runnable") + made_by(library, "Graph") + made_by(library, "Node") == []
 
 
-@pytest.mark.parametrize("reason", ["an old driver", "launches that wait", "few launches"])
+@pytest.mark.parametrize("reason", ["an old driver", "launches that wait", "few launches", "refused"])
 def test_launches_one_by_one(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
     version = 11030 if reason == "an old driver" else 13000
     library = install(monkeypatch, Library(architecture=80, version=version))
+    if reason == "refused":
+        monkeypatch.setattr(library, "cuGraphInstantiateWithFlags", lambda *rest: 801)
     if reason == "launches that wait":
         monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     text = SQUARE if reason == "few launches" else STEPS

@@ -196,6 +196,24 @@ def test_out_is_written_again_where_it_shares_nothing(gpu: Library, monkeypatch:
     assert len(whole) == 2
 
 
+def test_numbers_are_copied_once(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal ones; zeros have signs, and a copy is read on the stream where it was made."""
+    compiled = tadc.compile(tadc.function("x: f64[2]; w: f64; f[i] = x[i] / w"), target="cuda")
+    x = on_gpu([1, 2])
+    compiled(x, 2.0)
+    whole = looks(compiled, monkeypatch)
+    gpu.copies.clear()
+    assert np.asarray(compiled(x, w=2)).tolist() == [0.5, 1]
+    assert (whole, gpu.copies) == ([], [-16])
+    for w, expected in ((0.0, np.inf), (-0.0, -np.inf), (4, 0.5), (2.0, 1), (-0.0, -np.inf)):
+        assert np.asarray(compiled(x, w))[1] == expected
+    assert len(whole) == 3
+    with pytest.raises(tadc.ArgumentError, match="without loss"):
+        compiled(x, 1j)
+    compiled(x, 2.0, stream=5)
+    assert np.asarray(compiled(x, 2.0)).tolist() == [0.5, 1]
+
+
 def test_many_threads_call_one_kernel(gpu: Library) -> None:
     """Each has cells of its own for the arguments."""
     compiled = tadc.compile(tadc.function(SQUARE), target="cuda")
