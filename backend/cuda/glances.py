@@ -53,9 +53,9 @@ def _device_at(address: int) -> int | None:
 #: Types of Python's numbers, which are copied to the GPU.
 NUMBERS = (float, int, bool)
 _type_of: Callable[[Any], Any] = type
-#: By the types of arrays that calls were made with. Those of the last libraries are kept.
 _ALWAYS: dict[Any, Glance | None] = {kind: _at_number for kind in NUMBERS}
 _ALWAYS[DeviceArray] = _at_ours
+#: By the types that calls were made with, of which so many are kept.
 _known = dict(_ALWAYS)
 _MOST = 64
 

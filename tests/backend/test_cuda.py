@@ -37,6 +37,7 @@ class Library(EmulatedCuda):
     def __init__(self, **settings: Any) -> None:
         self.copies: list[int] = []
         self.loads = 0
+        self.shared: list[int] = []
         self.streams: list[int | None] = []
         super().__init__(streams=STREAMS, **settings)
 
@@ -53,6 +54,7 @@ class Library(EmulatedCuda):
         return super()._cuModuleLoadDataEx(out, image, count, options, values)
 
     def _cuLaunchKernel(self, function: int, *rest: Any) -> None:
+        self.shared.append(rest[6])
         self.streams.append(rest[7])
         super()._cuLaunchKernel(function, *rest)
 

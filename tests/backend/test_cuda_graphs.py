@@ -1,16 +1,21 @@
-"""Many launches as one graph, and errors that the driver tells late."""
+"""Launches: many as one graph, their shared memory, and errors that the driver tells late."""
 
 from __future__ import annotations
 
 import gc
+import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tadc
+from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.graphs import KEPT, MANY
-from tests.backend.test_cuda import SQUARE, Library, gpu, install, on_gpu, said
+from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.manifest import Manifest
+from tests.backend.test_cuda import SQUARE, Library, gpu, install, kernel_of, on_gpu, said
 from tests.backend.test_cuda_out import on_the_emulator
 
 __all__ = ["gpu"]
@@ -127,3 +132,15 @@ def test_a_launch_that_is_waited_for_is_named(gpu: Library, monkeypatch: pytest.
     assert "grid (1, 1, 1), block (256, 1, 1)" in text
     assert "kernel `tad_f_0`" in text
     assert "it computes f.tad:1:" in text
+
+
+def test_shared_memory_that_a_launch_asks_for(gpu: Library) -> None:
+    """More than a kernel may have without asking; the driver is told of it before."""
+    kernel = kernel_of(tadc.compile(tadc.function(SQUARE), target="cuda"))
+    (launch,) = kernel.manifest.launches
+    manifest = replace(kernel.manifest, launches=(replace(launch, shared=64 << 10),))
+    more = GpuKernel(
+        Manifest.from_json(json.loads(json.dumps(manifest.as_json()))), kernel.image, cuda_device
+    )
+    assert more((np.full(3, 2.0),))[0].tolist() == [4, 4, 4]
+    assert gpu.shared == [64 << 10]
