@@ -230,7 +230,7 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     torch.Tensor, torch.float64, torch.uint8 = Tensor, np.dtype(np.float64), np.dtype(np.uint8)
     torch.is_grad_enabled = lambda: True
     torch.from_numpy = lambda array: array
-    torch.empty = lambda shape, dtype, device: Tensor(on_gpu(np.full(shape, np.nan), dtype))
+    torch.empty = lambda shape, dtype, device: Tensor(on_gpu(np.full(shape, 9.0), dtype))
     stream = types.SimpleNamespace(cuda_stream=77)
     torch.cuda = types.SimpleNamespace(current_stream=lambda device: stream)
     monkeypatch.setitem(sys.modules, "torch", torch)

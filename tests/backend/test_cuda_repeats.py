@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -177,6 +180,89 @@ def test_memory_of_pytorch_is_used_where_tensors_are_its_own(
     assert whole == []
     with pytest.raises(tadc.ArgumentError, match="requires a gradient"):
         compiled(torch.Tensor(on_gpu(np.ones(8)), requires_grad=True))
+
+
+def fake_cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module `cupy` whose current stream is `cupy.now`."""
+    cupy: Any = ModuleType("cupy")
+
+    class ndarray(Strided):
+        def __init__(self, array: DeviceArray) -> None:
+            super().__init__(array)
+            self.array, self.shape, self.dtype = array, array.shape, array.dtype
+            self.data = SimpleNamespace(ptr=array.address, device_id=0)
+            self.device, self.flags = SimpleNamespace(id=0), SimpleNamespace(c_contiguous=True)
+
+        @property
+        def __cuda_array_interface__(self) -> dict[str, Any]:
+            return {**self.array.__cuda_array_interface__, "stream": cupy.now or 1}
+
+        @__cuda_array_interface__.setter
+        def __cuda_array_interface__(self, value: Any) -> None:
+            pass
+
+    ndarray.__module__ = "cupy"
+    cupy.ndarray, cupy.now, cupy.made = ndarray, 0, []
+    cupy.cuda = SimpleNamespace(
+        Device=lambda number: nullcontext(), get_current_stream=lambda number: SimpleNamespace(ptr=cupy.now)
+    )
+
+    def empty(shape: Any, dtype: Any) -> Any:
+        cupy.made.append(shape)
+        return ndarray(
+            DeviceArray(cuda_device().allocate(int(np.prod(shape)) * dtype.itemsize), shape, dtype)
+        )
+
+    cupy.empty = empty
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    return cupy
+
+
+def test_arrays_of_cupy(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their memory is CuPy's, on its current stream."""
+    cupy = fake_cupy(monkeypatch)
+    compiled = tadc.compile(tadc.function(SQUARE), target="cuda")
+    x = cupy.ndarray(on_gpu([1, 2, 3]))
+    compiled(x)
+    whole = looks(compiled, monkeypatch)
+    for cupy.now in (0, 5):
+        found = compiled(x)
+        assert type(found) is cupy.ndarray
+        assert np.asarray(found.array).tolist() == [1, 4, 9]
+    assert whole == []
+    assert gpu.streams == [0, 0, 5] or gpu.streams == [None, None, 5]
+    assert cupy.made == [(3,)] * 3
+
+
+def test_arrays_of_jax(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody writes to JAX's memory: results are ours, handed over."""
+    jax: Any = ModuleType("jax")
+    jax.core = SimpleNamespace()
+
+    class Array(OnlyDLPack):
+        def __init__(self, array: DeviceArray) -> None:
+            super().__init__(array)
+            self.shape, self.dtype, self.device = array.shape, array.dtype, "gpu:0"
+
+        def block_until_ready(self) -> Any:
+            return self
+
+        def unsafe_buffer_pointer(self) -> int:
+            return self.array.address
+
+        def devices(self) -> list[Any]:
+            return [SimpleNamespace(local_hardware_id=0)]
+
+    Array.__module__ = "jaxlib"
+    jax.dlpack = SimpleNamespace(from_dlpack=Array)
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    compiled = tadc.compile(tadc.function(SQUARE), target="cuda")
+    compiled(Array(on_gpu([1, 2, 3])))
+    whole = looks(compiled, monkeypatch)
+    found = compiled(Array(on_gpu([4, 5, 6])))
+    assert type(found) is Array
+    assert np.asarray(found.array).tolist() == [16, 25, 36]
+    assert whole == []
 
 
 def test_out_is_written_again_where_it_shares_nothing(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
