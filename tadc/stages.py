@@ -258,7 +258,7 @@ def lower_to_gpu(state: Compilation) -> None:
     _refuse_recurrences(state)
     assert state.options.target is not None
     sm = state.options.target.sm or 0
-    cut = f"tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
+    cut = f"tad-rows,tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
     run_pipeline(state, f"{cut}tad-fuse{{sm={sm}}},tad-chain{{sm={sm}}}")
     _note_buffers(state)
     to_gpu = ToGpu(sm)

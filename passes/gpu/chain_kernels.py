@@ -19,7 +19,7 @@ from tadc.passes.gpu.elements import unravel
 from tadc.passes.gpu.groups import Group, lanes_along
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.row_chains import RowChain
-from tadc.passes.gpu.schedule import can_be_vector
+from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.accesses import Accesses
 from tadc.passes.maps.marks import STEPS
 from tadc.passes.maps.tile_values import LANE, Tile, region_operations

@@ -70,7 +70,7 @@ TABLE = [
     Bound("transposed rows", {"N": 64, "M": 5, "K": 64}, 1, 1.0, 1.0, 4.0, is_gradient=False),
     Bound("stencil", {"N": 64, "M": 64}, 2, 1.36, 2.7, 4.8),
     Bound("conv1d", {"B": 2, "C": 8, "N": 256, "F": 16, "K": 9}, 3, 1.7, 40, 6.1),
-    Bound("density", {"N": 256, "M": 256}, 3, 2.0, 240, 11.0, special=3, points=256 * 256),
+    Bound("density", {"N": 256, "M": 256}, 2, 1.6, 180, 10.5, special=2, points=256 * 256),
     Bound("attention", {"H": 2, "N": 48, "D": 16}, 8, 6.0, 50, 8.0),
 ]
 
@@ -82,7 +82,7 @@ AT_BENCHMARK = {
     "softmax": (1, 1.0),
     "log_sum": (4, 2.6),
     "stencil": (2, 1.5),
-    "density": (3, 2.0),
+    "density": (2, 1.6),
     "attention": (8, 18.2),
 }
 
