@@ -162,6 +162,11 @@ CHAINS = {
         "y[i, k] = (x[i, k] - m[i]) / sqrt(v[i] + 1) * g[k];"
         "c[k] = sum{i} (y[i, k] * x[i, k]); d[k] = sum{i} (x[i, k])"
     ),
+    "sums over long rows": GpuProgram(
+        "x: f32[11, 1100]; g: f32[1100]; let s[i] = sum{k} (x[i, k]); y[i, k] = exp(x[i, k] / s[i]) * g[k];"
+        "c[k] = sum{i} (y[i, k] * x[i, k]); d[k] = sum{i} (x[i, k])"
+    ),
+    "sums of a diagonal": GpuProgram("x: f64[60, 60]; f[i] = sum{j} (x[i, j] * x[59 - j, j])"),
     "a map that waits": GpuProgram(
         "x: f64[20, 33]; let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] / s[i]; let c[k] = sum{i} (y[i, k]);"
         "z[i, k] = y[i, k] * c[k] + s[i]"

@@ -132,7 +132,7 @@ def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> La
     kernels = [Kernel(gpu, op, shapes, low, func) for op in ops]
     rows: dict[Any, Any] = {}
     for value in near:
-        shape = [chain.rows, *value.type.shape[chain.depth :]]
+        shape = [chain.near_rows, *value.type.shape[chain.depth :]]
         rows[value] = kernels[0].shared(shape, value.type.element_type)
     ChainKernel(chain, kernels, rows).emit(inside)
     low.location = unnamed(ops[0].location)

@@ -63,7 +63,7 @@ TABLE = [
     Bound("layer-norm", {"N": 64, "K": 256}, 1, 1.0, 1.5, 4.0, is_gradient=False),
     Bound("layer-norm", {"N": 64, "K": 256}, 3, 1.15, 1.2, 4.0),
     Bound("softmax", {"N": 64, "K": 256}, 1, 1.0, 1.0, 4.0),
-    Bound("log_sum", {"N": 128}, 1, 1.01, 5.1, 18.1, is_gradient=False),
+    Bound("log_sum", {"N": 128}, 2, 1.1, 2.1, 4.5, is_gradient=False),
     Bound("log_sum", {"N": 128}, 4, 1.3, 1.4, 4.5),
     Bound("transpose", {"N": 128, "M": 96}, 1, 1.0, 1.0, 4.0, is_gradient=False),
     Bound("transpose", {"N": 128, "M": 96}, 2, 1.0, 1.0, 4.0),
