@@ -47,7 +47,7 @@ def _count(op: Any) -> int:
 
 
 def _apart(op: Any) -> Iterator[tuple[Any, list[Affine]]]:
-    """The reads in a sum that depend on its index alone, neighbours of which are apart, with their subscripts."""
+    """The reads in a sum that depend on its index alone and lie apart, with their subscripts."""
     block = op.regions[0].blocks[0]
     for operation in list(block.operations):
         read = operation.operation

@@ -11,7 +11,7 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.plan import ThreadPlan
-from tadc.passes.gpu.prices import Prices, warp_over
+from tadc.passes.gpu.prices import Prices, shares_of_windows, warp_over
 from tadc.passes.maps.accesses import Accesses, Loop
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.operand_forms import subscripts
@@ -19,6 +19,9 @@ from tadc.passes.maps.tile_values import region_operations
 
 COPIES = (1, 2, 4, 8)
 VECTORS = (1, 2, 4)
+
+FEW_COPIES = 4
+"""The most elements of a thread along an index where it only shares what it reads, and adds nothing up."""
 
 MOST_COPIES = 16
 """The most elements of a thread: more do not fit in its registers."""
@@ -40,16 +43,26 @@ def thread_plans(accesses: Accesses) -> Iterator[ThreadPlan]:
         for width in VECTORS[1:]:
             if can_be_vector(accesses, order, width):
                 yield ThreadPlan(order, {}, width)
-        if not accesses.body.inner:
-            continue
         free = [n for n, name in enumerate(accesses.names) if name not in moving and n != order[-1]]
         for width in VECTORS:
             if width > 1 and not can_be_vector(accesses, order, width):
                 continue
             for index in free:
-                for count in sorted({*COPIES[1:], small(accesses, index)}):
+                if not accesses.body.inner and not _shares(accesses, index):
+                    continue
+                counts = {*COPIES[1:], small(accesses, index)} if accesses.body.inner else {2, FEW_COPIES}
+                for count in sorted(counts):
                     if 1 < count and count * width <= most and _divides(accesses, index, count):
                         yield ThreadPlan(order, {index: count}, width)
+
+
+def _shares(accesses: Accesses, index: int) -> bool:
+    """Whether elements along an index read the same: what does not move with it, or windows that overlap."""
+    name = accesses.names[index]
+    if any(name not in read.names for read in accesses.body.reads):
+        return True
+    shares = shares_of_windows(accesses, accesses.body.reads, {name: FEW_COPIES})
+    return any(share < 1 for share in shares.values())
 
 
 def is_flat(accesses: Accesses, shape: Sequence[Affine], shapes: Mapping[Any, Sequence[Affine]]) -> bool:
