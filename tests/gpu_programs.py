@@ -20,7 +20,9 @@ ELEMENTS = {
     "windows of several rows": GpuProgram(
         "x: f32[303, 132]; f[i: 301, j: 130] = x[i, j + 1] + x[i + 1, j] * x[i + 2, j + 1] - x[i + 1, j + 2]"
     ),
-    "what rows share": GpuProgram("x: f32[201, 260]; y: f32[260]; f[i, j] = x[i, j] * y[j] + y[(j + 7) // 3]"),
+    "what rows share": GpuProgram(
+        "x: f32[201, 260]; y: f32[260]; f[i, j] = x[i, j] * y[j] + y[(j + 7) // 3]"
+    ),
     "transposes of several": GpuProgram(
         "x: f32[100, 137]; y: f32[137]; f[i: 138, j: 100] ="
         "(if {i > 0} then (x[j, i - 1] * y[i - 1]) else (2))"
