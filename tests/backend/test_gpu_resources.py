@@ -38,7 +38,7 @@ def check(state: Compilation, sm: int, spills: bool = False) -> None:
 
 
 @pytest.mark.one_in(24)
-@pytest.mark.parametrize("workload", (*WORKLOADS, *EVERYDAY), ids=lambda w: w.name)
+@pytest.mark.parametrize("workload", [*WORKLOADS, *EVERYDAY], ids=lambda w: w.name)
 @pytest.mark.parametrize("sm", slow_but_one_in(4, [80, 70, 90, 120]))
 def test_no_workload_spills(workload, sm):
     """Value and gradients of the benchmark, at its sizes."""
