@@ -284,7 +284,7 @@ def _fuse_for_gpu(state: Compilation) -> int:
     """The maps that become kernels of a GPU; its architecture."""
     assert state.options.target is not None
     sm = state.options.target.sm or 0
-    cut = f"tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
+    cut = f"tad-rows,tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
     run_pipeline(state, f"{cut}tad-fuse{{sm={sm}}},tad-chain{{sm={sm}}}")
     _note_buffers(state)
     return sm
