@@ -36,21 +36,21 @@ from tadc.passes.terms.liveness import needed
 _COMMUTATIVE = frozenset(("add", "mul", "max", "min"))
 
 
-def renewed(program: Program, folds: bool = False) -> Program:
+def renewed(program: Program, folds: bool = False, spans: bool = True) -> Program:
     """The program without what nothing reads, its terms in a new table, and names that can be printed.
 
     If it `folds`, arithmetic on literals is done, factors of 1 are gone, and `y*x` is `x*y` where both stand.
-    Raises CompileError (TAD0113) where it has too many operations.
+    Without `spans` it has no places in a source. Raises CompileError (TAD0113) for too many operations.
     """
     with deep_recursion():
-        return _Renewal(program, folds).program()
+        return _Renewal(program, folds, spans).program()
 
 
 class _Renewal:
     """Walks a program in the order of the writer of the dialect."""
 
-    def __init__(self, program: Program, folds: bool) -> None:
-        self.old, self.folds, self.terms = program, folds, Terms()
+    def __init__(self, program: Program, folds: bool, spans: bool) -> None:
+        self.old, self.folds, self.spans, self.terms = program, folds, spans, Terms()
         self.tensors = {t.name for t in (*program.arguments, *program.definitions)} | set(program.sizes)
         self.renamed: Mapping[str, Affine] = {}
         self.either: dict[tuple[str, frozenset[int]], Term] = {}
@@ -69,7 +69,8 @@ class _Renewal:
         self.renamed = {was: Affine.var(now) for was, now in names if was != now}
         body = self.region(old.body, old.type, None)
         order = old.order and self.form(old.order)
-        return replace(old, indices=tuple(indices), body=body, order=order).in_order()
+        span = old.span if self.spans else None
+        return replace(old, indices=tuple(indices), body=body, order=order, span=span).in_order()
 
     def region(self, root: Term, type: str, outer: Scope | None) -> Term:
         self.depth += 1
@@ -93,7 +94,7 @@ class _Renewal:
         return found
 
     def made(self, old: Term, type: str, scope: Scope) -> Term:
-        terms, span = self.terms, old.span
+        terms, span = self.terms, old.span if self.spans else None
         match old:
             case Const():
                 return terms.const(literal(old.value, type), span)
@@ -106,7 +107,7 @@ class _Renewal:
                 if old.function == "pow" and isinstance(exponent := old.operands[1], Const):
                     # `x**2.0` is a power, `x**2` a product.
                     value = exponent.value if integer_exponent(old) is not None else float(exponent.value)
-                    below[1:] = [terms.const(value, exponent.span)]
+                    below[1:] = [terms.const(value, exponent.span if span else None)]
                 found = self.folded(old, below, type) if self.folds else None
                 return found or terms.apply(old.function, below, span)
             case Reduce():
