@@ -88,8 +88,6 @@ class RegionReader:
             if name == "math.powf" and isinstance(below[1], Const):
                 # `x**2.0` is a power, `x**2` a product.
                 below[1] = self.terms.const(float(below[1].value), place)
-            if name == "arith.mulf" and isinstance(below[1], Const) and not isinstance(below[0], Const):
-                below.reverse()  # canonicalisation puts literals last, people put factors first
             self.values[result] = self.terms.apply(scalar_ops.FUNCTION_OF[name], below, place)
             _require_float(operation)
         else:
