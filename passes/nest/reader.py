@@ -13,6 +13,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.functions import OPERATORS, REDUCTIONS, RELATIONS
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
+from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import (
     Apply,
     Ask,
@@ -213,9 +214,18 @@ class _Reader(FormCursor):
         step = self.integer("a step such as `4`") if self.accept("step") else 1
         if step < 1:
             raise Unreadable("a step of 0", self.tokens[self.at - 1], "leave it out for a step of 1")
+        reach: tuple[Affine, Affine] | None = None
+        if self.accept("reach"):
+            least = self.form()
+            self.expect("to")
+            reach = (least, self.form())
+        group = 1
+        if self.token.text == "group" and self.tokens[self.at + 1].kind == "number":
+            self.take()
+            group = self.integer("a number")
         kind = "seq" if self.token.text == "{" else self.one_of(KINDS, "kind of loop").text
         body = self.braces()
-        return For(index, start, stop, step, next(k for k in KINDS if k == kind), body)
+        return For(index, start, stop, step, next(k for k in KINDS if k == kind), body, reach, group)
 
     def compute(self, weaves: bool) -> Compute:
         """Values, what they give, and stores."""

@@ -171,6 +171,18 @@ def _store(store: Store) -> str:
     return f"{text} streams" if store.streams else text
 
 
+def _loop(loop: For) -> str:
+    """`for i = 0 to N step 6 reach 0 to N group 3 jam`."""
+    text = f"for {loop.index} = {bound_text(loop.start)} to {bound_text(loop.stop)}"
+    if loop.step != 1:
+        text += f" step {loop.step}"
+    if loop.reach is not None:
+        text += f" reach {form_text(loop.reach[0])} to {form_text(loop.reach[1])}"
+    if loop.group != 1:
+        text += f" group {loop.group}"
+    return text if loop.kind == "seq" else f"{text} {loop.kind}"
+
+
 @dataclass
 class _Printer:
     """The lines of a nest; `types` are those of the values so far."""
@@ -237,10 +249,7 @@ class _Printer:
         """One statement."""
         match statement:
             case For():
-                step = f" step {statement.step}" if statement.step != 1 else ""
-                kind = f" {statement.kind}" if statement.kind != "seq" else ""
-                ends = f"{bound_text(statement.start)} to {bound_text(statement.stop)}"
-                self.open(f"for {statement.index} = {ends}{step}{kind}")
+                self.open(_loop(statement))
                 self.body(statement.body)
                 self.close()
             case If(rows=rows, then=then, otherwise=otherwise):
