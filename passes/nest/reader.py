@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import get_args
 
 from tadc.dialect.text_indices import TextError
-from tadc.frontend.codes import CODES
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.source import Source, Span
@@ -68,7 +67,7 @@ def _unreadable(label: Label, called: str, help: str, source: Source) -> Diagnos
     return Diagnostic("TAD0610", CANNOT, label, notes=notes, helps=helps, source=source)
 
 
-CANNOT = f"this is {CODES['TAD0610']}"
+CANNOT = "cannot read the loop nest"
 
 
 class _Reader(ValueReader):
@@ -93,6 +92,9 @@ class _Reader(ValueReader):
             if self.tensors:
                 self.expect(",")
             out = self.accept_word("out")
+            token = self.token
+            if token.text in self.tensors:
+                raise Unreadable(f"a second tensor `{token.text}`", token, "give it another name")
             tensor = self.tensor()
             computed += (tensor.name,) if out else ()
         tensors = tuple(self.tensors.values())
@@ -110,8 +112,6 @@ class _Reader(ValueReader):
     def tensor(self) -> Tensor:
         """`a: f32[512, N]`."""
         token = self.expect_kind("word", "a tensor such as `a: f32[N]`")
-        if token.text in self.tensors:
-            raise Unreadable(f"a second tensor `{token.text}`", token, "give it another name")
         self.expect(":")
         type = self.one_of(TYPES, "element type").text
         self.expect("[")

@@ -44,7 +44,7 @@ from tadc.passes.nest.nest import (
 
 
 class Fault(Exception):
-    """What a nest may not do: at an element of a tensor, by a `Load` or `Store`."""
+    """What a nest may not do: at an element of a tensor, by a `Let` or a `Store`."""
 
     def __init__(self, message: str, tensor: str, node: object) -> None:
         super().__init__(message)
@@ -246,17 +246,17 @@ class Source:
                 pass
             case value:
                 (name,) = let.names
-                self.put(f"{self.called(name)} = {self.plain(value)}")
+                self.put(f"{self.called(name)} = {self.plain(value, let)}")
 
-    def plain(self, value: Value) -> str:
-        """A value without blocks."""
+    def plain(self, value: Value, let: Let) -> str:
+        """A value without blocks, of a `Let`."""
         match value:
             case Number(value=number, type=type):
                 return self.give(scalars.DTYPES[type](number))
             case IndexNumber(form=form, type=type):
                 return f"{self.give(scalars.DTYPES[type])}({self.form(form)})"
             case Load(tensor=tensor, at=at):
-                return self.access("load", tensor, at, value)
+                return self.access("load", tensor, at, let)
             case Apply(function="convert", operands=(operand,), type=type):
                 return f"{self.give(scalars.DTYPES[type])}({self.called(operand)})"
             case Apply(function="powi", operands=(operand,), exponent=exponent):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.passes.maps.map import (
@@ -37,6 +38,7 @@ from tadc.passes.nest.interpret import Run, interpret
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.text import nest_text
+from tadc.passes.nest.verify import verify
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
@@ -76,7 +78,8 @@ class Sample:
 
 
 def assert_same(sample: Sample, nest: Nest, *, bits: bool = True) -> None:
-    """That a nest computes what the sample's does, bit by bit, of the same elements, each of them written."""
+    """That a nest is right, and computes what the sample's does, bit by bit, of the same elements."""
+    assert [str(CompileError([found])) for found in verify(nest)] == []
     for sizes in sample.sizes:
         expected, found = sample.run(sample.nest, sizes), sample.run(nest, sizes)
         shown = f"{nest_text(sample.nest)}\n{nest_text(nest)}\nat {sizes}, seed {sample.seed}"
