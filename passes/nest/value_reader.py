@@ -143,6 +143,10 @@ class ValueReader(FormCursor):
             or (token.text in ("inf", "nan") and after not in "([")
         ):
             return self.literal()
+        if self.accept_word("if"):
+            rows, then = self.rows(), self.block()
+            self.expect("else")
+            return Choice(rows, then, self.block(), "")
         if token.kind == "string":
             return self.call(self.take().text[1:-1])
         if token.kind != "word":
@@ -153,10 +157,6 @@ class ValueReader(FormCursor):
             return Load(tensor, self.forms("]"), "")
         if after == "(":
             return self.index() if self.take().text == "index" else self.call(token.text)
-        if self.accept("if"):
-            rows, then = self.rows(), self.block()
-            self.expect("else")
-            return Choice(rows, then, self.block(), "")
         return self.fold()
 
     def index(self) -> IndexNumber:
@@ -198,13 +198,21 @@ class ValueReader(FormCursor):
     def fold(self) -> Fold:
         """`sum k, l where 0 <= k <= 7 lanes 8 { … give %3 }`."""
         kind = self.one_of(tuple(REDUCTIONS), "value or reduction").text
-        indices = () if self.token.text == "{" else self.names("an index")
+        indices = self.names("an index") if self.has_indices() else ()
         rows = self.rows() if self.accept("where") else ()
         counts = {"lanes": 1, "parts": 1, "leap": 1}
         for word in counts:
             if self.accept(word):
                 counts[word] = self.integer("a number")
-        return Fold(kind, indices, rows, self.block(), "", Takes(**counts))
+        takes = Takes(**counts, unrolled=self.accept("unrolled"))
+        return Fold(kind, indices, rows, self.block(), "", takes)
+
+    def has_indices(self) -> bool:
+        """Whether a reduction goes on with indices, which may be called as what follows them."""
+        word, after = self.token.text, self.tokens[self.at + 1]
+        if word == "where":
+            return after.text in ("where", ",", "{")
+        return word != "{" and after.kind != "number" and (word, after.text) != ("unrolled", "{")
 
 
 def _typed(value: Value, type: Type) -> Value:

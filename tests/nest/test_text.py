@@ -11,10 +11,12 @@ from tadc.passes.nest.plain import plain_nests
 from tadc.passes.nest.reader import read_nest
 from tadc.passes.nest.text import nest_text
 from tests.nest.programs import PROGRAMS, maps_of_program
+from tests.nest.random_text import random_nest
 
 var = Affine.var
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nests_of_programs_read_back(name: str) -> None:
     for nest in plain_nests(maps_of_program(PROGRAMS[name])):
@@ -162,3 +164,11 @@ def test_what_is_no_nest_says_why(text: str) -> None:
     assert help in found.helps[0]
     assert found.primary.span.end <= max(len(text), 1) + 1
     assert "TAD0610" in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_nests_of_every_kind_read_back(seed: int) -> None:
+    nest = random_nest(seed)
+    text = nest_text(nest)
+    assert read_nest(text) == nest
+    assert nest_text(read_nest(text)) == text
