@@ -158,6 +158,9 @@ class _Reader(ValueReader):
             return found
         found = self.compute(False)
         if not found.block.lets:
+            if self.token.kind == "mark":
+                help = "a value is of one operation: name what it is made of"
+                raise Unreadable(f"`{self.token.text}` goes on where a value ends", self.token, help)
             help = "a statement is `for`, `if`, `at`, `stage`, or values and then stores"
             raise Unreadable(f"`{self.token.text}` begins no statement", self.token, help)
         return found

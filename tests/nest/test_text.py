@@ -147,6 +147,7 @@ WRONG = {
     "nest f(out y: f64[4]) { %1 = if 1 >= 0 { } }": ("expected `give`", "give %3"),
     "nest f(out y: f64[4]) { at }": ("expected an index, found `}`", "docs/nest.md"),
     "nest f(out y: f64[4]) { 5 }": ("`5` begins no statement", "a statement is"),
+    "nest f(y: f64[4]) { %1 = y[0] ** 2 }": ("`**` goes on where a value ends", "one operation"),
     "nest f(out y: f64[4]) { ": ("expected `}`, found the end", "close each brace"),
     "nest f(out y: f64[" + "(" * 5000: ("nested too deeply", "take it apart"),
 }
