@@ -55,7 +55,7 @@ def verify_read(read: ReadNest) -> list[Diagnostic]:
 
 
 def verified(nest: Nest) -> Nest:
-    """The nest. Raises CompileError (TAD0611) with all its mistakes."""
+    """The nest. Raises CompileError (TAD0613) with all its mistakes."""
     found = verify(nest)
     if found:
         raise CompileError(found)
@@ -67,7 +67,7 @@ def _diagnostic(mistake: Mistake, read: ReadNest) -> Diagnostic:
     label = Label(span, mistake.label)
     notes, helps = ([mistake.note] if mistake.note else []), [mistake.help]
     message = f"nest `{read.nest.name}` is wrong"
-    return Diagnostic("TAD0611", message, label, notes=notes, helps=helps, source=read.source)
+    return Diagnostic("TAD0613", message, label, notes=notes, helps=helps, source=read.source)
 
 
 def mistakes(nest: Nest) -> list[Mistake]:

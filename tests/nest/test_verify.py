@@ -116,7 +116,7 @@ def test_a_wrong_nest_is_told_what_and_where(body: str) -> None:
     source = Source(f"nest f(x: f64[N], out y: f64[N]) {{ sizes N known N >= 1 {body} }}", "f.nest")
     (read,) = read_nests(source)
     first = verify_read(read)[0]
-    assert first.code == "TAD0611"
+    assert first.code == "TAD0613"
     assert first.primary is not None
     assert first.primary.text == label
     assert source.text[first.primary.span.start :].startswith(place)
