@@ -111,13 +111,19 @@ def values(bound: Bound, facts: Domain) -> list[tuple[Affine, Domain]]:
             return [(form, facts)]
 
 
+def _floors_from_zero(form: Affine, facts: Domain) -> Domain:
+    """What rounding says beyond the rationals: `N // 8 >= 0` where `N >= 0`."""
+    floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
+    return tuple(Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts))
+
+
 def counterexample(form: Affine, cases: Cases) -> dict[str, int] | None:
     """A point where a form is less than 0, if there is one; the names of steps are left out.
 
     Raises SearchLimit or EliminationLimit where it is neither proven nor found.
     """
     for facts in cases:
-        if not implied(form, facts):
+        if not implied(form, facts) and not implied(form, (*facts, *_floors_from_zero(form, facts))):
             point = violation((*facts, Constraint(-form - 1)), ())
             if point is not None:
                 return {name: value for name, value in point.items() if "'" not in name}

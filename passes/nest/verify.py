@@ -32,6 +32,7 @@ from tadc.passes.nest.text import nest_text
 MOST_ACCESSES = 200_000
 """Of one tensor, where a nest is tried."""
 
+NARROW = "narrow the loops, put it in an `if`, or write what is `known` of sizes"
 NAME_TENSOR = "name it behind `nest`, or in a `stage` above"
 
 TRIED = (1, 2, 5)
@@ -258,24 +259,17 @@ class _Walk:
         pairs = () if isinstance(of, Ask) else zip(of.at, tensor.shape, strict=True)
         for form, extent in pairs:
             for side, least in ((form, True), (extent - 1 - form, False)):
+                limit = "at least 0" if least else f"at most {extent - 1}"
                 try:
                     point = counterexample(side, scope.cases)
                 except (SearchLimit, EliminationLimit):
-                    point = {}
-                if point is not None:
-                    self.out_of_range(node, form, extent, point, least=least)
+                    self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
                     return
-
-    def out_of_range(
-        self, node: object, form: Affine, extent: Affine, point: Mapping[str, int], *, least: bool
-    ) -> None:
-        """A subscript that leaves its range at a point."""
-        limit = "0" if least else f"{extent - 1}"
-        label = f"`{form}` may be {'below' if least else 'above'} {limit}"
-        shown = ", ".join(f"{name} = {value}" for name, value in point.items())
-        note = f"it is at {shown}" if shown else ""
-        help = "narrow the loops, put it in an `if`, or write what is `known` of sizes"
-        self.wrong(node, label, help, note)
+                if point is not None:
+                    shown = ", ".join(f"{name} = {value}" for name, value in point.items())
+                    note = f"it is not at {shown}" if shown else ""
+                    self.wrong(node, f"`{form}` is not always {limit}", NARROW, note)
+                    return
 
 
 # -- what is tried ---------------------------------------------------------------------------------

@@ -56,14 +56,17 @@ def test_nests_of_programs_are_right(name: str) -> None:
 
 
 WRONG = {
-    "for i = 0 to N { %1 = x[i + 1] y[i] = %1 }": ("`i + 1` may be above N - 1", "%1 = x[i + 1]"),
-    "for i = 0 to N { %1 = x[i - 1] y[i] = %1 }": ("`i - 1` may be below 0", "%1 = x[i - 1]"),
+    "for i = 0 to N { %1 = x[i + 1] y[i] = %1 }": ("`i + 1` is not always at most N - 1", "%1 = x[i + 1]"),
+    "for i = 0 to N { %1 = x[i - 1] y[i] = %1 }": ("`i - 1` is not always at least 0", "%1 = x[i - 1]"),
     "for i = 0 to N step 4 { for j = 0 to 4 { %1 = x[i + j] y[i + j] = %1 } }": (
-        "`i + j` may be above N - 1",
+        "`i + j` is not always at most N - 1",
         "%1 = x[i + j]",
     ),
-    "for i = 0 to N { %1 = x[i] y[2*i] = %1 }": ("`2*i` may be above N - 1", "y[2*i] = %1"),
-    "for i = 0 to N { at j = max(i, 3) %1 = x[j] y[i] = %1 }": ("`j` may be above N - 1", "%1 = x[j]"),
+    "for i = 0 to N { %1 = x[i] y[2*i] = %1 }": ("`2*i` is not always at most N - 1", "y[2*i] = %1"),
+    "for i = 0 to N { at j = max(i, 3) %1 = x[j] y[i] = %1 }": (
+        "`j` is not always at most N - 1",
+        "%1 = x[j]",
+    ),
     "for i = 0 to N { %1 = x[i] x[i] = %1 }": ("`x` is not computed here", "x[i] = %1"),
     "for i = 0 to N { %1 = x[i, 0] y[i] = %1 }": ("`x` has 1 dimensions, not 2", "%1 = x[i, 0]"),
     "for i = 0 to M { }": ("`M` is no index or size here", "for i = 0 to M { }"),
@@ -131,7 +134,7 @@ def test_a_read_out_of_range_is_shown_at_a_point() -> None:
     with pytest.raises(CompileError) as caught:
         verified(nest)
     (found,) = caught.value.diagnostics
-    assert found.notes == ["it is at i = 1, N = 2"]
+    assert found.notes == ["it is not at i = 1, N = 2"]
     assert "4 |         %1 = x[2*i]" in str(caught.value)
 
 
