@@ -66,7 +66,7 @@ def test_a_bundle_holds_code_and_launches(bundle: Path) -> None:
     text = (bundle / "kernels.ptx").read_text()
     assert text.count(".visible .entry") == len(found["manifest"]["launches"])
     places = [launch["place"] for launch in found["manifest"]["launches"]]
-    assert places[0] == "<expression>:1:23"
+    assert places[0] == "`y`, `dy_1` at <expression>:1:23"
     assert places[-1] == "`dx`"
 
 
