@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.gpu import host
+from bench.gpu import counts, host
 from bench.gpu.__main__ import main
 from bench.gpu.cases import CASE, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
@@ -27,6 +27,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("gpu")
     assert main(["write", str(made), "--only", *NAMES, "--small"]) == 0
     return made
+
+
+def test_counts_of_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    counts.main(["softmax", "--small"])
+    title, head, *_, total, _ = capsys.readouterr().out.splitlines()
+    assert title == "softmax of rows"
+    assert head.split()[0] == "kernel"
+    assert total.split()[:2] == ["1", "launch"]
 
 
 @pytest.mark.sweep
