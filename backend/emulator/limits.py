@@ -29,6 +29,15 @@ NEEDS = {
         "cuMemAllocAsync", "cuMemFreeAsync", "cuDeviceGetDefaultMemPool", "cuMemPoolGetAttribute",
         "cuMemPoolSetAttribute",
     )
+} | {
+    "cuStreamIsCapturing": 10000,
+    "cuGraphCreate": 10000,
+    "cuGraphAddKernelNode": 10000,
+    "cuGraphExecKernelNodeSetParams": 10010,
+    "cuGraphLaunch": 10000,
+    "cuGraphExecDestroy": 10000,
+    "cuGraphDestroy": 10000,
+    "cuGraphInstantiateWithFlags": 11040,
 }  # fmt: skip
 """The CUDA that a function came with, of those that CUDA 9 does not have."""
 
