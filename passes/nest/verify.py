@@ -86,6 +86,8 @@ class _Scope:
     tensors: Mapping[str, Tensor]
     facts: Facts
     lanes: tuple[str, ...] = ()
+    named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
+    """What `at` names; it may name the same again."""
 
     def with_facts(self, facts: Facts) -> _Scope:
         """The same where more holds."""
@@ -160,9 +162,12 @@ class _Walk:
                 self.body(then, scope.with_facts(where(rows)))
                 self.body(otherwise, scope.with_facts(elsewhere(rows)))
             case At(index=index, value=value):
+                if scope.named.get(index) == value:
+                    return scope
                 self.known_bound(statement, value, scope)
                 indices = self.new(statement, [index], scope)
-                return replace(scope.with_facts(named(statement)), indices=indices)
+                names = {**scope.named, index: value}
+                return replace(scope.with_facts(named(statement)), indices=indices, named=names)
             case Stage(tensor=tensor):
                 self.known(statement, tensor.shape, scope.indices)
                 if tensor.name in scope.tensors or tensor.name in scope.indices:
