@@ -10,7 +10,7 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.cpu.chains import chain_function
-from tadc.passes.cpu.fuse import fuse_function
+from tadc.passes.cpu.fusion_cost import VectorCost
 from tadc.passes.cpu.loops import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
@@ -19,8 +19,9 @@ from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.machine import Machine
-from tadc.passes.maps.parts import BLOCKS, THREADS, cut_reductions, mark_maps, may_be_cut
+from tadc.passes.maps.fuse import fuse_function
+from tadc.passes.maps.machine import Machine, gpu_of
+from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
 from tadc.passes.maps.short_rows import may_have_rows
 from tadc.passes.registry import (
     REGISTRY,
@@ -239,11 +240,11 @@ class Cut(Pass):
     The maps are marked `tad.parts` and `tad.joined`.
     """
 
-    gpu: bool = flag_option("for the threads of a GPU, contractions of few elements too")
+    sm: int = number_option(0, "for a GPU of this compute capability, contractions of few elements too")
 
     def run(self, module: Any) -> None:
         """Cut in every function."""
-        cutting = BLOCKS if self.gpu else THREADS
+        cutting = blocks(gpu_of(self.sm)) if self.sm else THREADS
         if not any(may_be_cut(op, cutting) for function in tad_functions(module) for op in maps_of(function)):
             return
         marks: dict[str, str] = {}
@@ -271,14 +272,22 @@ class Fuse(Pass):
     What they share is computed once. It looks at the machine: what is fused has to stay in registers.
     """
 
+    sm: int = number_option(0, "for the threads of a GPU of this compute capability")
+
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(28, "vectors that a loop may hold in registers")
     least_work: int = number_option(0, "operations of a map that is worth vectors")
 
     def run(self, module: Any) -> None:
         """Fuse in every function."""
+        machine = Machine(self.vector_bytes, self.registers, self.least_work)
+        cost = VectorCost(machine)
+        if self.sm:
+            from tadc.passes.gpu.fusion_cost import ThreadCost
+
+            cost = ThreadCost(gpu_of(self.sm))
         for function in tad_functions(module):
-            fuse_function(function, Machine(self.vector_bytes, self.registers, self.least_work))
+            fuse_function(function, cost)
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
@@ -286,13 +295,21 @@ class Fuse(Pass):
 class Chain(Pass):
     """Maps that read each other row by row get the mark `tad.chain`, what they gather a tensor of its own.
 
-    `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache.
+    `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache. On a
+    GPU they are one launch, and tensors in between are in shared memory.
     """
+
+    sm: int = number_option(0, "for blocks of threads of a GPU of this compute capability")
 
     def run(self, module: Any) -> None:
         """Mark in every function."""
         for function in tad_functions(module):
-            chain_function(function)
+            if self.sm:
+                from tadc.passes.gpu.row_chains import mark_chains
+
+                mark_chains(function, gpu_of(self.sm))
+            else:
+                chain_function(function)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
@@ -321,6 +338,8 @@ class ToGpu(Pass):
     Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics.
     """
 
+    sm: int = number_option(90, "compute capability of the GPU, as 90: how many multiprocessors there are, …")
+
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []
 
@@ -330,7 +349,7 @@ class ToGpu(Pass):
         from tadc.passes.gpu.functions import lower_to_gpu
 
         for function in tad_functions(module):
-            self.launches += lower_to_gpu(module, function)
+            self.launches += lower_to_gpu(module, function, gpu_of(self.sm))
 
 
 __all__ = [

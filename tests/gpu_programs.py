@@ -17,6 +17,19 @@ class GpuProgram:
 ELEMENTS = {
     "vectors": GpuProgram("x: f32[64, 128]; y: f32[128]; f[i, j] = exp(x[i, j]) * y[j] + 1"),
     "transpose": GpuProgram("x: f32[64, 100]; f[i: 100, j: 64] = x[j, i]"),
+    "windows of several rows": GpuProgram(
+        "x: f32[303, 132]; f[i: 301, j: 130] = x[i, j + 1] + x[i + 1, j] * x[i + 2, j + 1] - x[i + 1, j + 2]"
+    ),
+    "what rows share": GpuProgram(
+        "x: f32[201, 260]; y: f32[260]; f[i, j] = x[i, j] * y[j] + y[(j + 7) // 3]"
+    ),
+    "transposes of several": GpuProgram(
+        "x: f32[100, 137]; y: f32[137]; f[i: 138, j: 100] ="
+        "(if {i > 0} then (x[j, i - 1] * y[i - 1]) else (2))"
+        "+ (if {i < 137} then (x[99 - j, 136 - i]) else (x[j, 0]))"
+    ),
+    "transpose of the outer index": GpuProgram("x: f64[16, 9, 48]; f[i: 48, k: 9, j: 16] = x[j, k, i]**2"),
+    "transpose at launch": GpuProgram("x: f32[N, M]; f[i: M, j: N] = x[j, i] + x[0, i]", {"N": 100, "M": 70}),
     "even size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1000}),
     "odd size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1003}),
     "odd rows": GpuProgram("x: f32[37, 101]; y: f32[37, 101]; a: f32; f[i, j] = a * x[i, j] + exp(y[i, j])"),
@@ -129,4 +142,48 @@ CONTRACTIONS = {
     ),
 }
 
-PROGRAMS = ELEMENTS | GROUPS | PARTS | CONTRACTIONS
+_SOFTMAX = (
+    "let m[i] = max{k} (x[i, k]); let e[i, k] = exp(x[i, k] - m[i]);y[i, k] = e[i, k] / sum{j} (e[i, j])"
+)
+
+#: Maps that a block computes for a few rows, one after the other.
+CHAINS = {
+    "softmax": GpuProgram(f"x: f32[64, 256]; {_SOFTMAX}"),
+    "odd rows of a warp each": GpuProgram(f"x: f64[37, 101]; {_SOFTMAX}"),
+    "long rows of a block each": GpuProgram(
+        "x: f32[9, 1500]; let s[i] = sum{k} (x[i, k]**2); let m[i] = max{k} (x[i, k]);"
+        "y[i, k] = x[i, k] * m[i] / s[i]"
+    ),
+    "few short rows": GpuProgram(f"x: f32[3, 5]; {_SOFTMAX}"),
+    "rows of two indices": GpuProgram(
+        "x: f32[3, 7, 50]; let m[h, i] = sum{k} (x[h, i, k]) / 50; y[h, i, k] = (x[h, i, k] - m[h, i])**2;"
+        "z[h, i] = sum{k} (y[h, i, k])"
+    ),
+    "rows of several dimensions": GpuProgram(
+        "x: f32[30, 6, 11]; w: f32[6, 11]; let m[i] = sum{k, l} (x[i, k, l] * w[k, l]);"
+        "y[i, k, l] = x[i, k, l] * m[i] + w[k, l]"
+    ),
+    "sums over rows": GpuProgram(
+        "x: f32[45, 70]; g: f32[70]; let m[i] = sum{k} (x[i, k]); let v[i] = sum{k} ((x[i, k] - m[i])**2);"
+        "y[i, k] = (x[i, k] - m[i]) / sqrt(v[i] + 1) * g[k];"
+        "c[k] = sum{i} (y[i, k] * x[i, k]); d[k] = sum{i} (x[i, k])"
+    ),
+    "sums over long rows": GpuProgram(
+        "x: f32[11, 1100]; g: f32[1100]; let s[i] = sum{k} (x[i, k]); y[i, k] = exp(x[i, k] / s[i]) * g[k];"
+        "c[k] = sum{i} (y[i, k] * x[i, k]); d[k] = sum{i} (x[i, k])"
+    ),
+    "sums of a diagonal": GpuProgram("x: f64[60, 60]; f[i] = sum{j} (x[i, j] * x[59 - j, j])"),
+    "a map that waits": GpuProgram(
+        "x: f64[20, 33]; let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] / s[i]; let c[k] = sum{i} (y[i, k]);"
+        "z[i, k] = y[i, k] * c[k] + s[i]"
+    ),
+    "a diagonal that is added last": GpuProgram(
+        "x: f32[45, 45]; f[i] = log(sum{j} (exp(x[i, j] - x[j, j])))"
+    ),
+    "triangle by rows": GpuProgram(
+        "x: f32[40, 40]; let s[i] = sum{k}_0^(i) (x[i, k]);"
+        "y[i, k] = if {k <= i} then (x[i, k] / s[i]) else (s[i])"
+    ),
+}
+
+PROGRAMS = ELEMENTS | GROUPS | PARTS | CONTRACTIONS | CHAINS

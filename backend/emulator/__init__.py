@@ -9,5 +9,6 @@ lanes        registers of lanes, and operands read from them and written to them
 decoding     an instruction -> what it does to lanes
 meeting      barriers and shuffles: lanes that wait for others
 execution    the order in which lanes run, and launches
+counts       bytes, sectors, bank conflicts, instructions of each launch
 library      CUDA's driver API over all this
 """

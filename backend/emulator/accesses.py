@@ -60,6 +60,8 @@ def _load(address: Read, space: str, size: int, writes: list[Write | None], type
         first = np.broadcast_to(address(lanes, at), numbers.shape)
         where, first = _space(space, first, numbers)
         _check_vector(first, size * len(writes), numbers)
+        if lanes.counts is not None:
+            lanes.counts.access("ld", where, first, size * len(writes), lanes, numbers)
         values = [_load_from(lanes, where, first + n * size, size, numbers) for n, _ in needed]
         for (_, write), value in zip(needed, values, strict=True):
             write(lanes, at, value.view(DTYPES[type]))
@@ -73,6 +75,8 @@ def _store(address: Read, space: str, size: int, reads: list[Read]) -> Run:
         first = np.broadcast_to(address(lanes, at), numbers.shape)
         where, first = _space(space, first, numbers)
         _check_vector(first, size * len(reads), numbers)
+        if lanes.counts is not None:
+            lanes.counts.access("st", where, first, size * len(reads), lanes, numbers)
         for n, read in enumerate(reads):
             value = np.broadcast_to(read(lanes, at), numbers.shape)
             _store_to(lanes, where, first + n * size, value, numbers)

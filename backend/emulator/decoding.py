@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tadc.backend.emulator.accesses import Run, access
+from tadc.backend.emulator.counts import kind_of
 from tadc.backend.emulator.errors import UnknownPtx
 from tadc.backend.emulator.integers import lop3
 from tadc.backend.emulator.lanes import At, Lanes, Operands, Read
@@ -32,6 +34,11 @@ class Step:
     targets: tuple[int, ...] = ()
     index: Read | None = None
     """Which of the targets, or of a step of a warp the lanes that take part, as bits."""
+
+    @cached_property
+    def counted(self) -> str:
+        """The kind that it is counted as; accesses of memory count themselves."""
+        return "" if self.instruction.parts[0] in ("ld", "st") else kind_of(self.instruction)
 
 
 def decode(kernel: Routine, addresses: dict[str, int]) -> list[Step]:

@@ -18,6 +18,7 @@ from tadc.backend.emulator.operations import DTYPES
 from tadc.backend.emulator.shared import SharedMemory
 
 if TYPE_CHECKING:
+    from tadc.backend.emulator.counts import LaunchCounts
     from tadc.backend.emulator.syntax import Routine
 
 #: Lanes by number, or all of them.
@@ -50,6 +51,8 @@ class Lanes:
     #: The bits of each parameter of the kernel.
     parameters: dict[str, int]
     dynamic_bytes: int = 0
+    #: What the launch is counted in, if it is.
+    counts: LaunchCounts | None = None
     registers: dict[str, Array] = field(default_factory=dict[str, Array])
     special: dict[str, Array] = field(default_factory=dict[str, Array])
 
@@ -62,6 +65,7 @@ class Lanes:
         self.lane_of = self.thread_of % WARP
         #: The first lane of the warp of each.
         self.warp_of = self.numbers - self.lane_of
+        self.warps = self.blocks * -(-self.threads // WARP)
         self.carry = np.zeros(self.count, np.bool_)
         self.local: Array = np.zeros(self.count * self.local_bytes, np.uint8)
 

@@ -20,7 +20,6 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.passes.cpu.divide import ends_of, range_arguments, range_names
 from tadc.passes.cpu.element_loops import element_loops
-from tadc.passes.cpu.equal_maps import Renamed, constant_above, renamed, values_used
 from tadc.passes.cpu.in_place import in_place_loops
 from tadc.passes.cpu.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
 from tadc.passes.cpu.row_loops import (
@@ -43,6 +42,7 @@ from tadc.passes.maps.buffers import (
     memref_of,
     symbol_of,
 )
+from tadc.passes.maps.equal_maps import Renamed, constant_above, renamed, values_used
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.marks import IN_PLACE, STEPS

@@ -9,12 +9,14 @@ from typing import Any
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
+from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_schedule import variable
+from tadc.passes.gpu.boxes import Copier, Stage, box_of, padded
 from tadc.passes.gpu.groups import Group
 from tadc.passes.gpu.kernel import Kernel, ThreadBody
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan
-from tadc.passes.gpu.staging import StagedLoops
+from tadc.passes.gpu.staging import StagedLoops, in_order
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE, Tile
@@ -88,7 +90,7 @@ def emit_threads(kernel: Kernel, plan: ThreadPlan, point: Any) -> None:
         total = Affine.const(math.prod(count.constant for count in counts))
 
     def tile(inside: Any) -> None:
-        positions = _unravel(kernel, flat, counts, inside)
+        positions = unravel(kernel, flat, counts, inside)
         by_index = dict(zip(plan.order, positions, strict=True))
         _emit_tile(kernel, plan, by_index, inside)
 
@@ -140,7 +142,7 @@ def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
         rows = _below(kernel, flat, shape, point)
 
     def element(inside: Any) -> None:
-        positions = dict(zip(order, _unravel(kernel, flat, shape, inside), strict=True))
+        positions = dict(zip(order, unravel(kernel, flat, shape, inside), strict=True))
         copies = {variable(index): count for index, count in plan.copies.items()}
         positions |= {index: Affine.var(variable(index)) for index in plan.copies}
         forms = [positions[index] for index in range(len(positions))]
@@ -164,7 +166,7 @@ def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
     places = {plan.fast[0]: thread.mod(plan.fast[1].threads)}
     if plan.slow is not None:
         places[plan.slow[0]] = thread.floordiv(plan.fast[1].threads)
-    positions = _unravel(kernel, block, counts, point)
+    positions = unravel(kernel, block, counts, point)
     copies: dict[str, int] = {}
     for n, position in enumerate(positions):
         along = plan.along(n)
@@ -188,8 +190,26 @@ def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
     stored = tuple(row for row in rows if not implied(row.form, staged.facts))
     if stored:
         staged.beyond = staged.facts
+    if plan.over is None and plan.staged:
+        _copy_all(kernel, body, staged, point)
     made = kernel.values(body, forms, tuple(known), point)
     kernel.store(made, forms, stored, 1, point, _run(kernel, body, forms))
+
+
+def _copy_all(kernel: Kernel, body: ThreadBody, staged: StagedLoops, point: Any) -> None:
+    """Copy what a block reads along another index than it stores along."""
+    copier = Copier(kernel, staged.thread, staged.plan.block, has_vectors=False)
+    found: dict[Any, Any] = {}
+    for op in in_order(kernel.block, kernel.low.forms):
+        if op in staged.plan.staged:
+            box = box_of(op, kernel.low.subscripts(op, list(op.operands)[1:]), staged.ranges)
+            assert box is not None
+            buffer = kernel.shared(padded(kernel.gpu, box.extents, False, 1), op.results[0].type)
+            order = tuple(range(len(box.extents)))
+            copier.copy_box(box, buffer, order, staged.facts, point)
+            found[op] = Stage(box, buffer, order)
+    body.panels = Panels(found)
+    kernel.barrier(point)
 
 
 def _run(kernel: Kernel, body: ThreadBody, forms: Sequence[Affine]) -> str | None:
@@ -211,7 +231,7 @@ def _below(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) ->
     return (Constraint(total - 1 - flat),)
 
 
-def _unravel(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) -> list[Affine]:
+def unravel(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) -> list[Affine]:
     """The indices of a row-major position."""
     low = kernel.low
     if all(extent.is_constant for extent in shape):

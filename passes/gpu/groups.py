@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context
     from tadc.passes.gpu.kernel import Kernel, ThreadBody
 
-WARP = 32
-
 
 @dataclass
 class Group:
@@ -37,16 +35,21 @@ class Group:
     lanes: Mapping[Any, tuple[int, ...]]
     element: Affine | None = None
 
+    @property
+    def warp(self) -> int:
+        """The threads of a warp."""
+        return self.kernel.gpu.warp
+
     def joined(self, values: Sequence[Any], join: Join, point: Any) -> list[Any]:
         """For each value that of all threads together, in each of them: the same bits everywhere."""
         if self.element is not None:
             return self.of_column(values, join, point)
         values = [self.of_warp(value, join, point) for value in values]
-        return values if self.size == WARP else self.of_block(values, join, point)
+        return values if self.size == self.warp else self.of_block(values, join, point)
 
     def of_warp(self, value: Any, join: Join, point: Any) -> Any:
         """The values of a warp in one: the upper half to the lower, until one is left, which all take."""
-        distance = WARP // 2
+        distance = self.warp // 2
         while distance:
             other = self.shuffled("down", value, distance, point)
             value = join(Scalars(self.kernel.low, point, value.type), value, other)
@@ -58,7 +61,7 @@ class Group:
         low = self.kernel.low
         whole, truth = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(1)
         numbers: list[Any] = []
-        for n in (offset, WARP):
+        for n in (offset, self.warp):
             attribute = {"value": ir.IntegerAttr.get(whole, n)}
             numbers += low.create("arith.constant", [whole], [], point, attribute).results
         attribute = {"mode": ir.Attribute.parse(f"#gpu<shuffle_mode {mode}>")}
@@ -67,10 +70,10 @@ class Group:
     def of_block(self, values: Sequence[Any], join: Join, point: Any) -> list[Any]:
         """The values of warps in one, in their order."""
         low = self.kernel.low
-        warps = self.size // WARP
+        warps = self.size // self.warp
         buffer = self.kernel.shared([len(values), warps], values[0].type)
-        own = low.affine([self.number.floordiv(WARP)], point)
-        first = low.holds((equals_zero(self.number.mod(WARP)),), point)
+        own = low.affine([self.number.floordiv(self.warp)], point)
+        first = low.holds((equals_zero(self.number.mod(self.warp)),), point)
 
         def keep(inside: Any) -> list[Any]:
             self.store(values, buffer, [own], inside)
@@ -83,7 +86,7 @@ class Group:
         """The values of the warps of a block in one, for the element of each of their threads."""
         assert self.element is not None
         low = self.kernel.low
-        buffer = self.kernel.shared([len(values), self.size, WARP], values[0].type)
+        buffer = self.kernel.shared([len(values), self.size, self.warp], values[0].type)
         place = [low.affine([form], point) for form in (self.number, self.element)]
         self.store(values, buffer, place, point)
         return self.in_order(buffer, place[1:], values, self.size, join, point)

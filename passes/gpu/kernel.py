@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import gcd
-from typing import Any
+from typing import Any, Protocol
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.polyhedron import implied
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_body import Context, TileBody
 from tadc.passes.cpu.tile_reductions import TileReduction
@@ -19,19 +19,41 @@ from tadc.passes.gpu.groups import Group, GroupReduction
 from tadc.passes.gpu.staging import StagedLoops, StagedReduction
 from tadc.passes.maps.buffers import BufferViews
 from tadc.passes.maps.lower_body import BodyLowering, box_rows
-from tadc.passes.maps.tile_values import LANE, Copy, Dependence, Tile, at
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.tile_values import LANE, Copy, Dependence, Tile, all_yielded, at
+from tadc.passes.nest.lanes import Lanes
+
+#: For each tensor that a map computes its value in each copy.
+Made = Sequence[Sequence[tuple[Copy, Any]]]
+
+
+class NearRows(Protocol):
+    """The tensors of which shared memory has the rows that a block computes (`chain_kernels.py`)."""
+
+    @property
+    def buffers(self) -> Mapping[Any, Any]:
+        """Their buffers."""
+        ...
+
+    def place(self, forms: Sequence[Affine], row: Affine | None) -> list[Affine]:
+        """Where an element is in its buffer."""
+        ...
 
 
 class Kernel:
     """A `gpu.func` that computes a map, at its start; `multiples` has what divides each variable of `low`."""
 
-    def __init__(self, op: Any, shapes: BufferViews, low: BodyLowering, function: Any) -> None:
+    def __init__(self, gpu: Gpu, op: Any, shapes: BufferViews, low: BodyLowering, function: Any) -> None:
+        self.gpu = gpu
         self.op, self.low, self.function = op, low, function
         self.extents, self.sizes = shapes.of, shapes.of(op.results[0])
         self.entry = function.regions[0].blocks[0]
         self.point = ir.InsertionPoint(self.entry)
         self.block = op.regions[0].blocks[0]
         self.multiples: dict[str, int] = {}
+        self.near: NearRows | None = None
+        """The tensors of a chain that are in shared memory, `near_row` is the row of the block there."""
+        self.near_row: Affine | None = None
 
     def register(self, name: str, dimension: str = "x", multiple: int = 1) -> Affine:
         """`gpu.thread_id` or `gpu.block_id` in a dimension."""
@@ -102,16 +124,17 @@ class Kernel:
 
     def values(
         self, body: ThreadBody, forms: Sequence[Affine], known: Domain, point: Any, is_within: bool = True
-    ) -> list[tuple[Copy, Any]]:
-        """The map's value in each copy; `is_within` says that the forms are within its extents."""
+    ) -> Made:
+        """The map's values in each copy; `is_within` says that the forms are within its extents."""
         box = box_rows(forms, self.sizes) if is_within else ()
         facts = (*known, *box, *self.low.known)
-        value = body.region(self.block, Context(point, facts))
-        return [(copy, body.value(value, copy)) for copy in body.tile.points(body.tile.copies)]
+        body.region(self.block, Context(point, facts))
+        copies = list(body.tile.points(body.tile.copies))
+        return [[(copy, body.value(v, copy)) for copy in copies] for v in all_yielded(self.block)]
 
     def store(
         self,
-        made: Sequence[tuple[Copy, Any]],
+        made: Made,
         forms: Sequence[Affine],
         rows: Domain,
         width: int,
@@ -119,9 +142,22 @@ class Kernel:
         run: str | None = None,
     ) -> None:
         """Store values at points where rows hold; those along a run are one aligned vector, all or none."""
-        tensor = self.op.results[0]
-        lanes = ThreadLanes(self.low, width, self)
         self.low.location = unnamed(self.op.location)
+        for tensor, values in zip(self.op.results, made, strict=True):
+            self.store_tensor(tensor, values, forms, rows, width, point, run)
+
+    def store_tensor(
+        self,
+        tensor: Any,
+        made: Sequence[tuple[Copy, Any]],
+        forms: Sequence[Affine],
+        rows: Domain,
+        width: int,
+        point: Any,
+        run: str | None,
+    ) -> None:
+        """The same for one of the tensors that the map computes."""
+        lanes = ThreadLanes(self.low, width, self)
         groups: dict[tuple[int, ...], list[tuple[Copy, Any]]] = {}
         for number, (copy, value) in enumerate(made):
             key = (number,) if run is None else tuple(n for name, n in copy.items() if name != run)
@@ -130,19 +166,48 @@ class Kernel:
             copy = group[0][0]
             here = tuple(Constraint(at(row.form, copy), row.equality) for row in rows)
             at_copy = [at(form, copy) for form in forms]
+            if self.near is not None and tensor in self.near.buffers:
+                # Rows of the block that are beyond the map have a place there too.
+                own = tuple(row for row in here if row.equality)
+                keep = partial(
+                    lanes.store,
+                    group[0][1],
+                    self.near.buffers[tensor],
+                    self.near.place(at_copy, self.near_row),
+                )
+                self.where(own, keep, point)
 
             def then(
                 inside: Any,
                 values: Sequence[Any] = tuple(value for _, value in group),
                 at_copy: Sequence[Affine] = at_copy,
             ) -> None:
-                for buffer in (self.low.memrefs[tensor], *self.low.copies.get(tensor, ())):
-                    if len(values) == 1:
+                for buffer in self.buffers(tensor):
+                    if _is_strided(buffer):
+                        self.store_apart(values, buffer, at_copy, width, inside)
+                    elif len(values) == 1:
                         lanes.store(values[0], buffer, at_copy, inside)
                     else:
                         self.store_vector(values, buffer, at_copy, inside)
 
             self.where(here, then, point)
+
+    def buffers(self, tensor: Any) -> list[Any]:
+        """The buffers of global memory that a tensor is stored to."""
+        first = self.low.memrefs.get(tensor)
+        return [] if first is None else [first, *self.low.copies.get(tensor, ())]
+
+    def store_apart(
+        self, values: Sequence[Any], buffer: Any, forms: Sequence[Affine], width: int, point: Any
+    ) -> None:
+        """Store consecutive values to a buffer whose neighbours are apart in memory, element by element."""
+        for number, value in enumerate(values):
+            for lane in range(width):
+                here = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
+                place = [self.low.affine([form], point) for form in (*here[:-1], here[-1] + number)]
+                is_vector = isinstance(value.type, ir.VectorType)
+                one = self.element(value, lane, point) if is_vector else value
+                self.low.create("memref.store", [], [one, buffer, *place], point)
 
     def store_vector(self, values: Sequence[Any], buffer: Any, forms: Sequence[Affine], point: Any) -> None:
         """Store values to consecutive elements, the first at an aligned address."""
@@ -150,6 +215,12 @@ class Kernel:
         vector = self.low.create("vector.from_elements", [type], [*values], point).results[0]
         place = [self.low.affine([form], point) for form in forms]
         self.low.create("vector.store", [], [vector, buffer, *place], point, _aligned(type))
+
+
+def _is_strided(buffer: Any) -> bool:
+    """Whether neighbours are apart in memory."""
+    strides, _ = buffer.type.get_strides_and_offset()
+    return bool(strides) and strides[-1] != 1
 
 
 def _aligned(type: Any) -> dict[str, Any]:
@@ -218,6 +289,13 @@ class ThreadBody(TileBody):
         """What makes the result of an operation; a point beyond the map reads what is next to its element."""
         if op.name == "tad.read" and op in self.panels.by_read:
             return self.staged_read(op, self.panels.by_read[op], context.point)
+        near = self.kernel.near
+        if op.name == "tad.read" and near is not None and op.operands[0] in near.buffers:
+            place = near.place(self.low.subscripts(op, list(op.operands)[1:]), self.kernel.near_row)
+            buffer, point = near.buffers[op.operands[0]], context.point
+            return lambda copy: self.lanes.load(
+                buffer, [at(f, copy) for f in place], context.mask(copy), point
+            )
         facts = None if self.staged is None else self.staged.beyond
         if op.name != "tad.read" or facts is None:
             return super().maker(op, context)

@@ -1,23 +1,10 @@
-"""How many threads a multiprocessor holds at a time, by a model of registers, and block sizes that follow.
-
-The numbers are those that GPUs of compute capability 7.0 to 12.0 share, or the least of them (CUDA C++
-Programming Guide, table of technical specifications per compute capability).
-"""
+"""How many threads a multiprocessor holds at a time, by a model of registers, and block sizes that follow."""
 
 from __future__ import annotations
 
 from tadc.passes.cpu.schedule import PRICES
 from tadc.passes.maps.accesses import Accesses
-from tadc.passes.maps.machine import MULTIPROCESSORS
-
-REGISTERS = 1 << 16
-"""The 32-bit registers of a multiprocessor."""
-
-THREADS = 1024
-"""The most threads of a multiprocessor; of a block too."""
-
-SHARED_BYTES = 64 << 10
-"""Its shared memory."""
+from tadc.passes.maps.machine import Gpu
 
 LEAST_BLOCK = 64
 MOST_REGISTERS = 168
@@ -38,18 +25,18 @@ def registers(accesses: Accesses, results: int, operands: int) -> int:
     return _OWN + words * (results + operands + (_FUNCTION if functions else 0))
 
 
-def resident(block: int, registers: int, shared: int) -> int:
+def resident(gpu: Gpu, block: int, registers: int, shared: int) -> int:
     """The threads that a multiprocessor holds of blocks of this size; 0 where none fits."""
     each = -(-registers // 8) * 8 * block
-    blocks = min(THREADS // block, REGISTERS // each)
+    blocks = min(gpu.threads // block, gpu.registers // each)
     if shared:
-        blocks = min(blocks, SHARED_BYTES // shared)
+        blocks = min(blocks, gpu.shared // shared)
     return blocks * block
 
 
-def block_of(threads: int | None, most: int) -> int:
+def block_of(gpu: Gpu, threads: int | None, most: int) -> int:
     """The threads of a block, so that each multiprocessor gets two; all are equal in other respects."""
     block = most
-    while threads is not None and block > LEAST_BLOCK and threads < 2 * MULTIPROCESSORS * block:
+    while threads is not None and block > LEAST_BLOCK and threads < 2 * gpu.multiprocessors * block:
         block //= 2
     return block

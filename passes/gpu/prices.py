@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from tadc.passes.cpu.schedule import FUNCTION, PRICES
 from tadc.passes.maps.accesses import Accesses, Loop, Read
-
-WARP = 32
-LINE = 128
-"""The bytes of a line of the first cache."""
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.operand_forms import subscripts
 
 ACCESS = 4.0
 """The price of one line."""
-
-THREADS = 1 << 17
-"""With fewer threads than these, the time of one thread counts, not how many there are."""
 
 STEP = 2.0
 """The price of one step of a loop."""
@@ -34,10 +30,10 @@ JOIN = 14.0
 Warp = Sequence[Mapping[str, int]]
 
 
-def warp_over(names: Sequence[str], extents: Mapping[str, int], steps: Mapping[str, int]) -> Warp:
+def warp_over(gpu: Gpu, names: Sequence[str], extents: Mapping[str, int], steps: Mapping[str, int]) -> Warp:
     """The lanes of a warp where consecutive threads run along names, the last one fastest."""
     lanes: list[dict[str, int]] = []
-    for lane in range(WARP):
+    for lane in range(gpu.warp):
         values: dict[str, int] = {}
         left = lane
         for name in reversed(names):
@@ -49,7 +45,7 @@ def warp_over(names: Sequence[str], extents: Mapping[str, int], steps: Mapping[s
     return lanes
 
 
-def lines(read: Read, warp: Warp, bytes_each: int, width: int = 1) -> float:
+def lines(gpu: Gpu, read: Read, warp: Warp, bytes_each: int, width: int = 1) -> float:
     """The lines that a warp touches with one load of `width` elements a thread."""
     touched: set[Any] = set()
     for lane, values in enumerate(warp):
@@ -62,8 +58,37 @@ def lines(read: Read, warp: Warp, bytes_each: int, width: int = 1) -> float:
                 continue
             offset += stride * value
         first, last = offset * bytes_each, (offset + width) * bytes_each - 1
-        touched.update(range(first // LINE, last // LINE + 1))
+        touched.update(range(first // gpu.line, last // gpu.line + 1))
     return len(touched)
+
+
+def shares_of_windows(
+    accesses: Accesses, reads: Sequence[Read], copies: Mapping[str, int]
+) -> dict[Any, float]:
+    """For each read of a map how many of its elements are loaded, where copies of several reads are the same.
+
+    `%x[i]` and `%x[i + 1]` in 4 copies along i are 5 elements, not 8.
+    """
+    windows: dict[Any, list[tuple[Any, tuple[int, ...]]]] = {}
+    for read in reads:
+        forms = subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms)
+        key = read.op.operands[0], tuple(form - form.constant for form in forms)
+        windows.setdefault(key, []).append((read.op, tuple(form.constant for form in forms)))
+    found: dict[Any, float] = {}
+    for (_, forms), members in windows.items():
+        names = [name for name in copies if any(name in form.variables for form in forms)]
+        steps = [tuple(form.coefficient(name) for form in forms) for name in names]
+        elements: set[tuple[int, ...]] = set()
+        for _, at in members:
+            for numbers in product(*(range(copies[name]) for name in names)):
+                moved = [
+                    place + sum(n * step[d] for n, step in zip(numbers, steps, strict=True))
+                    for d, place in enumerate(at)
+                ]
+                elements.add(tuple(moved))
+        share = len(elements) / (len(members) * math.prod(copies[name] for name in names))
+        found |= {op: share for op, _ in members}
+    return found
 
 
 class Prices:
@@ -71,6 +96,7 @@ class Prices:
 
     def __init__(
         self,
+        gpu: Gpu,
         accesses: Accesses,
         warp: Warp,
         copies: Mapping[str, int],
@@ -79,6 +105,7 @@ class Prices:
         is_column: bool = False,
     ) -> None:
         """In a column, all threads along the indices of a reduction are in different warps."""
+        self.gpu = gpu
         self.accesses, self.warp, self.copies, self.vector = accesses, warp, copies, vector
         self.shared, self.is_column = shared or {}, is_column
 
@@ -96,12 +123,12 @@ class Prices:
         trips = self.trips(loop)
         if loop.op in self.shared and not self.is_column:
             places = dict(zip(loop.binders, self.shared[loop.op], strict=True))
-            warp = warp_over(loop.binders, places, {})
+            warp = warp_over(self.gpu, loop.binders, places, {})
         own = set(loop.binders)
         total = sum(PRICES.get(o.name, FUNCTION) * self.count(o.names) for o in loop.operations)
-        kept = 0.0
+        kept, windows = 0.0, {} if own else shares_of_windows(self.accesses, loop.reads, self.copies)
         for read in loop.reads:
-            price = self.read(read, warp)
+            price = self.read(read, warp) * (1.0 if own else windows.get(read.op, 1.0))
             # A read that does not move with the loop is made before it.
             if own and not own & read.names:
                 kept += price
@@ -115,8 +142,8 @@ class Prices:
         ending = 0.0
         if loop.op in self.shared:
             size = math.prod(self.shared[loop.op])
-            stored = size if self.is_column else size // WARP
-            ending = 0.0 if self.is_column else results * JOIN * math.log2(WARP)
+            stored = size if self.is_column else size // self.gpu.warp
+            ending = 0.0 if self.is_column else results * JOIN * math.log2(self.gpu.warp)
             ending += results * (ACCESS + 4.0) * stored if stored > 1 else 0.0
         return trips * total + kept + ending + 4
 
@@ -131,8 +158,8 @@ class Prices:
         each = read.op.results[0].type.width // 8
         if self.vector is not None and read.strides.get(self.vector, 0) == 1:
             width = self.copies[self.vector]
-            return copies // width * (1 + ACCESS * lines(read, warp, each, width))
-        return copies * (1 + ACCESS * lines(read, warp, each))
+            return copies // width * (1 + ACCESS * lines(self.gpu, read, warp, each, width))
+        return copies * (1 + ACCESS * lines(self.gpu, read, warp, each))
 
     def stores(self) -> float:
         """The price of storing what a thread computes."""
@@ -146,4 +173,9 @@ class Prices:
         stored = Read(None, strides, True)
         count = math.prod(self.copies.values())
         width = self.copies[self.vector] if self.vector is not None else 1
-        return count // width * (1 + ACCESS * lines(stored, self.warp, each, width))
+        return (
+            self.accesses.tensors
+            * count
+            // width
+            * (1 + ACCESS * lines(self.gpu, stored, self.warp, each, width))
+        )

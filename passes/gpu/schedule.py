@@ -9,296 +9,198 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.groups import WARP, lanes_along
+from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.occupancy import block_of, registers, resident
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, Plan, ThreadPlan, Variant
-from tadc.passes.gpu.prices import THREADS, Prices, warp_over
+from tadc.passes.gpu.plan import (
+    BLOCK_SIZE,
+    VECTOR_BYTES,
+    Along,
+    GroupPlan,
+    Plan,
+    ThreadPlan,
+    TilePlan,
+    Variant,
+)
+from tadc.passes.gpu.prices import Prices, warp_over
+from tadc.passes.gpu.thread_plans import (
+    MOST_CODE,
+    MOST_COPIES,
+    fits,
+    is_flat,
+    is_known,
+    orders,
+    small,
+    thread_plans,
+    thread_price,
+)
 from tadc.passes.gpu.tile_choice import OPEN, tile_plans
+from tadc.passes.gpu.transposes import transposing_plans
 from tadc.passes.maps.accesses import Accesses, Loop
-from tadc.passes.maps.machine import MULTIPROCESSORS
-from tadc.passes.maps.operand_forms import subscripts
-from tadc.passes.maps.tile_values import region_operations
+from tadc.passes.maps.machine import Gpu
 from tadc.passes.terms.costs import LARGE
-
-COPIES = (1, 2, 4, 8)
-VECTORS = (1, 2, 4)
-
-MOST_COPIES = 16
-"""The most elements of a thread: more do not fit in its registers."""
 
 MOST_SHARED = 24 << 10
 """The most bytes of shared memory in which the threads of a block join their results."""
 
-MOST_CODE = 400
-"""The most operations that the code of a thread has."""
+
+ROW_COPIES = 4
+"""The elements of a row that a thread computes where the extents of a map are not known."""
 
 LONG = 64
 """A reduction of fewer elements is not worth a warp."""
 
-FEW = THREADS >> 3
-"""Where a map has no more elements, and sizes are not known, long sums get a warp each."""
-
-FEWER = THREADS >> 8
-"""Where it has no more than these, they get a block each."""
+FEW, FEWER = 1 / 8, 1 / 256
+"""Where sizes are not known, and a map has no more than this part of the elements that keep a GPU busy, long
+sums get a warp each; where it has no more than the second, a block each."""
 
 VERY_LONG = 2048
 """A reduction of fewer elements is not worth a block, where sizes are not known."""
 
 
 def variants_of(
-    op: Any, sizes: Sequence[Affine], outer: Mapping[Any, Affine], shapes: Mapping[Any, Sequence[Affine]]
+    gpu: Gpu,
+    op: Any,
+    sizes: Sequence[Affine],
+    outer: Mapping[Any, Affine],
+    shapes: Mapping[Any, Sequence[Affine]],
 ) -> list[Variant]:
     """The plans of a map, each with the sizes it is for; the last is for all others.
 
     `sizes` are its extents, and `outer` has the forms of values from above, over the sizes of the function,
     as `shapes` does of tensors.
     """
+    return [variant for _, variant in priced_variants(gpu, op, sizes, outer, shapes)]
+
+
+def priced_variants(
+    gpu: Gpu,
+    op: Any,
+    sizes: Sequence[Affine],
+    outer: Mapping[Any, Affine],
+    shapes: Mapping[Any, Sequence[Affine]],
+) -> list[tuple[float, Variant]]:
+    """The same, each with its price: of the whole map, or of an element where sizes are not known."""
     accesses = Accesses(op, sizes, [1] * len(sizes), outer)
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)
-    candidates = [*_thread_plans(accesses)]
-    if sizes and _is_flat(accesses, sizes, shapes):
+    candidates = [*thread_plans(accesses)]
+    if sizes and is_flat(accesses, sizes, shapes):
         flat = ThreadPlan(tuple(range(len(sizes))), {}, VECTOR_BYTES // accesses.widest, flat=True)
         if not known:
-            return [Variant(flat)]
+            return [(thread_price(gpu, accesses, flat), Variant(flat))]
         candidates.append(flat)
-    threads = sorted(candidates, key=lambda plan: _thread_price(accesses, plan))
+    threads = sorted(candidates, key=lambda plan: thread_price(gpu, accesses, plan))
     single = threads[0]
-    groups = list(_group_plans(accesses))
+    groups = list(_group_plans(gpu, accesses))
     if known:
-        found: list[tuple[float, Any]] = [(_thread_price(accesses, single), single)]
-        found += [(_group_price(accesses, plan), plan) for plan in groups]
-        found += tile_plans(accesses)
-        best = min(found, key=lambda pair: pair[0])[1]
-        return [Variant(_with_block(best, sizes))]
-    when = _fits(single, sizes)
+        found: list[tuple[float, Any]] = [(thread_price(gpu, accesses, single), single)]
+        found += [(_group_price(gpu, accesses, plan), plan) for plan in groups]
+        found += _shared_plans(gpu, accesses)
+        price, best = min(found, key=lambda pair: pair[0])
+        return [(price, Variant(_with_block(gpu, best, sizes)))]
+    when = fits(single, sizes)
     last = [Variant(single, when)] if when else []
-    plain = next(plan for plan in threads if not _fits(plan, sizes))
-    return [
-        *_open_tiles(accesses, single, sizes),
-        *_open_groups(accesses, groups, single, sizes),
+    plain = next(plan for plan in threads if not fits(plan, sizes))
+    price = thread_price(gpu, accesses, single)
+    made = [
+        *_open_tiles(gpu, accesses, single, sizes),
+        *_open_groups(gpu, accesses, groups, single, sizes),
+        *_open_rows(accesses, sizes),
         *last,
         Variant(plain),
     ]
+    return [(price, variant) for variant in made]
 
 
-def _open_tiles(accesses: Accesses, single: ThreadPlan, sizes: Sequence[Affine]) -> list[Variant]:
+def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequence[Affine]) -> list[Variant]:
     """The best plan with shared memory, for sizes that give every multiprocessor a tile."""
-    found = sorted(tile_plans(accesses), key=lambda pair: pair[0])
+    found = sorted(_shared_plans(gpu, accesses), key=lambda pair: pair[0])
     if not found:
         return []
     price, plan = found[0]
     elements = math.prod(size.constant if size.is_constant else OPEN for size in sizes)
-    if price > elements * _thread_price(accesses, single):
+    if price > elements * thread_price(gpu, accesses, single):
         return []
     tile = plan.fast[1].extent * (plan.slow[1].extent if plan.slow else 1)
-    when = [Condition(tuple(sizes), least=MULTIPROCESSORS * tile // 2)]
+    when = [] if plan.over is None else [Condition(tuple(sizes), least=gpu.multiprocessors * tile // 2)]
     for index in (plan.fast[0], *((plan.slow[0],) if plan.slow else ())):
         if not sizes[index].is_constant:
             when.append(Condition((sizes[index],), least=plan.along(index).extent // 2))
+    if plan.over is None:
+        return [Variant(plan, tuple(when))]
     loop = next(loop for loop in accesses.body.inner if loop.op == plan.over)
     return [Variant(plan, (*when, Condition(extents_of(accesses, loop), least=math.prod(plan.steps))))]
 
 
-def _with_block(plan: Plan, sizes: Sequence[Affine]) -> Plan:
+def _open_rows(accesses: Accesses, sizes: Sequence[Affine]) -> list[Variant]:
+    """A block for a part of a row, for long rows: its threads divide by sizes once for several elements."""
+    if accesses.body.inner or len(sizes) < 2 or all(size.is_constant for size in sizes[1:]):
+        return []
+    along = Along(BLOCK_SIZE // 2, ROW_COPIES)
+    plan = TilePlan((len(sizes) - 1, along), None, None, (), frozenset())
+    return [Variant(plan, (Condition((sizes[-1],), least=along.extent // 2),))]
+
+
+def _shared_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
+    """The plans with shared memory, with their prices for the whole map."""
+    yield from tile_plans(gpu, accesses)
+    yield from transposing_plans(gpu, accesses)
+
+
+def _with_block(gpu: Gpu, plan: Plan, sizes: Sequence[Affine]) -> Plan:
     """The plan with blocks that are small enough for all multiprocessors to have some."""
     if isinstance(plan, ThreadPlan):
         threads = math.prod(-(-size.constant // plan.extent(n)) for n, size in enumerate(sizes))
         if plan.flat:
             threads = math.prod(size.constant for size in sizes) // plan.width
-        return replace(plan, block=block_of(threads, plan.block))
+        return replace(plan, block=block_of(gpu, threads, plan.block))
     if isinstance(plan, GroupPlan) and plan.order is None and plan.elements > 1:
         groups = math.prod(size.constant for n, size in enumerate(sizes) if n not in plan.copies)
         threads = groups * plan.size
-        return replace(plan, block=max(plan.size, block_of(threads, plan.block)))
+        return replace(plan, block=max(plan.size, block_of(gpu, threads, plan.block)))
     return plan
 
 
 def _unknown(accesses: Accesses) -> bool:
     """Whether the trips of a reduction depend on sizes."""
-    return any(not _is_known(accesses, name) for loop in accesses.body.below() for name in loop.binders)
-
-
-def _is_known(accesses: Accesses, name: str) -> bool:
-    found = accesses.ranges[name]
-    return found is not None and found.extent.is_constant
-
-
-# -- one thread an element or a tile ---------------------------------------------------------------
-
-
-def _thread_plans(accesses: Accesses) -> Iterator[ThreadPlan]:
-    """All ways to lay the elements over threads."""
-    rank = len(accesses.names)
-    if not rank:
-        yield ThreadPlan(())
-        return
-    most = max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
-    moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
-    for order in _orders(accesses):
-        yield ThreadPlan(order)
-        for width in VECTORS[1:]:
-            if _can_be_vector(accesses, order, width):
-                yield ThreadPlan(order, {}, width)
-        if not accesses.body.inner:
-            continue
-        free = [n for n, name in enumerate(accesses.names) if name not in moving and n != order[-1]]
-        for width in VECTORS:
-            if width > 1 and not _can_be_vector(accesses, order, width):
-                continue
-            for index in free:
-                for count in sorted({*COPIES[1:], _small(accesses, index)}):
-                    if 1 < count and count * width <= most and _divides(accesses, index, count):
-                        yield ThreadPlan(order, {index: count}, width)
-
-
-def _is_flat(accesses: Accesses, shape: Sequence[Affine], shapes: Mapping[Any, Sequence[Affine]]) -> bool:
-    """Whether an element depends on those at its own place, in tensors of the same shape, and on no index."""
-    place = [Affine.var(name) for name in accesses.names]
-    for op in region_operations(accesses.body.op.regions[0].blocks[0]):
-        if op.name != "tad.read":
-            if op.regions or any(isinstance(v.type, ir.IndexType) for v in op.operands):
-                return False
-            continue
-        forms = subscripts(op, list(op.operands)[1:], accesses.known_forms)
-        if forms and (forms != place or list(shapes[op.operands[0]]) != list(shape)):
-            return False
-    return True
-
-
-def _orders(accesses: Accesses) -> Iterator[tuple[int, ...]]:
-    """The row-major order, and those with another index fastest; all of them for few indices."""
-    own = tuple(range(len(accesses.names)))
-    if len(own) <= 3:
-        yield from permutations(own)
-        return
-    for index in reversed(own):
-        yield (*(n for n in own if n != index), index)
-
-
-def _divides(accesses: Accesses, index: int, count: int) -> bool:
-    """Whether a known extent holds enough tiles, and not much is computed twice."""
-    found = accesses.ranges[accesses.names[index]]
-    if found is None or not found.extent.is_constant:
-        return True
-    extent = found.extent.constant
-    return extent >= count and -(-extent // count) * count <= extent * 1.1
-
-
-def _can_be_vector(accesses: Accesses, order: Sequence[int], width: int) -> bool:
-    """Whether every read is one aligned vector of the fastest index, or does not move with it."""
-    name, last = accesses.names[order[-1]], len(accesses.names) - 1
-    if order[-1] != last or accesses.widest * width > 16 or any(_has_guard(x) for x in accesses.body.below()):
-        return False
-    if any(name in loop.domain for loop in accesses.body.below()):
-        return False
-    extent = accesses.ranges[name]
-    if extent is None or (extent.extent.is_constant and extent.extent.constant % width):
-        return False
-    if last and not extent.extent.is_constant:
-        # Where rows start is not known to be aligned.
-        return False
-    for loop in accesses.body.below():
-        for read in loop.reads:
-            strides = dict(read.strides)
-            if not read.direct or strides.pop(name, 0) not in (0, 1):
-                return False
-            if name in read.strides and not _is_aligned(accesses, read, strides, width):
-                return False
-    return True
-
-
-def _is_aligned(accesses: Accesses, read: Any, strides: Mapping[str, int | None], width: int) -> bool:
-    """Whether a read starts at a multiple of the width, where its vector index does."""
-    type = read.op.operands[0].type
-    shape = [-1 if type.is_dynamic_dim(d) else type.get_dim_size(d) for d in range(type.rank)]
-    if type.rank > 1 and (shape[-1] < 0 or shape[-1] % width):
-        return False
-    forms = subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms)
-    if any(form.variables - frozenset(accesses.ranges) for form in forms):
-        return False
-    start = 0
-    for form, size in zip(forms, shape, strict=True):
-        start = start * abs(size) + form.constant
-    return start % width == 0 and all(k is not None and k % width == 0 for k in strides.values())
-
-
-def _has_guard(loop: Loop) -> bool:
-    return any(o.name == "tad.guard" for o in loop.operations)
-
-
-def _fits(plan: ThreadPlan, sizes: Sequence[Affine]) -> tuple[Condition, ...]:
-    """What must hold of sizes that are not known, so that tiles fit."""
-    found: list[Condition] = []
-    if plan.flat:
-        return ()
-    for index, size in enumerate(sizes):
-        extent = plan.extent(index)
-        if extent > 1 and not size.is_constant:
-            found.append(Condition((size,), least=extent))
-            if plan.width > 1 and index == plan.order[-1]:
-                found.append(Condition((size.mod(plan.width),), most=0))
-    return tuple(found)
-
-
-def _thread_price(accesses: Accesses, plan: ThreadPlan) -> float:
-    """The price of a map whose threads have tiles."""
-    extents = {name: accesses.extent(name) for name in accesses.names}
-    names = [accesses.names[index] for index in plan.order]
-    tile = {name: plan.extent(n) for n, name in enumerate(accesses.names) if plan.extent(n) > 1}
-    vector = names[-1] if plan.width > 1 else None
-    threads = math.prod(-(-extents[name] // tile.get(name, 1)) for name in accesses.names)
-    one = Prices(accesses, warp_over(names, extents, tile), tile, vector).thread()
-    if not all(_is_known(accesses, name) for name in accesses.names):
-        return one / math.prod(tile.values())
-    return one * max(threads, THREADS)
+    return any(not is_known(accesses, name) for loop in accesses.body.below() for name in loop.binders)
 
 
 # -- several threads an element --------------------------------------------------------------------
 
 
-def _group_plans(accesses: Accesses) -> Iterator[GroupPlan]:
+def _group_plans(gpu: Gpu, accesses: Accesses) -> Iterator[GroupPlan]:
     """The ways to give an element a warp or a block, or all elements along an index of few values."""
     moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
     most = max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
     few = [n for n, name in enumerate(accesses.names) if name not in moving]
-    wanted = [{n: count} for n in few if 1 < (count := _small(accesses, n)) <= most]
+    wanted = [{n: count} for n in few if 1 < (count := small(accesses, n)) <= most]
     for copies in ({}, *wanted):
-        yield from _group_plans_of(accesses, copies)
+        yield from _group_plans_of(gpu, accesses, copies)
 
 
-def _small(accesses: Accesses, index: int) -> int:
-    """The values of an index that has no more than a thread can compute; 0 of any other."""
-    found = accesses.ranges[accesses.names[index]]
-    is_known = found is not None and found.extent.is_constant
-    extent = accesses.extent(accesses.names[index])
-    return extent if is_known and extent <= COPIES[-1] else 0
-
-
-def _group_plans_of(accesses: Accesses, copies: Mapping[int, int]) -> Iterator[GroupPlan]:
+def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> Iterator[GroupPlan]:
     count = math.prod(copies.values())
     needed = registers(accesses, count, 4)
-    for size in (WARP, BLOCK_SIZE, 1024):
+    for size in (gpu.warp, BLOCK_SIZE, 1024):
         lanes = dict(_shared(accesses, accesses.body, size))
         block = max(size, BLOCK_SIZE)
-        if lanes and resident(block, needed, 0):
+        if lanes and resident(gpu, block, needed, 0):
             yield GroupPlan(size, lanes, block, None, copies)
     if len(accesses.names) == len(copies):
         return
     for size in (8, 16, 32):
-        if count * size * WARP * accesses.widest > MOST_SHARED:
+        if count * size * gpu.warp * accesses.widest > MOST_SHARED:
             continue
         # Threads of different elements meet, so no branch or loop may stand around.
         lanes = {loop.op: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
-        if lanes and resident(size * WARP, needed, 0):
-            own = (tuple(n for n in order if n not in copies) for order in _orders(accesses))
+        if lanes and resident(gpu, size * gpu.warp, needed, 0):
+            own = (tuple(n for n in order if n not in copies) for order in orders(accesses))
             for order in dict.fromkeys(own):
-                yield GroupPlan(size, lanes, size * WARP, order, copies)
+                yield GroupPlan(size, lanes, size * gpu.warp, order, copies)
 
 
 def _shared(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
@@ -314,52 +216,54 @@ def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tup
     """The reductions of a body, not those inside them, that are long enough."""
     for loop in body.inner:
         trips = [
-            count if _is_known(accesses, name) else max(count, size * LARGE)
+            count if is_known(accesses, name) else max(count, size * LARGE)
             for name, count in zip(loop.binders, loop.trips, strict=True)
         ]
         if math.prod(trips) >= max(2 * size, LONG):
             yield loop, lanes_along(trips, size)
 
 
-def _group_price(accesses: Accesses, plan: GroupPlan) -> float:
+def _group_price(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
     """The price of a map whose elements have several threads each."""
     groups = math.prod(accesses.extent(name) for n, name in enumerate(accesses.names) if n not in plan.copies)
-    return _one_of_group(accesses, plan) * max(groups * plan.size, THREADS)
+    return _one_of_group(gpu, accesses, plan) * max(groups * plan.size, gpu.busy)
 
 
 def _open_groups(
-    accesses: Accesses, groups: Sequence[GroupPlan], single: ThreadPlan, sizes: Sequence[Affine]
+    gpu: Gpu, accesses: Accesses, groups: Sequence[GroupPlan], single: ThreadPlan, sizes: Sequence[Affine]
 ) -> list[Variant]:
     """Plans with groups where sizes are not known, each with the sizes that it is for."""
     found: list[Variant] = []
     blocks = [plan for plan in groups if plan.order is None and plan.size == BLOCK_SIZE]
     if blocks:
-        plan = min(blocks, key=lambda plan: _of_element(accesses, plan))
+        plan = min(blocks, key=lambda plan: _of_element(gpu, accesses, plan))
         long = Condition(_trips(accesses, plan), least=VERY_LONG)
-        found.append(Variant(plan, (Condition(tuple(sizes), most=FEWER), long)))
-    others = [plan for plan in groups if plan.size <= WARP]
+        found.append(Variant(plan, (Condition(tuple(sizes), most=int(FEWER * gpu.busy)), long)))
+    others = [plan for plan in groups if plan.size <= gpu.warp]
     if not others:
         return found
-    best = min(others, key=lambda plan: _of_element(accesses, plan))
+    best = min(others, key=lambda plan: _of_element(gpu, accesses, plan))
     when = [Condition(_trips(accesses, best), least=LONG)]
-    if _of_element(accesses, best) > _thread_price(accesses, single):
-        when.append(Condition(tuple(sizes), most=FEW))
+    if _of_element(gpu, accesses, best) > thread_price(gpu, accesses, single):
+        when.append(Condition(tuple(sizes), most=int(FEW * gpu.busy)))
     return [*found, Variant(best, tuple(when))]
 
 
-def _of_element(accesses: Accesses, plan: GroupPlan) -> float:
+def _of_element(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
     """The price of an element, by all of its threads."""
-    return _one_of_group(accesses, plan) * plan.size / math.prod(plan.copies.values())
+    return _one_of_group(gpu, accesses, plan) * plan.size / math.prod(plan.copies.values())
 
 
-def _one_of_group(accesses: Accesses, plan: GroupPlan) -> float:
+def _one_of_group(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
     """The price of one thread of a group."""
     copies = {accesses.names[index]: count for index, count in plan.copies.items()}
     if plan.order is None:
-        return Prices(accesses, [dict.fromkeys(accesses.names, 0)] * WARP, copies, None, plan.lanes).thread()
+        return Prices(
+            gpu, accesses, [dict.fromkeys(accesses.names, 0)] * gpu.warp, copies, None, plan.lanes
+        ).thread()
     extents = {name: accesses.extent(name) for name in accesses.names}
-    warp = warp_over([accesses.names[index] for index in plan.order], extents, {})
-    return Prices(accesses, warp, copies, None, plan.lanes, is_column=True).thread()
+    warp = warp_over(gpu, [accesses.names[index] for index in plan.order], extents, {})
+    return Prices(gpu, accesses, warp, copies, None, plan.lanes, is_column=True).thread()
 
 
 def _trips(accesses: Accesses, plan: GroupPlan) -> tuple[Affine, ...]:

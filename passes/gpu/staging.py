@@ -8,6 +8,7 @@ where not all of them hold at all of its points.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
-from tadc.passes.cpu.lanes import extreme
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_reductions import Combine, TileReduction
 from tadc.passes.gpu.boxes import Box, Copier, Stage, box_of, padded, within
@@ -26,6 +26,7 @@ from tadc.passes.maps.accesses import shift_of
 from tadc.passes.maps.operand_forms import subscripts
 from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.tile_values import region_operations
+from tadc.passes.nest.lanes import extreme
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context
@@ -70,12 +71,12 @@ class StagedReduction(TileReduction):
         self.reads = [inner for inner in region_operations(self.block) if inner in staged.plan.staged]
 
     def fold(self, combine: Combine, join: Join, start: float, context: Context) -> list[Any]:
-        """What is left of `start` after every element, for each copy along `kept`."""
+        """What is left of `start` after every element, for each copy along `kept`, result by result."""
         low, point = self.body.low, context.point
         low.location = self.location
         self.combine = combine
         copies = list(self.body.tile.points(self.kept))
-        first = [low.constant(self.type, start, point)] * len(copies)
+        first = [low.constant(self.type, start, point)] * (len(copies) * len(self.elements))
         still = tuple(row for row in self.nest.outside if not row.form.variables & self.staged.ranges.keys())
 
         def blocks(inside: Any) -> list[Any]:
@@ -197,7 +198,8 @@ class StagedReduction(TileReduction):
         name, count = names[0], ranges[names[0]]
         unroll = 1
         if len(names) == 1 and not rows:
-            fitting = max(1, UNROLLED // max(len(carried) * 2, 1))
+            inside_each = math.prod(n for spans in self.staged.plan.inner.values() for _, n in spans)
+            fitting = max(1, UNROLLED // max(len(carried) * 2 * inside_each, 1))
             unroll = max(n for n in range(1, count + 1) if count % n == 0 and n <= fitting)
 
         def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
@@ -243,7 +245,7 @@ class StagedReduction(TileReduction):
         copier = Copier(self.kernel, self.staged.thread, self.staged.plan.block)
         inner = self.inner_ranges()
         found: dict[Any, Any] = {}
-        for op in _in_order(self.block, low.forms):
+        for op in in_order(self.block, low.forms):
             if op not in self.staged.plan.staged:
                 continue
             forms = subscripts(op, list(op.operands)[1:], low.forms)
@@ -253,7 +255,7 @@ class StagedReduction(TileReduction):
             if op not in self.staged.buffers:
                 shape = [box.extents[d] for d in order]
                 self.staged.buffers[op] = self.kernel.shared(
-                    padded(shape, order[-1] != len(order) - 1), op.results[0].type
+                    padded(self.kernel.gpu, shape, order[-1] != len(order) - 1), op.results[0].type
                 )
             buffer = self.staged.buffers[op]
             copier.copy_box(box, buffer, order, facts, point)
@@ -282,7 +284,7 @@ class StagedReduction(TileReduction):
         return (*(d for d in range(len(forms)) if d != last), last) if forms else ()
 
 
-def _in_order(block: Any, forms: dict[Any, Affine]) -> Iterator[Any]:
+def in_order(block: Any, forms: dict[Any, Affine]) -> Iterator[Any]:
     """The reads of a block, with forms for the indices that are computed before them."""
     for op in region_operations(block):
         if op.name == "tad.index":

@@ -16,8 +16,9 @@ from tadc.passes.cpu.schedule import FUNCTION, PRICES
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.prices import ACCESS, STEP, THREADS, WARP, lines
+from tadc.passes.gpu.prices import ACCESS, STEP, lines
 from tadc.passes.maps.accesses import Accesses, Loop, Read
+from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.operand_forms import subscripts
 
 SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
@@ -75,12 +76,12 @@ class _Tile:
         return math.prod(one.copies for name, one in self.along.items() if name in names)
 
 
-def tile_plans(accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
+def tile_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
     """The plans with shared memory that fit, with their prices for the whole map."""
     for loop in accesses.body.inner:
         if not loop.binders or not loop.direct or math.prod(loop.trips) < STEPS[0]:
             continue
-        choice = _Choice(accesses, loop)
+        choice = _Choice(gpu, accesses, loop)
         for tile in choice.tiles():
             plan = choice.plan(tile)
             if plan is not None:
@@ -90,8 +91,8 @@ def tile_plans(accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
 class _Choice:
     """What the candidates for one reduction share."""
 
-    def __init__(self, accesses: Accesses, loop: Loop) -> None:
-        self.accesses, self.loop = accesses, loop
+    def __init__(self, gpu: Gpu, accesses: Accesses, loop: Loop) -> None:
+        self.gpu, self.accesses, self.loop = gpu, accesses, loop
         self.reads = [(read, inner) for inner in loop.below() for read in inner.reads]
         self.forms = {read.op: self.subscripts(read) for read, _ in self.reads}
         self.runs = {name: self.run(name) for name in accesses.names}
@@ -186,7 +187,9 @@ class _Choice:
             if points < LEAST_REUSE * math.prod(n for n, _ in box) or not self.is_shared(read, tile):
                 continue
             staged[read.op] = box
-            used += math.prod(padded([n for n, _ in box], True)) * read.op.results[0].type.width // 8
+            used += (
+                math.prod(padded(self.gpu, [n for n, _ in box], True)) * read.op.results[0].type.width // 8
+            )
         if not staged or used > MOST_BYTES:
             return None
         index = {name: n for n, name in enumerate(self.accesses.names)}
@@ -210,15 +213,15 @@ class _Choice:
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
         results = tile.copies(frozenset(tile.along))
-        needed = registers(self.accesses, results, operands + min(loads, 2 * WARP))
-        return 0 if needed > MOST_REGISTERS else resident(tile.threads, needed, shared)
+        needed = registers(self.accesses, results, operands + min(loads, 2 * self.gpu.warp))
+        return 0 if needed > MOST_REGISTERS else resident(self.gpu, tile.threads, needed, shared)
 
     def spans(self, read: Read, ranges: Mapping[str, int]) -> Spans:
         """What a block reads where indices have so many values; nothing if that varies."""
         forms = self.forms[read.op]
         key = read.op, *(ranges.get(name, 1) for name in sorted(read.names))
         if key not in self.known_spans:
-            self.known_spans[key] = spans_of(forms, ranges) or ()
+            self.known_spans[key] = spans_of(forms, ranges, read.op.results[0].type.width // 8) or ()
         return self.known_spans[key]
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:
@@ -246,7 +249,7 @@ class _Choice:
             for name in self.accesses.names
         )
         # A thread with many independent results needs few others beside it.
-        least = THREADS / min(4, tile.copies(frozenset(tile.along)))
+        least = self.gpu.busy / min(4, tile.copies(frozenset(tile.along)))
         return one * max(blocks * tile.threads, least)
 
     def copying(self, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
@@ -255,7 +258,8 @@ class _Choice:
         for op, box in staged.items():
             each = op.results[0].type.width // 8
             row, step = box[-1]
-            touched = max(min(WARP, -(-WARP // row)), math.ceil(WARP * each * step / 128))
+            warp = self.gpu.warp
+            touched = max(min(warp, -(-warp // row)), math.ceil(warp * each * step / self.gpu.line))
             loads = -(-math.prod(n for n, _ in box) // tile.threads)
             total += loads * (2 + SHARED_INDEX + ACCESS * touched + 2 * ACCESS)
         return total
@@ -286,15 +290,14 @@ class _Choice:
         if key not in self.known_lines:
             if shape not in self.known_warps:
                 self.known_warps[shape] = self.warp(tile)
-            self.known_lines[key] = lines(read, self.known_warps[shape], each)
+            self.known_lines[key] = lines(self.gpu, read, self.known_warps[shape], each)
         return self.known_lines[key]
 
-    @staticmethod
-    def warp(tile: _Tile) -> Sequence[Mapping[str, int]]:
+    def warp(self, tile: _Tile) -> Sequence[Mapping[str, int]]:
         """The lanes of a warp."""
         fast = tile.along[tile.fast]
         lanes: list[dict[str, int]] = []
-        for lane in range(WARP):
+        for lane in range(self.gpu.warp):
             values = {tile.fast: lane % fast.threads * fast.run}
             if tile.slow is not None:
                 values[tile.slow] = lane // fast.threads * tile.along[tile.slow].run
@@ -311,7 +314,11 @@ class _Choice:
             step *= size if size > 0 else 64
         stored = Read(None, strides, True)
         count = tile.copies(frozenset(tile.along))
-        return count * (2 + ACCESS * self.lines(stored, tile, type.element_type.width // 8))
+        return (
+            self.accesses.tensors
+            * count
+            * (2 + ACCESS * self.lines(stored, tile, type.element_type.width // 8))
+        )
 
 
 def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:

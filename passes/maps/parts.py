@@ -26,7 +26,7 @@ from tadc.frontend.terms import Apply, Read, Reduce, Term, holds_reduction, reac
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.machine import MULTIPROCESSORS
+from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import JOINED, PARTS
 from tadc.passes.maps.tile_values import is_reduction
 from tadc.passes.terms.costs import Costs
@@ -79,11 +79,19 @@ THREADS = Cutting(
     is_padded=True,
 )  # fmt: skip
 
-#: Where an element has a block of threads, and a contraction a block for each tile.
-BLOCKS = Cutting(
-    few=MULTIPROCESSORS // 2, worth=1 << 17, part=1 << 16, most=4 * MULTIPROCESSORS,
-    together=4 * MULTIPROCESSORS, short=8, rows=16, steps=32, tile=2048, blocks=2 * MULTIPROCESSORS,
-)  # fmt: skip
+
+def blocks(gpu: Gpu) -> Cutting:
+    """Where an element has a block of threads, and a contraction a block for each tile.
+
+    How a sum is cut decides its last bits: they depend on the program and on the architecture that is named
+    as the target, and on nothing that is found at run time.
+    """
+    count = gpu.multiprocessors
+    return Cutting(
+        few=count // 2, worth=1 << 17, part=1 << 16, most=4 * count, together=4 * count,
+        short=8, rows=8, steps=gpu.warp, tile=2048, blocks=2 * count,
+    )  # fmt: skip
+
 
 WIDE = 8
 """An index of fewer values shares too little."""

@@ -73,7 +73,7 @@ _ALL = (
     Command("fix", "programs", "do what errors say where that is one edit",
             f"{_PROGRAM} output {_HELP}", "tadc fix f.tad", {"fix": True}),
     Command("run", "programs", "run a program or its derivative on arrays",
-            f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} time {_HELP}",
+            f"{_PROGRAM} output {_DERIVATIVE} {_KERNEL} counts time {_HELP}",
             "tadc run f.tad x=x.npy w=w.npy -o out.npz", {"run": []}, arrays="run"),
     Command("uncert", "programs", "uncertainties of the outputs",
             f"{_PROGRAM} output {_UNCERTAIN} time {_HELP}",

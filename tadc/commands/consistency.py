@@ -83,6 +83,8 @@ def _one_thing(a: Arguments) -> None:
             "`--passes` goes without `--emit`, `--wrt` and `--mode`",
             "name the passes: `--passes 'tad-reverse-diff{wrt=a},tad-cancel-deltas'`",
         )
+    if a.counts and (a.run is None or a.target != "emulated"):
+        raise UsageError("`--counts` is of what the emulator runs", "`tadc run … --target emulated --counts`")
     if a.check_gradient and a.output:
         raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
     if a.emit:

@@ -90,6 +90,8 @@ _ALL = (
            "check what is reported against `// expected-error@+1 {{text}}`"),
     Option("dump_dir", "--dump-dir", "DIR", "write every stage to a folder", files="/"),
     Option("time", "--time", "", "the time of every stage, to stderr"),
+    Option("counts", "--counts", "",
+           "with --target emulated: bytes and instructions of each launch, to stderr"),
     Option("opt_level", "--opt-level", "N", "of LLVM: 0 to 3 (3)", choices=(0, 1, 2, 3), type=int),
     Option("materialize", "--materialize", "MODE",
            "tensors for what would be computed again: auto, always, never", choices=MATERIALIZE),

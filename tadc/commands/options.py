@@ -42,6 +42,7 @@ class Arguments:
     verify_diagnostics: bool = False
     dump_dir: str | None = None
     time: bool = False
+    counts: bool = False
     opt_level: int = 3
     materialize: str = "auto"
     fast_math: bool = False

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
+from tadc.backend.emulator.counts import counting, table
 from tadc.backend.steps import step
 from tadc.commands.array_files import check_writable, read_inputs, write_arrays
 from tadc.commands.options import Arguments
@@ -35,8 +37,10 @@ def run(arguments: Arguments, state: Compilation) -> int:
     with step("arrays"):
         arrays = read_inputs(arguments.run or [], [i.name for i in inputs])
     compiled = found or compile_recipe(recipe, program, options)
-    with interruptible():
+    with interruptible(), counting() if arguments.counts else nullcontext() as launches:
         results = evaluate(compiled, arrays)
+    if launches is not None:
+        print(table(launches), file=sys.stderr)
     with step("write"):
         write_arrays(results, arguments.output)
     return 0

@@ -5,32 +5,27 @@ or where they read the same elements. What they share is computed once, memory i
 that only they read is a value and no tensor any more. So do maps whose sums share something dear: these sums
 are one `tad.sums`, as they are in one map.
 
-It is done where the schedule of the whole has no higher price than those of the parts, so a sum of products
-keeps the one it has.
+It is done where the whole costs no more than the parts do, as a machine says that computes them
+(`FusionCost`), so a sum of products keeps the schedule it has. All else here is the same for every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.shapes import map_shape, sizes_of
+from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.equal_maps import alike
-from tadc.passes.cpu.schedule import least_price
-from tadc.passes.cpu.splits import splits
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.equal_maps import alike
 from tadc.passes.maps.map_reads import MapReads
 from tadc.passes.maps.marks import JOINED, PARTS
 from tadc.passes.maps.merge_sums import merge_sums, sums_of
 from tadc.passes.maps.share_values import Key, share_values
 from tadc.passes.maps.tile_values import all_yielded, region_operations
 from tadc.passes.maps.unused import erase_unused
-from tadc.passes.maps.work import operations_of
 
 MOST_OPERATIONS = 250
 """The most operations of maps together: more values at once do not fit in registers."""
@@ -38,11 +33,27 @@ MOST_OPERATIONS = 250
 MOST_MAPS = 8
 """The most maps together: memory is slow where it is written in many places by turns."""
 
-SLACK = 1.02
-"""So many times the price of the parts the whole may have: a nest of loops less is worth something."""
+
+class FusionCost(Protocol):
+    """What a machine says of maps that are to be computed together."""
+
+    def cost(self, op: Any, forms: Mapping[Any, Affine]) -> tuple[float, int]:
+        """What a map costs, and how much of it has a better form than as it stands.
+
+        `forms` has those of the sizes.
+        """
+        ...
+
+    def is_small(self, op: Any, forms: Mapping[Any, Affine], point: Any) -> bool:
+        """Whether a map has no schedule that could suffer; at `point`, after it, code may be made."""
+        ...
+
+    def pays(self, whole: tuple[float, int], parts: Sequence[tuple[float, int]]) -> bool:
+        """Whether maps are better computed together, by the costs of the whole and of the parts."""
+        ...
 
 
-def fuse_function(function: Any, machine: Machine) -> None:
+def fuse_function(function: Any, machine: FusionCost) -> None:
     """Fuse the maps of a function where it pays."""
     with function.context, ir.Location.unknown(function.context):
         _Fusion(function, machine).run()
@@ -78,7 +89,7 @@ class _Group:
 
 
 class _Fusion:
-    def __init__(self, function: Any, machine: Machine) -> None:
+    def __init__(self, function: Any, machine: FusionCost) -> None:
         self.function, self.machine = function, machine
         self.block = function.regions[0].blocks[0]
         self.forms = {value: Affine.var(f"s{n}") for n, value in enumerate(sizes_of(function))}
@@ -161,8 +172,7 @@ class _Fusion:
         if not self.is_small(reads.op) or not self.is_small(group.op):
             parts = [self.price(reads.op), group.price or self.price(group.op)]
             price = self.price(made)
-            # What packing saves in caches is not in the price.
-            if price[0] > SLACK * sum(p for p, _ in parts) or price[1] < sum(packed for _, packed in parts):
+            if not self.machine.pays(price, parts):
                 made.erase()
                 return False
         if len(group.members) > 1:
@@ -171,23 +181,15 @@ class _Fusion:
         return True
 
     def is_small(self, op: Any) -> bool:
-        """Whether a map gets no vectors, so no schedule that could suffer."""
-        if not self.machine.vector_bytes:
-            return True
-        if self.forms or not self.machine.least_work:
-            return False
-        count = operations_of(op, map_shape(op, {}), BodyLowering(op.context), ir.InsertionPoint(self.end))
-        return isinstance(count, int) and count < self.machine.least_work
+        """Whether a map has no schedule that could suffer."""
+        return self.machine.is_small(op, self.forms, ir.InsertionPoint(self.end))
 
     def price(self, op: Any) -> tuple[float, int]:
-        """The price of an element, and how many reads are packed."""
+        """What a map costs, asked once for maps that are alike."""
         key = alike(op, set(self.forms))
-        found = self.prices.get(key)
-        if found is None:
-            sizes = map_shape(op, self.forms)
-            found = least_price(op, sizes, splits(op, sizes, self.forms), self.forms, self.machine)
-            self.prices[key] = found
-        return found
+        if key not in self.prices:
+            self.prices[key] = self.machine.cost(op, self.forms)
+        return self.prices[key]
 
     def is_needed(self, tensor: Any, members: Sequence[MapReads]) -> bool:
         """Whether a tensor is read by another map than these, or returned."""

@@ -1,0 +1,221 @@
+"""What maps compute, as data: indices, extents, and a body of named values.
+
+    Map(tensors=(c,), indices=("i", "j"), extents=(512, 256), body=
+        v1 = sum k where 0 <= k <= 63:
+            v2 = a[i, k]
+            v3 = b[k, j]
+            v4 = v2 * v3
+            v4
+        v1)
+
+Forms are over the indices of the map, those of the reductions around, and the sizes, by name: no index is
+computed on the way. Names of indices and values are used once in a map. A block holds what is always
+evaluated: what only a branch or a reduction needs is in its block, so that no element is read where its guard
+does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tadc.frontend.source import Place
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine
+
+Type = str
+"""`f32`, `f64`, or `i1` for a condition."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A literal."""
+
+    value: float
+    type: Type
+
+
+@dataclass(frozen=True)
+class IndexNumber:
+    """An index form as a number."""
+
+    form: Affine
+    type: Type
+
+
+@dataclass(frozen=True)
+class Load:
+    """An element of a tensor."""
+
+    tensor: str
+    at: tuple[Affine, ...]
+    type: Type
+
+
+@dataclass(frozen=True)
+class Apply:
+    """A function of values: `add`, `exp`, … as in the language; `powi` with an integer `exponent`; `convert`;
+    a relation, which gives a condition; `choose` by one. Other operations have upstream's name."""
+
+    function: str
+    operands: tuple[str, ...]
+    type: Type
+    exponent: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The values of one block where all rows hold, else of the other, which alone is evaluated."""
+
+    rows: Domain
+    then: Block
+    otherwise: Block
+    type: Type
+
+
+@dataclass(frozen=True)
+class Takes:
+    """What the innermost loop of a fold takes in one step: `parts` vectors of `lanes` elements, joined at the
+    end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results."""
+
+    lanes: int = 1
+    parts: int = 1
+    leap: int = 1
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The values of a block, each reduced over the integer points of a set, in the order of the indices."""
+
+    kind: str
+    indices: tuple[str, ...]
+    rows: Domain
+    body: Block
+    type: Type
+    takes: Takes = Takes()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Asks for the line of an element, which may be outside of its tensor, to be brought near.
+
+    In a fold, before each step, or before all `every` steps of its innermost loop; `far` to the second cache.
+    """
+
+    tensor: str
+    at: tuple[Affine, ...]
+    every: int = 1
+    far: bool = False
+
+
+Value = Number | IndexNumber | Load | Apply | Choice | Fold | Ask
+
+
+@dataclass(frozen=True)
+class Let:
+    """Names for what a value gives: one, or those of a fold of several."""
+
+    names: tuple[str, ...]
+    value: Value
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Values in order, each of what stands above, and the names of those that the block gives."""
+
+    lets: tuple[Let, ...]
+    gives: tuple[str, ...]
+
+    def inner(self) -> Iterator[tuple[Let, Block]]:
+        """The blocks directly in this one, with what they are in."""
+        for let in self.lets:
+            match let.value:
+                case Choice(then=then, otherwise=otherwise):
+                    yield let, then
+                    yield let, otherwise
+                case Fold(body=body):
+                    yield let, body
+                case _:
+                    pass
+
+    def all_lets(self) -> Iterator[Let]:
+        """Those of the block and of all in it, what is inside after what holds it."""
+        for let in self.lets:
+            yield let
+            match let.value:
+                case Choice(then=then, otherwise=otherwise):
+                    yield from then.all_lets()
+                    yield from otherwise.all_lets()
+                case Fold(body=body):
+                    yield from body.all_lets()
+                case _:
+                    pass
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor, by a name of its own in the function; `label` is for people. Extents are forms of sizes."""
+
+    name: str
+    type: Type
+    shape: tuple[Affine, ...]
+    label: str = field(default="", compare=False)
+    place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """How a map is to be computed, where that is decided before its schedule.
+
+    Maps of one `chain` run one after the other over `rows` rows at a time; with `steps` the first index
+    counts these. `in_place`: the elements are those of another tensor but on a thin set, in its memory.
+    `parts`: they are long parts of a reduction; `joined`: nothing long is left to do.
+    """
+
+    chain: int | None = None
+    rows: int = 0
+    steps: bool = False
+    in_place: bool = False
+    parts: bool = False
+    joined: bool = False
+
+
+@dataclass(frozen=True)
+class Map:
+    """Tensors of one shape, computed element by element: the body gives a value for each.
+
+    With an `order`, a form of the indices, it is a recurrence: it reads elements of its own of less order.
+    """
+
+    tensors: tuple[Tensor, ...]
+    indices: tuple[str, ...]
+    extents: tuple[Affine, ...]
+    body: Block
+    order: Affine | None = None
+    marks: Marks = Marks()
+    place: Place | None = field(default=None, compare=False)
+
+    def loads(self) -> Iterator[Load]:
+        """All reads of the body."""
+        return (let.value for let in self.body.all_lets() if isinstance(let.value, Load))
+
+
+@dataclass(frozen=True)
+class MapFunction:
+    """The maps of a function in order; `results` name the tensors that it returns, one perhaps several times.
+
+    `known` holds of the sizes in every call.
+    """
+
+    name: str
+    arguments: tuple[Tensor, ...]
+    sizes: tuple[str, ...]
+    maps: tuple[Map, ...]
+    results: tuple[str, ...]
+    known: Domain = ()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All tensors by name: the arguments, then what maps compute."""
+        made = (tensor for item in self.maps for tensor in item.tensors)
+        return {tensor.name: tensor for tensor in (*self.arguments, *made)}

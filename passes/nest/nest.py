@@ -1,0 +1,129 @@
+"""The loop nest of a kernel, as data.
+
+    for i0 = 0 to 512 step 6:
+        at i = min(i0, 506)
+        for j0 = 0 to 512 step 32:
+            for i1 = 0 to 6 jam:
+                for j1 = 0 to 32 step 16 jam:
+                    for j2 = 0 to 16 lane:
+                        %3 = sum k where 0 <= k <= 255: …
+                        c[i + i1, j0 + j1 + j2] = %3
+
+Scalars are those of a map (`passes/maps/map.py`); a nest says where they are computed. What stands in loops
+of the kinds `jam` and `lane` is computed for all their points in lockstep, the loops of its reductions around
+them: copies side by side, and vectors. So a nest keeps the order of every sum, whatever its loops are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.map import Block, Tensor
+
+Kind = Literal["seq", "unroll", "jam", "lane", "thread", "block", "group"]
+"""One after the other; written out, each value a number; in lockstep, as copies and as lanes of a vector;
+divided among threads of a CPU; blocks, and threads of a block, of a GPU."""
+
+Space = Literal["global", "stack", "shared", "register"]
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The least or the greatest of forms."""
+
+    which: Literal["min", "max"]
+    forms: tuple[Affine, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """One form where all rows hold, else the other."""
+
+    rows: Domain
+    then: Affine
+    otherwise: Affine
+
+
+Bound = Affine | Extreme | Either
+
+
+@dataclass(frozen=True)
+class For:
+    """The body for each value of an index from `start` on below `stop`, a `step` apart."""
+
+    index: str
+    start: Bound
+    stop: Bound
+    step: int
+    kind: Kind
+    body: Body
+
+
+@dataclass(frozen=True)
+class If:
+    """One body where all rows hold, else the other."""
+
+    rows: Domain
+    then: Body
+    otherwise: Body = ()
+
+
+@dataclass(frozen=True)
+class At:
+    """Names an index value for the statements that follow."""
+
+    index: str
+    value: Bound
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Room for a tensor of numbers for extents, for the statements that follow, which fill and read it."""
+
+    tensor: Tensor
+    space: Space
+
+
+@dataclass(frozen=True)
+class Store:
+    """A value of a block goes to an element; past the caches where it `streams`.
+
+    Where it `joins`, by the name of a reduction, it is joined with the element first, unless `fresh` holds.
+    """
+
+    tensor: str
+    at: tuple[Affine, ...]
+    value: str
+    streams: bool = False
+    joins: str = ""
+    fresh: Domain = ()
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Evaluates a block, then stores values of it; `weaves` vectors in registers if stores are scattered."""
+
+    block: Block
+    stores: tuple[Store, ...]
+    weaves: bool = False
+
+
+Statement = For | If | At | Stage | Compute
+Body = tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A kernel: the tensors that it reads and writes, the sizes, further index arguments (`ranges`), what is
+    known of all of these, and its statements. `computed` tensors are written, each element."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    sizes: tuple[str, ...]
+    ranges: tuple[str, ...]
+    known: Domain
+    computed: tuple[str, ...]
+    body: Body
