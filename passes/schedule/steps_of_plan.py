@@ -193,7 +193,7 @@ class _Steps:
             self.steps += [Bind("unroll", (name,)) for name in short]
 
     def short(self, value: object) -> str | None:
-        """The innermost index of a reduction that has few steps, the same number for all points of a tile."""
+        """The innermost index of a reduction whose steps are few, and as many for all points of a tile."""
         if not isinstance(value, Fold) or not value.indices:
             return None
         name = value.indices[-1]
@@ -201,9 +201,9 @@ class _Steps:
         if pair is None or self.tiled().isdisjoint(pair[0].variables):
             return None
         low, high = pair
-        if (low.coefficient(name), high.coefficient(name)) != (1, -1):
-            return None
-        return name if (low + high).constant < FEW_STEPS else None
+        k = low.coefficient(name)
+        few = k == -high.coefficient(name) and (low + high).constant // k < FEW_STEPS
+        return name if few else None
 
     def tiled(self) -> frozenset[str]:
         """The indices of which a tile has several values."""
