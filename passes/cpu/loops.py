@@ -18,10 +18,7 @@ from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.passes.cpu.divide import ends_of, range_arguments, range_names
-from tadc.passes.cpu.element_loops import element_loops
-from tadc.passes.cpu.in_place import in_place_loops
-from tadc.passes.cpu.plans import Plan, is_worth, operations_in, plan_in_chain, plan_of
+from tadc.passes.cpu.ranges import Ranges, range_names
 from tadc.passes.cpu.row_loops import (
     ROW_RANGE,
     SHIFT,
@@ -32,7 +29,6 @@ from tadc.passes.cpu.row_loops import (
     row_loop,
     rows_of,
 )
-from tadc.passes.cpu.wavefronts import wavefronts
 from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
@@ -45,10 +41,18 @@ from tadc.passes.maps.buffers import (
 from tadc.passes.maps.equal_maps import Renamed, constant_above, renamed, values_used
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
-from tadc.passes.maps.marks import IN_PLACE, STEPS
+from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.share_values import Key
-from tadc.passes.maps.steps import Steps, as_map, steps_of
+from tadc.passes.maps.tile_values import region_operations
 from tadc.passes.maps.work import operations_of
+from tadc.passes.nest.emit import Scope, emit_body
+from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.nest.shifted import shifted
+from tadc.passes.schedule.cpu_machine import cpu_machine
+from tadc.passes.schedule.plans import Plan, is_worth, plan_in_chain, plan_of
+from tadc.passes.schedule.steps_of_plan import steps_of_plan
 
 
 def lower_to_loops(module: Any, function: Any, machine: Machine) -> None:
@@ -57,6 +61,11 @@ def lower_to_loops(module: Any, function: Any, machine: Machine) -> None:
     with context, ir.Location.unknown(context):
         _Loops(function, machine).lower()
     function.erase()
+
+
+def operations_in(op: Any) -> int:
+    """The number of operations of an operation of one region, itself among them."""
+    return 1 + sum(1 for _ in region_operations(op.regions[0].blocks[0]))
 
 
 def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
@@ -86,6 +95,7 @@ class Made:
     places: list[int]
     plan: Plan
     map: Renamed
+    number: int
 
 
 @dataclass(frozen=True)
@@ -107,7 +117,7 @@ class _Loops:
     """A function on its way to loops."""
 
     def __init__(self, function: Any, machine: Machine) -> None:
-        self.function, self.machine = function, machine
+        self.function, self.machine = function, cpu_machine(machine)
         self.buffers = buffers_of(function)
         self.name = symbol_of(function)
         self.places: dict[Any, list[int]] = {}
@@ -115,6 +125,8 @@ class _Loops:
             self.places.setdefault(tensor, []).append(n)
         self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
         self.made: dict[Key, Made] = {}
+        self.maps, self.names = read_maps_and_names(function)
+        self.numbers = {op: n for n, op in enumerate(maps_of(function))}
         self.splits: set[str] = set()
 
     def lower(self) -> None:
@@ -141,9 +153,8 @@ class _Loops:
         """
         waiting, plans = list(maps), dict[int, Plan | None].fromkeys(maps)
         if len(maps) > 1:
-            for n, op in maps.items():
-                shape = calls.shapes.of(op.results[0])
-                plans[n] = plan_in_chain(op, shape, calls.entry.forms, self.machine, at_once(op))
+            for n in maps:
+                plans[n] = plan_in_chain(self.maps.maps[n], self.maps, self.machine)
         while waiting:
             chain: list[Planned] = []
             left: dict[Any, None] = {}
@@ -153,7 +164,7 @@ class _Loops:
                     left |= dict.fromkeys(op.results)
                 else:
                     chain.append((n, op, plan))
-            if len(chain) == 1 or all(STEPS in op.attributes for _, op, _ in chain):
+            if len(chain) == 1 or all(self.maps.maps[n].marks.steps for n, _, _ in chain):
                 yield waiting.pop(0)
             else:
                 yield chain
@@ -166,15 +177,14 @@ class _Loops:
         entry.location = unnamed(op.location)
         shape = calls.shapes.of(op.results[0])
         this = renamed(op, self.buffers)
-        steps = self.steps(op)
         made = self.made.get(this.key)
         if made is None:
-            name, plan = f"{self.name}.{number}", plan_of(op, shape, entry.forms, self.machine, steps)
-            made = self.made[this.key] = Made(name, *self.map(op, name, plan), this)
+            name, plan = f"{self.name}.{number}", plan_of(self.maps.maps[number], self.maps, self.machine)
+            made = self.made[this.key] = Made(name, *self.map(op, name, plan), this, number)
         name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
         if plan.axes:
             work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
-            operands += range_arguments(plan.axes, shape, plan.schedule, entry, point)
+            operands += Ranges(plan, self.maps.maps[made.number].indices, shape).arguments(entry, point)
             name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
@@ -235,14 +245,6 @@ class _Loops:
                 body = self.outline(op, name, tensors, used, plan, near)
         return places, plan
 
-    def steps(self, op: Any) -> Steps | None:
-        """The steps of a recurrence, which is a map from now on; None of a map."""
-        if op.name != "tad.scan":
-            return None
-        steps = steps_of(op)
-        as_map(op, steps)
-        return steps
-
     def outline(
         self,
         op: Any,
@@ -267,18 +269,26 @@ class _Loops:
                 lowering.location = unnamed(scalar.location)
                 lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
-        shape = shapes.of(op.results[0])
+        number = self.numbers[op]
+        forms = {self.names[size]: lowering.forms[size] for size in sizes}
         if near:
-            lowering.shifts = dict.fromkeys(near, lowering.variable(given.pop()))
-        ends = ends_of(plan.axes, shape, plan.schedule, given[last:], lowering, point)
-        if IN_PLACE in op.attributes:
-            in_place_loops(op, shape, lowering, point)
-        elif plan.steps is not None and plan.steps.order is not None:
-            wavefronts(op, shape, lowering, point, plan.steps.order)
-        else:
-            element_loops(op, shape, lowering, point, plan.parts, ends, plan.schedule, plan.steps)
+            forms[SHIFT[0]] = lowering.variable(given.pop())
+        ranges = Ranges(plan, self.maps.maps[number].indices, shapes.of(op.results[0]))
+        forms |= ranges.forms(given[last:], lowering, point)
+        buffers = {
+            self.names[v]: (buffer, *lowering.copies.get(v, ())) for v, buffer in lowering.memrefs.items()
+        }
+        nest = self.nest(number, plan, [self.names[tensor] for tensor in near])
+        emit_body(nest.body, lowering, Scope(point, forms, lowering.known, buffers))
         lowering.create("func.return", [], [], point)
         return block.owner
+
+    def nest(self, number: int, plan: Plan, near: Sequence[str]) -> Nest:
+        """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
+        item = self.maps.maps[number]
+        steps = steps_of_plan(item, self.maps, plan, self.machine)
+        nest = apply_steps(plain_nest(self.maps, item), steps)
+        return shifted(nest, near, SHIFT[0]) if near else nest
 
     def define(
         self,

@@ -13,6 +13,7 @@ from tadc.dialect.index_maps import map_attribute
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.operand_forms import subscripts
@@ -41,6 +42,27 @@ class BodyLowering:
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)
         self.location = ir.Location.unknown(self.context)
+        self.places: dict[Place | None, Any] = {}
+        self.types = {
+            "f32": ir.F32Type.get(self.context),
+            "f64": ir.F64Type.get(self.context),
+            "i1": ir.IntegerType.get_signless(1, self.context),
+        }
+
+    def locate(self, place: Place | None) -> None:
+        """What follows is made for a place in a program."""
+        found = self.places.get(place)
+        if found is None:
+            if place is None:
+                found = ir.Location.unknown(self.context)
+            else:
+                found = ir.Location.file(place.file, place.line, place.column, self.context)
+            self.places[place] = found
+        self.location = found
+
+    def scalar_type(self, name: str) -> Any:
+        """The type of scalars: `f32`, `f64` or `i1`."""
+        return self.types[name]
 
     # -- building ------------------------------------------------------------------------------
 
@@ -144,7 +166,29 @@ class BodyLowering:
             return list(forms)
         return [forms[0] - self.shifts[tensor], *forms[1:]]
 
-    # -- branches ------------------------------------------------------------------------------
+    # -- loops and branches --------------------------------------------------------------------
+
+    def loop(
+        self,
+        name: str,
+        ends: tuple[Any, Any, int],
+        carried: Sequence[Any],
+        fill: Callable[[Affine, list[Any], Any], list[Any]],
+        point: Any,
+    ) -> list[Any]:
+        """An `scf.for` from a start below a stop by a step, which carries values; `fill` makes what is inside."""
+        start, stop, by = ends
+        step = self.constant(self.index_type, by, point)
+        types = [value.type for value in carried]
+        made = self.create("scf.for", types, [start, stop, step, *carried], point, regions=1)
+        place = unnamed(self.location)
+        locations = [ir.Location.name(name, place), *(place for _ in carried)]
+        block = ir.Block.create_at_start(made.regions[0], [self.index_type, *types], locations)
+        inside = ir.InsertionPoint(block)
+        index, *values = block.arguments
+        results = fill(self.variable(index), values, inside)
+        self.create("scf.yield", [], results, inside)
+        return list(made.results)
 
     def choose(
         self,

@@ -38,6 +38,14 @@ def read_maps(function: Any) -> MapFunction:
     return _Reader(function).read()
 
 
+def read_maps_and_names(function: Any) -> tuple[MapFunction, dict[Any, str]]:
+    """The maps of a `tad` function, and the names in them of its tensors and sizes."""
+    reader = _Reader(function)
+    found = reader.read()
+    names = {value: tensor.name for value, tensor in reader.tensors.items()}
+    return found, {**names, **dict(zip(reader.buffers.sizes, found.sizes, strict=True))}
+
+
 class _Reader:
     """A function on its way to maps; `forms` has indices and sizes, `values` the names of scalars."""
 

@@ -38,11 +38,20 @@ class Lanes(LaneIndices):
     def apply(self, op: Any, operands: Sequence[Any], point: Any) -> Any:
         """An upstream scalar operation of one result over scalars, or in each lane."""
         attributes = {name: op.attributes[name] for name in op.attributes}
+        return self.operation(op.name, op.results[0].type, operands, point, attributes)
+
+    def operation(
+        self,
+        name: str,
+        scalar: Any,
+        operands: Sequence[Any],
+        point: Any,
+        attributes: dict[str, Any] | None = None,
+    ) -> Any:
+        """An upstream operation that gives a scalar type, over scalars, or in each lane."""
         values = self.together(operands, point)
-        result = op.results[0].type
-        if values and is_vector(values[0]):
-            result = self.type(result)
-        return self.low.create(op.name, [result], values, point, attributes).results[0]
+        result = self.type(scalar) if values and is_vector(values[0]) else scalar
+        return self.low.create(name, [result], values, point, attributes).results[0]
 
     # -- memory --------------------------------------------------------------------------------
 

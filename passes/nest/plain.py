@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint, box
-from tadc.lattice.bounds import Level
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, If, Nest, Store
+from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Store
+from tadc.passes.nest.point_loops import loops_in_order
 
 MOST_NAMED = 4
 """A nest has the names of no more of its tensors."""
@@ -45,7 +44,7 @@ def _loops(map: Map, body: Body, known: Domain) -> Body:
     if recurrence is None:
         return _from_zero(map.indices, extents, body)
     if recurrence.order is not None:
-        return _wavefront(map, recurrence.order, body, known)
+        return loops_in_order(extents, recurrence.order, _unused("step", map), known, body)
     for index in reversed(recurrence.loops(map.indices)):
         if index in recurrence.down:
             down = going_down(index)
@@ -66,32 +65,6 @@ def _from_zero(indices: Sequence[str], extents: dict[str, Affine], body: Body) -
     for index in reversed(indices):
         body = (For(index, ZERO, extents[index], 1, "seq", body),)
     return body
-
-
-def _wavefront(map: Map, order: Affine, body: Body, known: Domain) -> Body:
-    """A loop over the values of the order, around those over the elements that have each."""
-    step = _unused("step", map)
-    rows = (*box(map.indices, map.extents), Constraint(Affine.var(step) - order, equality=True))
-    nest = loop_nest((step, *map.indices), rows, known)
-    body = _where(nest.inside, body)
-    for level in reversed(nest.levels):
-        start, stop = _ends(level)
-        body = (For(level.name, start, stop, 1, "seq", body),)
-    return _where(nest.outside, body)
-
-
-def _ends(level: Level) -> tuple[Bound, Bound]:
-    """From where to below where the loop of a level runs."""
-    lower = tuple(bound.ceil() for bound in level.lower)
-    upper = tuple(bound.floor() + 1 for bound in level.upper)
-    return (
-        lower[0] if len(lower) == 1 else Extreme("max", lower),
-        upper[0] if len(upper) == 1 else Extreme("min", upper),
-    )
-
-
-def _where(rows: Domain, body: Body) -> Body:
-    return (If(rows, body),) if rows else body
 
 
 def _unused(wanted: str, map: Map) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.passes.cpu import fuse
+from tadc.passes.maps import fuse
 from tadc.passes.cpu.schedule import least_price
 
 LAYERS = 4

@@ -1,0 +1,61 @@
+"""The arguments of functions that compute a range of an index of a map: what threads divide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.schedule.plans import Plan
+from tadc.passes.schedule.threads import FEW, Division
+
+
+def range_names(axes: Sequence[str]) -> tuple[str, ...]:
+    """The arguments of a function over a range of one of these indices."""
+    return ((), ("begin", "end"), ("second", "begin", "end"))[len(axes)]
+
+
+class Ranges:
+    """The ranges of a map with a plan, whose indices have these extents."""
+
+    def __init__(self, plan: Plan, indices: Sequence[str], extents: Sequence[Affine]) -> None:
+        self.plan = plan
+        self.extents = dict(zip(indices, extents, strict=True))
+        self.division = Division(indices, extents, plan.tiling)
+
+    def divided(self, axis: str) -> Affine:
+        """The elements that are divided; the last range takes those after them too.
+
+        Where a reduction runs in blocks, results are in memory between them: no two threads may compute one
+        element, so the tile that is moved back at the end overlaps with none of another range.
+        """
+        extent, tiling = self.extents[axis], self.plan.tiling
+        if tiling is None or tiling.packed is None or tiling.packed.block is None:
+            return extent
+        tile = tiling.extent(axis)
+        return extent.floordiv(tile) * tile if axis == tiling.lanes else extent
+
+    def arguments(self, low: BodyLowering, point: Any) -> list[Any]:
+        """What the arguments are for the whole map: `second`, then how many values the range may have at most,
+        and what its ends are multiples of."""
+        axes = self.plan.axes
+        extents = [low.affine([self.divided(axis)], point) for axis in axes]
+        multiples = [low.index(self.division.grain(axis), point) for axis in axes]
+        if len(axes) == 1:
+            return [*extents, *multiples]
+        few = low.compare("slt", extents[0], low.index(FEW, point), point)
+        fewer = low.compare("slt", extents[0], extents[1], point)
+        second = low.create("arith.andi", [few.type], [few, fewer], point).results[0]
+        number = low.create("arith.index_castui", [low.index_type], [second], point).results[0]
+        return [number, *(low.select(second, pair[1], pair[0], point) for pair in (extents, multiples))]
+
+    def forms(self, given: Sequence[Any], low: BodyLowering, point: Any) -> dict[str, Affine]:
+        """What the names of the arguments stand for."""
+        axes = self.plan.axes
+        names = dict(zip(range_names(axes), given, strict=True))
+        if len(axes) == 1 and self.divided(axes[0]) != self.extents[axes[0]]:
+            end, stop = names["end"], low.affine([self.divided(axes[0])], point)
+            last = low.compare("eq", end, stop, point)
+            names["end"] = low.select(last, low.affine([self.extents[axes[0]]], point), end, point)
+        return {name: low.variable(value) for name, value in names.items()}

@@ -1,0 +1,313 @@
+"""Makes code of a nest: scf loops, vectors and memrefs.
+
+Loops of the kinds `jam` and `lane` make no loop: they are the variables of a tile, and what is in them is computed at
+all of its points in lockstep (`lockstep.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.map import Fold
+from tadc.passes.maps.tile_values import LANE, PARTS
+from tadc.passes.nest.fold_kinds import lower_fold
+from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Stage
+from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
+from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
+
+ALIGNMENT = 64
+"""Bytes of a line of the cache, which staged tensors start at."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where code stands: the forms of indices, what holds there, the buffers of tensors, and the tile."""
+
+    point: Any
+    forms: Mapping[str, Affine]
+    facts: Domain
+    buffers: Mapping[str, tuple[Any, ...]]
+    tile: Tile = Tile()
+
+    def rows(self, rows: Domain) -> Domain:
+        """Rows over what indices stand for."""
+        return tuple(row.substitute(self.forms) for row in rows)
+
+    def form(self, form: Affine) -> Affine:
+        """A form over what indices stand for."""
+        return form.substitute(self.forms)
+
+    def naming(self, index: str, form: Affine) -> Scope:
+        """The scope where an index has a value."""
+        return replace(self, forms={**self.forms, index: form})
+
+    def knowing(self, *rows: Constraint) -> Scope:
+        """The scope where more rows hold."""
+        return replace(self, facts=(*self.facts, *rows))
+
+
+def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
+    """Make the code of statements. `scope` has the sizes and ranges, and the buffers of tensors by name."""
+    for statement in body:
+        match statement:
+            case At(index=index, value=value):
+                scope = _named(index, value, low, scope)
+            case Stage(tensor=tensor):
+                room = _room(tensor.type, [e.constant for e in tensor.shape], low, scope.point)
+                scope = replace(scope, buffers={**scope.buffers, tensor.name: (room,)})
+            case If():
+                _if(statement, low, scope)
+            case For():
+                _for(statement, low, scope)
+            case Compute():
+                _compute(statement, low, scope)
+
+
+# -- indices -------------------------------------------------------------------------------------
+
+
+def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
+    """The scope where an index has a value, and what is known of it."""
+    made = _bound(value, low, scope)
+    scope = scope.naming(index, made)
+    if not isinstance(value, Extreme) or made.is_constant:
+        return scope
+    forms = [scope.form(form) for form in value.forms]
+    sign = 1 if value.which == "min" else -1
+    rows = [Constraint((form - made) * sign) for form in forms]
+    # What bounds one of the forms on the other side bounds the extreme, where it bounds the others too.
+    for row in scope.facts:
+        if row.equality:
+            continue
+        for form in forms:
+            rest = (form - row.form * sign) if form.terms else None
+            if (
+                rest is None
+                or rest.variables & form.variables
+                or row.form.variables.isdisjoint(form.variables)
+            ):
+                continue
+            if all(other is form or implied((other - rest) * sign, scope.facts) for other in forms):
+                rows.append(Constraint((made - rest) * sign))
+    return scope.knowing(*dict.fromkeys(rows))
+
+
+def _bound(bound: Bound, low: BodyLowering, scope: Scope) -> Affine:
+    """A bound as a form over index values."""
+    match bound:
+        case Extreme(which=which, forms=forms):
+            return low.extreme(f"affine.{which}", [scope.form(form) for form in forms], scope.point)
+        case Either(rows=rows, then=then, otherwise=otherwise):
+            holds = low.holds(scope.rows(rows), scope.point)
+            first, second = (low.affine([scope.form(form)], scope.point) for form in (then, otherwise))
+            return low.variable(low.select(holds, first, second, scope.point))
+        case form:
+            return scope.form(form)
+
+
+# -- loops and branches --------------------------------------------------------------------------
+
+
+def _if(statement: If, low: BodyLowering, scope: Scope) -> None:
+    rows = scope.rows(statement.rows)
+
+    def fill(body: Body, *more: Constraint) -> Any:
+        def emit(inside: Any) -> list[Any]:
+            emit_body(body, low, replace(scope, point=inside).knowing(*more))
+            return []
+
+        return emit
+
+    otherwise = fill(statement.otherwise) if statement.otherwise else None
+    low.choose(low.holds(rows, scope.point), [], fill(statement.then, *rows), otherwise, scope.point)
+
+
+def _for(loop: For, low: BodyLowering, scope: Scope) -> None:
+    if loop.kind in ("jam", "lane"):
+        emit_body(loop.body, low, _in_tile(loop, scope))
+    elif loop.kind == "unroll":
+        _unrolled(loop, low, scope)
+    else:
+        _loop(loop, low, scope)
+
+
+def _loop(loop: For, low: BodyLowering, scope: Scope) -> None:
+    """A loop of single steps; what its ends say of the index."""
+    start, stop = _bound(loop.start, low, scope), _bound(loop.stop, low, scope)
+    span = stop - start
+    if span.is_constant and span.constant <= 0:
+        return
+    ends = (low.affine([start], scope.point), low.affine([stop], scope.point), loop.step)
+
+    def fill(index: Affine, carried: list[Any], inside: Any) -> list[Any]:
+        inner = replace(scope, point=inside).naming(loop.index, index)
+        emit_body(loop.body, low, inner.knowing(*_facts(loop, index, (start, stop), scope)))
+        return []
+
+    low.loop(loop.index, ends, [], fill, scope.point)
+
+
+def _facts(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) -> list[Constraint]:
+    """What holds of the index of a loop: it is no less than each form that its start is the greatest of, …"""
+    start, stop = ends
+    span = stop - start
+    is_whole = all(k % loop.step == 0 for _, k in span.terms) and span.constant % loop.step == 0
+    last = loop.step if is_whole else 1
+    lower = [scope.form(form) for form in _parts(loop.start, "max")] or [start]
+    upper = [scope.form(form) for form in _parts(loop.stop, "min")] or [stop]
+    return [
+        *(Constraint(index - form) for form in lower),
+        *(Constraint(form - last - index) for form in upper),
+    ]
+
+
+def _parts(bound: Bound, which: str) -> tuple[Affine, ...]:
+    """The forms that a bound is an extreme of."""
+    return bound.forms if isinstance(bound, Extreme) and bound.which == which else ()
+
+
+def trips(loop: For) -> range:
+    """The values of a loop whose bounds are numbers."""
+    assert isinstance(loop.start, Affine)
+    assert isinstance(loop.stop, Affine)
+    assert loop.start.is_constant
+    assert loop.stop.is_constant
+    return range(loop.start.constant, loop.stop.constant, loop.step)
+
+
+def _in_tile(loop: For, scope: Scope) -> Scope:
+    """The scope where the values of a loop are copies, or lanes."""
+    values, tile = trips(loop), scope.tile
+    if loop.kind == "lane":
+        form = Affine.var(LANE) + values.start
+        return replace(scope.naming(loop.index, form), tile=replace(tile, width=len(values)))
+    variable = f"@{loop.index}"
+    form = Affine.var(variable) * loop.step + values.start
+    if len(values) == 1:
+        return scope.naming(loop.index, Affine.const(values.start))
+    return replace(
+        scope.naming(loop.index, form), tile=replace(tile, copies={**tile.copies, variable: len(values)})
+    )
+
+
+def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
+    """The body for each value; where lanes are as many apart as there are values, their stores are interleaved."""
+    scopes = [scope.naming(loop.index, Affine.const(value)) for value in trips(loop)]
+    *names, last = loop.body
+    if not isinstance(last, Compute) or not all(isinstance(item, At) for item in names):
+        for inner in scopes:
+            emit_body(loop.body, low, inner)
+        return
+    inside: list[Scope] = []
+    for inner in scopes:
+        for item in names:
+            assert isinstance(item, At)
+            inner = _named(item.index, item.value, low, inner)
+        inside.append(inner)
+    places = [_places(last, inner, low) for inner in inside]
+    if not all(_is_residue(place, len(scopes)) for place in places[0]):
+        for inner in inside:
+            _compute(last, low, inner)
+        return
+    groups: list[list[tuple[Copy, list[Any]]]] = []
+    for inner in inside:
+        groups.append([])
+        _values(last, low, inner, groups[-1].extend)
+    store_residues(Lanes(low, scope.tile.width), groups, places[0], scope.point)
+
+
+def _is_residue(place: Place, count: int) -> bool:
+    """Whether lanes are so far apart in memory, along the last dimension alone."""
+    if not place.forms or count == 1:
+        return False
+    *others, last = place.forms
+    return last.coefficient(LANE) == count and not any(LANE in form.variables for form in others)
+
+
+# -- elements ------------------------------------------------------------------------------------
+
+
+def _places(compute: Compute, scope: Scope, low: BodyLowering) -> list[Place]:
+    return [
+        Place(store, scope.buffers[store.tensor], tuple(scope.form(form) for form in store.at))
+        for store in compute.stores
+    ]
+
+
+def _compute(compute: Compute, low: BodyLowering, scope: Scope) -> None:
+    """Evaluate a block at the points of the tile, and store."""
+    places = _places(compute, scope, low)
+    context = Context(scope.point, scope.facts, scope.forms)
+    stores = TileStores(low, _tile(compute, scope), places, context, compute.weaves)
+    _values(compute, low, scope, stores.add, stores)
+    stores.end()
+
+
+def _tile(compute: Compute, scope: Scope) -> Tile:
+    """The points: those of the lanes last, whose values are used up first; of a fold over lanes, its lanes."""
+    tile = scope.tile
+    along = _along(compute, scope)
+    copies = {name: n for name, n in tile.copies.items() if name not in along}
+    copies |= {name: n for name, n in tile.copies.items() if name in along}
+    lanes = [let.value for let in compute.block.all_lets() if isinstance(let.value, Fold)]
+    taken = next((fold.takes for fold in lanes if fold.takes.lanes > 1), None)
+    if taken is None:
+        return Tile(tile.width, copies)
+    return Tile(taken.lanes, {**copies, PARTS: taken.parts} if taken.parts > 1 else copies)
+
+
+def _along(compute: Compute, scope: Scope) -> frozenset[str]:
+    """The copies along the index of the lanes."""
+    forms = [scope.form(form) for store in compute.stores for form in store.at]
+    found = frozenset[str]().union(*(form.variables for form in forms if LANE in form.variables))
+    return found & scope.tile.copies.keys()
+
+
+def _values(
+    compute: Compute, low: BodyLowering, scope: Scope, then: Any, stores: TileStores | None = None
+) -> None:
+    """Hand over the values of the stores in the copies of a tile."""
+    tile = _tile(compute, scope)
+    depends = Dependence(compute.block, scope.forms, tile)
+    buffers = {name: found[0] for name, found in scope.buffers.items()}
+    body = Lockstep(low, tile, depends, buffers, lower_fold, Lanes(low, tile.width), Values(tile))
+    along = _along(compute, scope)
+    own = [name for name in tile.copies if name not in ACROSS]
+
+    def hand_over(turn: Copy) -> None:
+        rest = [name for name in own if name not in turn]
+        copies = [{**turn, **copy} for copy in tile.points(rest)]
+        elements: Elements = [
+            (copy, [body.value(store.value, copy) for store in compute.stores]) for copy in copies
+        ]
+        then(elements)
+
+    context = Context(scope.point, scope.facts, scope.forms)
+    body.in_turns(compute.block, context, [name for name in own if name not in along], hand_over)
+
+
+def _room(type: str, extents: list[int], low: BodyLowering, point: Any) -> Any:
+    """A buffer on the stack of the lowered function, made where it starts: loops must not make more."""
+    aligned = {
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
+        "alignment": ir.IntegerAttr.get(ir.IntegerType.get_signless(64, low.context), ALIGNMENT),
+    }
+    memref = ir.MemRefType.get(extents, low.scalar_type(type))
+    return low.create("memref.alloca", [memref], [], function_start(point), aligned).results[0]
+
+
+def function_start(point: Any) -> Any:
+    """Where the function that holds a point begins."""
+    op = point.block.owner
+    while op.name != "func.func":
+        op = op.operation.parent
+    return ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0])

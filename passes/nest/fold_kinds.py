@@ -1,0 +1,99 @@
+"""The kinds of folds over tiles: how an element joins a result, and how two results join."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tadc.frontend.functions import REDUCTIONS, complete
+from tadc.passes.maps.map import Fold, Let
+from tadc.passes.maps.reduction_nests import JOIN
+from tadc.passes.maps.scalar_lowering import LESS, Scalars
+from tadc.passes.nest.folds import Combine, FoldLoops, factors
+from tadc.passes.nest.lane_folds import LaneFold
+from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.strided_folds import StridedFold
+from tadc.passes.nest.tile import Copy
+
+
+def lower_fold(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+    """Give the names of a fold their values. Raises UnsupportedIR or IndexSetLimit for a set without loops."""
+    kind = LaneFold if fold.takes.lanes > 1 else StridedFold if fold.takes.leap > 1 else FoldLoops
+    made = kind(body, let, fold, context)
+    results = LOWERINGS[fold.kind](made)
+    each = len(results) // len(let.names)
+    for number, name in enumerate(let.names):
+        body.values.put(name, made.kept, results[number * each : (number + 1) * each])
+
+
+def _sum(of: FoldLoops, s: Scalars, element: str, result: Any, copy: Copy) -> Any:
+    """A product is added in one rounding."""
+    if element in of.left_out:
+        x, y = (
+            of.body.lanes.spread_to(of.body.value(name, copy), s.type, s.point)
+            for name in factors(of.made[element], of.made)
+        )
+        return s.op("math.fma", x, y, result)
+    return JOIN["sum"](s, result, of.joining(s, element, copy))
+
+
+def _joined(kind: str) -> Combine:
+    return lambda of, s, element, result, copy: JOIN[kind](s, result, of.joining(s, element, copy))
+
+
+_COMBINE: dict[str, Combine] = {**{kind: _joined(kind) for kind in JOIN}, "sum": _sum}
+
+#: The results of a fold for each element of a tile.
+Lowering = Callable[[FoldLoops], list[Any]]
+
+
+def _folded(kind: str) -> Lowering:
+    """Elements joined to a result one after the other."""
+    combine, join, start = _COMBINE[kind], JOIN[kind], REDUCTIONS[kind].nothing
+    return lambda of: of.fold(combine, join, start)
+
+
+def _summed(of: FoldLoops) -> list[Any]:
+    of.leave_out_products()
+    return of.fold(_COMBINE["sum"], JOIN["sum"], REDUCTIONS["sum"].nothing)
+
+
+def _logsumexp(of: FoldLoops) -> list[Any]:
+    """`m + log(sum{k} (exp(e - m)))` with m the maximum, 0 where that is not finite.
+
+    It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
+    """
+    low, point = of.body.low, of.context.point
+    copies = list(of.body.tile.points(of.kept))
+    greatest = of.fold(_COMBINE["max"], JOIN["max"], REDUCTIONS["max"].nothing)
+    shifts: dict[tuple[int, ...], Any] = {}
+    for copy, most in zip(copies, greatest, strict=True):
+        s = Scalars(low, point, most.type)
+        finite = s.compare(LESS, s.op("math.absf", most), s.const(math.inf))
+        shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
+
+    def shift(copy: Copy) -> Any:
+        return shifts[tuple(copy[name] for name in of.kept)]
+
+    def add(of: FoldLoops, s: Scalars, element: str, result: Any, copy: Copy) -> Any:
+        value = of.joining(s, element, copy)
+        moved = s.op("arith.subf", value, of.body.lanes.spread_to(shift(copy), s.type, s.point))
+        return s.op("arith.addf", result, s.op("math.exp", moved))
+
+    totals = of.fold(add, JOIN["sum"], 0.0)
+    results: list[Any] = []
+    for copy, total in zip(copies, totals, strict=True):
+        s = Scalars(low, point, total.type)
+        results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))
+    return results
+
+
+LOWERINGS: dict[str, Lowering] = {
+    "sum": _summed,
+    "prod": _folded("prod"),
+    "max": _folded("max"),
+    "min": _folded("min"),
+    "logsumexp": _logsumexp,
+}
+complete("a lowering", LOWERINGS, REDUCTIONS)

@@ -1,0 +1,447 @@
+"""Folds at all points of a tile: one nest of loops that carries a result for each copy.
+
+Where the bounds of a loop move with the tile, it runs in three parts: the middle one holds what every point takes
+in, the others are masked. All points combine their elements in the order of the loops, so a result does not depend
+on the tile that it was computed in.
+"""
+
+from __future__ import annotations
+
+import copy as copying
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from tadc.dialect.reader import UnsupportedIR
+from tadc.frontend.index_sets import IndexSetLimit
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import Level, Unbounded
+from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.emptiness import tight
+from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.passes.maps.map import Apply, Ask, Block, Fold, Let
+from tadc.passes.maps.reduction_nests import Join
+from tadc.passes.maps.scalar_lowering import Scalars
+from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.lanes import extreme
+from tadc.passes.nest.lockstep import Context, Lockstep, at_copy
+from tadc.passes.nest.moving_bounds import Shift, shift_of
+from tadc.passes.nest.tile import Copy, at, bound_name
+
+MOST_TERMS = 32
+"""A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
+
+#: A result with one more element, a value of the block: of that element, the result so far and the copy.
+Combine = Callable[["FoldLoops", Scalars, str, Any, Copy], Any]
+#: What is in a loop: of its index and what it carries, at a point.
+Fill = Callable[[Affine, list[Any], Any], list[Any]]
+
+
+@dataclass(frozen=True)
+class Span:
+    """The ends of a loop: below `start` and from `stop` on, no point takes an element in.
+
+    From `inner_start` to `inner_stop`, all do; None where these are the same.
+    """
+
+    start: Any
+    stop: Any
+    inner_start: Any = None
+    inner_stop: Any = None
+
+
+class FoldLoops:
+    """The loops over the set of a fold, to be made any number of times."""
+
+    def __init__(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+        """Raises UnsupportedIR or IndexSetLimit for a set without loops."""
+        self.body, self.let, self.value, self.context = body, let, fold, context
+        self.names = [bound_name(index) for index in fold.indices]
+        own = {index: Affine.var(name) for index, name in zip(fold.indices, self.names, strict=True)}
+        self.own = {**own, fold.indices[-1]: own[fold.indices[-1]] + self.moved(fold, context)}
+        forms = {**context.forms, **self.own}
+        self.rows = [row.substitute(forms) for row in fold.rows]
+        self.nest = self.loops_of((*context.facts, *body.tile.facts))
+        self.elements = fold.body.gives
+        self.left_out: tuple[str, ...] = ()
+        """Values of the block that are made where an element joins a result."""
+        self.moving = frozenset(body.tile.ranges)
+        self.kept = body.names(let.names[0], context)
+        """The variables for which the fold has a result of its own."""
+        self.carried = self.kept
+        """The variables for which the loops carry one."""
+        scalar = body.low.scalar_type(fold.type)
+        self.type = body.lanes.type(scalar) if self.is_vector else scalar
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the loops carry vectors."""
+        return LANE in self.body.depends(self.let.names[0])
+
+    def moved(self, fold: Fold, context: Context) -> Affine:
+        """How far the innermost index is from that of its loop."""
+        return Affine.const(0)
+
+    def loops_of(self, facts: Domain) -> LoopNest:
+        """The loops over the set where facts hold."""
+        try:
+            return tight(loop_nest(self.names, self.rows, facts), facts)
+        except Unbounded:
+            raise UnsupportedIR("a reduction over an unbounded domain", self.body.low.location) from None
+        except EliminationLimit:
+            spoken = list(self.value.indices)
+            mapping = {n: Affine.var(s) for n, s in zip(self.names, spoken, strict=True)}
+            rows = [row.substitute(mapping) for row in self.rows]
+            raise IndexSetLimit(spoken, rows, self.let.place) from None
+
+    # -- what an element gives -------------------------------------------------------------------
+
+    def leave_out_products(self) -> None:
+        """Make no products that only join a sum."""
+        made = {let.names[0]: let for let in self.value.body.lets if let.names}
+        own = [made.get(name) for name in self.elements]
+        uses = uses_in(self.value.body)
+        found = (let for let in own if let and factors(let, made) and uses[let.names[0]] == 1)
+        self.left_out = tuple(let.names[0] for let in found)
+        self.made = made
+
+    def joining(self, s: Scalars, element: str, copy: Copy) -> Any:
+        """A value of the block in a copy, of the type that the loops carry."""
+        return self.body.lanes.spread_to(self.body.value(element, copy), s.type, s.point)
+
+    def moves(self, forms: Sequence[Affine]) -> bool:
+        """Whether forms hold a variable of the tile."""
+        return any(form.variables & self.moving for form in forms)
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def fold(self, combine: Combine, join: Join, start: float) -> list[Any]:
+        """What is left of `start` after every element, for each copy along `kept`, result by result."""
+        low, context = self.body.low, self.context
+        self.body.locate(self.let.place)
+        self.combine, self.join, self.start = combine, join, start
+        copies = list(self.body.tile.points(self.carried))
+        first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
+        still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
+        masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
+
+        def loops(inside: Any) -> list[Any]:
+            return self.loop(self.nest.levels, {}, first, masked, context.moved(inside))
+
+        return self.where(still, loops, first, context.point)
+
+    def where(
+        self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any
+    ) -> list[Any]:
+        """What `then` makes where all rows hold, else the values given."""
+        if not rows:
+            return then(point)
+        low = self.body.low
+        types = [self.type] * len(otherwise)
+        return low.choose(low.holds(rows, point), types, then, lambda inside: otherwise, point)
+
+    def loop(
+        self,
+        levels: Sequence[Level],
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+    ) -> list[Any]:
+        """Loops over levels, outermost first; what they carry at the end."""
+        if not levels:
+            return self.innermost(bound, carried, masked, context)
+        if len(levels) == 1:
+            return self.last_loop(levels[0], bound, carried, masked, context)
+        return self.one_level(levels, bound, carried, masked, context)
+
+    def last_loop(
+        self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+    ) -> list[Any]:
+        """The innermost loop."""
+        return self.one_level([level], bound, carried, masked, context)
+
+    def one_level(
+        self,
+        levels: Sequence[Level],
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+    ) -> list[Any]:
+        """The loop over the first of some levels, in parts where its bounds move with the tile."""
+        level = levels[0]
+        shift = shift_of(level, bound, self.moving)
+        if shift is not None:
+            return self.shifted_loop(shift, levels, bound, carried, masked, context)
+        span = self.span(level, bound, masked or context.in_part, context.point)
+        in_part = context.in_part or span.inner_start is not None
+
+        def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
+            def inside(index: Affine, values: list[Any], point: Any) -> list[Any]:
+                inner = {**bound, level.name: index}
+                there = replace(context, point=point, in_part=in_part)
+                return self.loop(levels[1:], inner, values, masked, there)
+
+            if len(levels) == 1 and not masked:
+                return self.asking_loop(level.name, (start, stop), bound, values, inside, context)
+            return self.one_loop(level.name, (start, stop, 1), values, inside, context.point)
+
+        if span.inner_start is None:
+            return run(span.start, span.stop, carried, masked or self.moves_at(level, bound))
+        carried = run(span.start, span.inner_start, carried, True)
+        carried = run(span.inner_start, span.inner_stop, carried, masked)
+        return run(span.inner_stop, span.stop, carried, True)
+
+    def shifted_loop(
+        self,
+        shift: Shift,
+        levels: Sequence[Level],
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+    ) -> list[Any]:
+        """A loop of the same steps for all points of the tile, each at an index of its own.
+
+        It is under masks where not all of these are between the other bounds. A few steps stand one after the
+        other: their masks are the same in the loops around them.
+        """
+        level, low, point = levels[0], self.body.low, context.point
+        start = low.affine([form - shift.by for form in shift.same[0]], point, "affine.max")
+        stop = low.affine([form - shift.by for form in shift.same[1]], point, "affine.min")
+
+        def run(masked: bool) -> Callable[[Any], list[Any]]:
+            def inside(index: Affine, values: list[Any], point: Any) -> list[Any]:
+                inner = {**bound, level.name: index + shift.by}
+                return self.loop(levels[1:], inner, values, masked, context.moved(point))
+
+            def steps(point: Any) -> list[Any]:
+                if not shift.is_exact or not self.value.takes.unrolled or len(levels) > 1:
+                    return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
+                values = carried
+                for step in range(shift.steps):
+                    values = inside(low.variable(start) + step, values, point)
+                return values
+
+            return steps
+
+        if masked or not (shift.others[0] or shift.others[1]):
+            return run(masked)(point)
+        if shift.steps <= MOST_TERMS:
+            # Tiles where all points have all steps are in a full part of their own.
+            return run(True)(point)
+        first, last = low.variable(start) + shift.by, low.variable(stop) - 1 + shift.by
+        forms = [first - form for form in shift.others[0]] + [form - 1 - last for form in shift.others[1]]
+        rows = tuple(Constraint(extreme(form, self.body.tile.ranges, -1)) for form in forms)
+        types = [value.type for value in carried]
+        return low.choose(low.holds(rows, point), types, run(False), run(True), point)
+
+    def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
+        """Whether the bounds of a level move with the tile."""
+        return self.moves([b.form.substitute(bound) for b in (*level.lower, *level.upper)])
+
+    def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: Any) -> Span:
+        """The ends of the loop over a level, of its middle part too if it may be taken apart."""
+        low = self.body.low
+        ranges = {name: size for name, size in self.body.tile.ranges.items() if name in self.moving}
+        lower = [b.ceil().substitute(bound) for b in level.lower]
+        upper = [b.floor().substitute(bound) + 1 for b in level.upper]
+        moving = self.moves([*lower, *upper])
+
+        def ends(sign: int) -> tuple[Any, Any]:
+            """The hull of all points for -1, what they share for 1."""
+            return (
+                low.affine([extreme(form, ranges, sign) for form in lower], point, "affine.max"),
+                low.affine([extreme(form, ranges, -sign) for form in upper], point, "affine.min"),
+            )
+
+        start, stop = ends(-1) if moving else (
+            low.affine(lower, point, "affine.max"),
+            low.affine(upper, point, "affine.min"),
+        )  # fmt: skip
+        if not moving or whole:
+            return Span(start, stop)
+        return self.ordered(start, stop, *ends(1), point)
+
+    def ordered(self, start: Any, stop: Any, inner_start: Any, inner_stop: Any, point: Any) -> Span:
+        """The ends in this order, so that the three parts have every element once."""
+        stop = self.choose_index("arith.maxsi", start, stop, point)
+        inner_start = self.choose_index("arith.minsi", inner_start, stop, point)
+        inner_start = self.choose_index("arith.maxsi", inner_start, start, point)
+        inner_stop = self.choose_index("arith.minsi", inner_stop, stop, point)
+        inner_stop = self.choose_index("arith.maxsi", inner_stop, inner_start, point)
+        return Span(start, stop, inner_start, inner_stop)
+
+    def choose_index(self, name: str, x: Any, y: Any, point: Any) -> Any:
+        """The lesser or the greater of two indices."""
+        return self.body.low.create(name, [x.type], [x, y], point).results[0]
+
+    def asking_loop(
+        self,
+        name: str,
+        ends: tuple[Any, Any],
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        fill: Fill,
+        context: Context,
+    ) -> list[Any]:
+        """The innermost loop, which asks for lines ahead."""
+        asks = [let.value for let in self.value.body.lets if isinstance(let.value, Ask)]
+        if not asks:
+            return self.one_loop(name, (*ends, 1), carried, fill, context.point)
+        every = max(ask.every for ask in asks)
+        low = self.body.low
+
+        def each(index: Affine, values: list[Any], point: Any) -> list[Any]:
+            self.ask([ask for ask in asks if ask.every == 1], {**bound, name: index}, context, point)
+            return fill(index, values, point)
+
+        if every == 1:
+            return self.one_loop(name, (*ends, 1), carried, each, context.point)
+        stop = low.variable(ends[1])
+
+        def step(index: Affine, values: list[Any], point: Any) -> list[Any]:
+            self.ask([ask for ask in asks if ask.every > 1], {**bound, name: index}, context, point)
+            until = low.affine([index + every, stop], point, "affine.min")
+            return self.one_loop(name, (low.affine([index], point), until, 1), values, each, point)
+
+        return self.one_loop(name, (*ends, every), carried, step, context.point)
+
+    def ask(self, asks: Sequence[Ask], bound: Mapping[str, Affine], context: Context, point: Any) -> None:
+        """Ask for lines, of each copy."""
+        forms = {**context.forms, **self.indices(bound)}
+        for ask in asks:
+            place = [form.substitute(forms) for form in ask.at]
+            names = self.body.tile.along(frozenset[str]().union(*(form.variables for form in place)))
+            for copy in self.body.tile.points(names):
+                there = [at(form, copy) for form in place]
+                self.body.lanes.prefetch(self.body.buffers[ask.tensor], there, point, nearest=not ask.far)
+
+    def one_loop(
+        self, name: str, ends: tuple[Any, Any, int], carried: list[Any], fill: Fill, point: Any
+    ) -> list[Any]:
+        """An `scf.for` from a start below a stop by a step, which carries values."""
+        start, stop, step = ends
+        return self.body.low.loop(name[1:], (start, stop, step), carried, fill, point)
+
+    # -- the elements ----------------------------------------------------------------------------
+
+    def indices(self, bound: Mapping[str, Affine]) -> dict[str, Affine]:
+        """The values of the fold's indices."""
+        return {index: form.substitute(bound) for index, form in self.own.items()}
+
+    def innermost(
+        self,
+        bound: Mapping[str, Affine],
+        carried: list[Any],
+        masked: bool,
+        context: Context,
+        tests: Domain | None = None,
+    ) -> list[Any]:
+        """Take in one element at each point, under masks where not all points have it: by `tests`, or all."""
+        rows = tuple(c.substitute(bound) for c in self.rows)
+        inside = context.with_forms(self.indices(bound)).moved(context.point, *rows)
+        guards = tuple(c.substitute(bound) for c in self.nest.inside)
+        still = tuple(row for row in guards if not self.moves([row.form]))
+        if masked:
+            tested = (c.substitute(bound) for c in (self.conditions() if tests is None else tests))
+            moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
+            return self.where(
+                still, lambda p: self.under(moving, carried, inside.moved(p)), carried, context.point
+            )
+        return self.where(still, lambda p: self.take(carried, inside.moved(p)), carried, context.point)
+
+    def conditions(self) -> Domain:
+        """What the nest tests of a point; each row of the domain may follow from bounds of several levels."""
+        bounds: list[Constraint] = []
+        for level in self.nest.levels:
+            index = Affine.var(level.name)
+            bounds += [Constraint(index * b.divisor - b.form) for b in level.lower]
+            bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
+        return (*bounds, *self.nest.outside, *self.nest.inside)
+
+    def take(self, carried: list[Any], context: Context) -> list[Any]:
+        """The results with one more element, in one copy after the other: few values are in use at once."""
+        s = Scalars(self.body.low, context.point, self.type)
+        copies = list(self.body.tile.points(self.carried))
+        results = list(carried)
+
+        def then(copy: Copy) -> None:
+            for number, element in enumerate(self.elements):
+                place = number * len(copies) + copies.index(dict(copy))
+                results[place] = self.combined(s, element, carried[place], copy)
+
+        self.body.in_turns(self.value.body, context, self.carried, then, self.left_out)
+        return results
+
+    def under(self, rows: Domain, carried: list[Any], context: Context) -> list[Any]:
+        """The same at points where rows hold; the results stay as they are at others."""
+        body, point = self.body, context.point
+        copies = list(body.tile.points(self.carried))
+        found = [at_copy(rows, copy) for copy in copies]
+        made = {test: body.lanes.holds(test, point) for test in dict.fromkeys(found)}
+        conditions = [made[test] for test in found]
+        each = conditions * len(self.elements)
+        some = len(made) == 1 and context.masks is None
+        inner = replace(body.masked(conditions, self.carried, copies, context), some=some, any=True)
+        assert inner.masks is not None
+        masks = [inner.mask(copy) for copy in copies]
+
+        def then(inside: Any) -> list[Any]:
+            found = self.take(carried, inner.moved(inside))
+            # Not by the whole mask, which may differ between lanes where the results do not.
+            return [body.lanes.select(c, x, y, inside) for c, x, y in zip(each, found, carried, strict=True)]
+
+        active = body.lanes.any(masks, point)
+        return body.low.choose(active, [self.type] * len(carried), then, lambda inside: carried, point)
+
+    def zero(self, point: Any) -> Any:
+        """The index 0."""
+        return self.body.low.constant(self.body.low.index_type, 0, point)
+
+    def combined(self, s: Scalars, element: str, result: Any, copy: Copy) -> Any:
+        """A result with one more element."""
+        return self.combine(self, s, element, result, copy)
+
+    def with_body(self, body: Lockstep) -> Self:
+        """The same where values and lanes are those of another walk."""
+        made = copying.copy(self)
+        made.body = body
+        return made
+
+    def also_moving(self, names: frozenset[str]) -> Self:
+        """The same where some variables move with the points too."""
+        made = copying.copy(self)
+        made.moving = self.moving | names
+        return made
+
+
+def uses_in(block: Block) -> dict[str, int]:
+    """How often the values of a block are used in it, in blocks inside too."""
+    found: dict[str, int] = {}
+
+    def use(names: Sequence[str]) -> None:
+        for name in names:
+            found[name] = found.get(name, 0) + 1
+
+    use(block.gives)
+    for let in block.all_lets():
+        if isinstance(let.value, Apply):
+            use(let.value.operands)
+    for let in block.all_lets():
+        for inner in Block((let,), ()).inner():
+            use(inner[1].gives)
+    return found
+
+
+def factors(let: Let, made: Mapping[str, Let]) -> tuple[str, ...]:
+    """Of a product its operands; of a square its base, twice; nothing of another value."""
+    match let.value:
+        case Apply(function="mul", operands=operands):
+            return operands
+        case Apply(function="powi", operands=(base,), exponent=2):
+            return (base, base)
+        case _:
+            return ()

@@ -1,0 +1,83 @@
+"""Folds over lanes: a vector of consecutive elements in one step, the lanes joined at the end, by halves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from tadc.lattice.affine import Affine
+from tadc.lattice.bounds import Level
+from tadc.passes.maps.map import Fold, Let
+from tadc.passes.maps.reduction_nests import Join
+from tadc.passes.maps.scalar_lowering import Scalars
+from tadc.passes.maps.tile_values import LANE, PARTS
+from tadc.passes.nest.folds import Combine, FoldLoops
+from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.tile import ACROSS
+
+
+class LaneFold(FoldLoops):
+    """A fold whose innermost loop takes some vectors in one step; the tile has its lanes and `PARTS`."""
+
+    def __init__(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+        super().__init__(body, let, fold, context)
+        self.moving = self.moving - ACROSS
+        parts = (PARTS,) if PARTS in body.tile.copies else ()
+        self.carried = body.tile.along({*self.kept, *parts})
+
+    @property
+    def is_vector(self) -> bool:
+        """The loops carry a result for each lane."""
+        return True
+
+    def fold(self, combine: Combine, join: Join, start: float) -> list[Any]:
+        """The results of all parts and lanes in one, for each copy along `kept`."""
+        results = super().fold(combine, join, start)
+        point = self.context.point
+        found: dict[tuple[int, ...], Any] = {}
+        each = product(range(len(self.elements)), self.body.tile.points(self.carried))
+        for (number, copy), value in zip(each, results, strict=True):
+            key = (number, *(copy[name] for name in self.kept))
+            s = Scalars(self.body.low, point, value.type)
+            found[key] = join(s, found[key], value) if key in found else value
+        return [self.body.lanes.folded(value, join, point) for value in found.values()]
+
+    def last_loop(
+        self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
+    ) -> list[Any]:
+        """Steps of all parts and lanes: under masks before and after those that every point takes whole."""
+        low, point = self.body.low, context.point
+        guarded = masked or any(level.name in row.form.variables for row in self.nest.inside)
+        span = self.span(level, bound, guarded or context.in_part, point)
+        width, parts = self.body.tile.width, self.body.tile.copies.get(PARTS, 1)
+        inner_start, inner_stop = span.inner_start, span.inner_stop
+        if inner_start is None:
+            inner_start, inner_stop = span.start, span.stop
+            guarded = guarded or self.moves_at(level, bound)
+        step = width * parts
+        lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
+        across = self.also_moving(ACROSS)
+
+        def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
+            def inside(index: Affine, values: list[Any], point: Any) -> list[Any]:
+                inner = {**bound, level.name: index + lane}
+                return across.innermost(inner, values, masked, replace(context, point=point, in_part=True))
+
+            return self.one_loop(level.name, (start, stop, step), values, inside, point)
+
+        def after(start: Any, stop: Any, less: int) -> Any:
+            """Where the first step is that does not begin, for `less` of 0, or end before a stop."""
+            first, room = low.variable(start), low.variable(stop) - low.variable(start) + (step - 1 - less)
+            count = self.choose_index("arith.maxsi", low.affine([room], point), self.zero(point), point)
+            return low.affine([first + low.variable(count).floordiv(step) * step], point)
+
+        start = span.start
+        lower = [b.ceil().substitute(bound) for b in level.lower]
+        if self.moves(lower) and span.inner_start is not None:
+            carried = run(start, inner_start, carried, True)
+            start = after(start, inner_start, 0)
+        end = low.affine([low.variable(inner_stop) - (step - 1)], point)
+        carried = run(start, end, carried, guarded)
+        return run(after(start, inner_stop, step - 1), span.stop, carried, True)

@@ -1,0 +1,325 @@
+"""A block at all points of a tile, in lockstep: vectors over lanes, copies side by side.
+
+Where points take different branches of a choice, both are evaluated under masks, as on a GPU: nothing is read at a
+point that does not take the branch, and a branch that no point takes is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
+from tadc.frontend.source import Place
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
+from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
+from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.squares import Squares, copies_of_square
+from tadc.passes.nest.tile import Copy, Dependence, Tile, Values, at
+
+#: A value, and what makes it in a copy.
+Maker = tuple[Let, Callable[[Copy], Any]]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where code stands: the forms of indices, what holds there at points that are active, and which are.
+
+    `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where `some` is
+    set, one is for each of these; where `any` is, one of all. In a part of a loop (`in_part`) no loop is taken
+    apart again: code would grow with every level.
+    """
+
+    point: Any
+    facts: Domain
+    forms: Mapping[str, Affine]
+    names: tuple[str, ...] = ()
+    masks: Mapping[tuple[int, ...], Any] | None = None
+    in_part: bool = False
+    some: bool = False
+    any: bool = False
+
+    def mask(self, copy: Copy) -> Any:
+        """The condition of a copy, or None."""
+        return None if self.masks is None else self.masks[tuple(copy[name] for name in self.names)]
+
+    def moved(self, point: Any, *rows: Constraint) -> Context:
+        """The same at another point, where more rows hold."""
+        return replace(self, point=point, facts=(*self.facts, *rows))
+
+    def with_forms(self, forms: Mapping[str, Affine]) -> Context:
+        """The same where some indices have values."""
+        return replace(self, forms={**self.forms, **forms})
+
+    def rows(self, rows: Domain) -> Domain:
+        """Rows over what indices stand for."""
+        return tuple(row.substitute(self.forms) for row in rows)
+
+
+class FoldLowering(Protocol):
+    """What gives a fold's names their values."""
+
+    def __call__(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+        """Make the loops of a fold."""
+        ...
+
+
+@dataclass(frozen=True)
+class Lockstep:
+    """One walk over a block; `low` makes code, `buffers` are those of tensors by name."""
+
+    low: BodyLowering
+    tile: Tile
+    depends: Dependence
+    buffers: Mapping[str, Any]
+    fold: FoldLowering
+    lanes: Lanes
+    values: Values
+
+    # -- values by copy --------------------------------------------------------------------------
+
+    def names(self, value: str, context: Context) -> tuple[str, ...]:
+        """For which variables a value is made copy by copy."""
+        return self.tile.along({*self.depends(value), *context.names})
+
+    def value(self, value: str, copy: Copy) -> Any:
+        """What stands for a value in a copy."""
+        return self.values.get(value, copy)
+
+    def scalar(self, let: Let) -> Any:
+        """The scalar type of what is named."""
+        return self.low.scalar_type(_type(let))
+
+    def as_type(self, made: Any, value: str, point: Any) -> Any:
+        """A scalar in all lanes, if the value differs between lanes."""
+        return self.lanes.spread(made, point) if LANE in self.depends(value) else made
+
+    # -- blocks ----------------------------------------------------------------------------------
+
+    def block(self, block: Block, context: Context) -> None:
+        """Make the values of a block."""
+        for let in block.lets:
+            self.let(let, context)
+
+    def in_turns(
+        self,
+        block: Block,
+        context: Context,
+        names: Sequence[str],
+        then: Callable[[Copy], None],
+        left_out: Collection[str] = (),
+    ) -> None:
+        """The same, but what follows the last fold or choice for one copy along names after the other.
+
+        `then` uses the values of a copy while they are in registers. No code is made for what is left out.
+        """
+        lets = [let for let in block.lets if let.names and let.names[0] not in left_out]
+        first = max((n + 1 for n, let in enumerate(lets) if isinstance(let.value, Fold | Choice)), default=0)
+        for let in lets[:first]:
+            self.let(let, context)
+        makers = self.makers(lets[first:], context)
+        for turn in self.tile.points(names):
+            self.turn(turn, makers, context)
+            then(turn)
+
+    def makers(self, lets: Iterable[Let], context: Context) -> list[Maker]:
+        """What makes values without blocks, with indices as they are now."""
+        makers: list[Maker] = []
+        for let in lets:
+            self.values.forget(let.names[0])
+            makers.append((let, self.maker(let, context)))
+        return makers
+
+    def turn(self, turn: Copy, makers: Iterable[Maker], context: Context) -> None:
+        """Make all values in the copies of one turn."""
+        for let, make in makers:
+            self.locate(let.place)
+            self.copies_in(turn, let.names[0], make, context)
+
+    def copies_in(self, turn: Copy, name: str, make: Callable[[Copy], Any], context: Context) -> None:
+        """Make a value in those copies of one turn that are not made yet."""
+        names = self.names(name, context)
+        for copy in self.tile.points(names, turn):
+            self.values.add(name, names, copy, lambda c=copy: self.as_type(make(c), name, context.point))
+
+    def let(self, let: Let, context: Context) -> None:
+        """Make what is named, at all points."""
+        self.locate(let.place)
+        match let.value:
+            case Fold() as fold:
+                self.fold(self, let, fold, context)
+            case Choice() as choice:
+                self.choice(let.names[0], choice, context)
+            case Ask():
+                pass
+            case _:
+                self.copies(let.names[0], self.maker(let, context), context)
+
+    def locate(self, place: Place | None) -> None:
+        """Code that follows is for a place in a program."""
+        self.low.locate(place)
+
+    def copies(self, name: str, make: Callable[[Copy], Any], context: Context) -> None:
+        """Make a value in each copy that it needs."""
+        names = self.names(name, context)
+        made = [self.as_type(make(copy), name, context.point) for copy in self.tile.points(names)]
+        self.values.put(name, names, made)
+
+    # -- values without blocks -------------------------------------------------------------------
+
+    def maker(self, let: Let, context: Context) -> Callable[[Copy], Any]:
+        """What makes a value without blocks in a copy."""
+        point, type = context.point, self.scalar(let)
+        match let.value:
+            case Load() as load:
+                return self.loader(load, context)
+            case IndexNumber(form=found):
+                form = found.substitute(context.forms)
+                return lambda copy: self.lanes.as_float(at(form, copy), type, point)
+            case Number(value=number):
+                return lambda copy: self.low.constant(type, number, point)
+            case Apply() as apply:
+                return lambda copy: self.applied(
+                    apply, type, [self.value(name, copy) for name in apply.operands], point
+                )
+            case other:
+                raise UnsupportedIR(f"{other} has no lowering", self.low.location)
+
+    def loader(self, load: Load, context: Context) -> Callable[[Copy], Any]:
+        """What loads an element in a copy."""
+        point, buffer = context.point, self.buffers[load.tensor]
+        forms = [form.substitute(context.forms) for form in load.at]
+        square = copies_of_square(forms, self.tile) if context.masks is None else None
+        if square is not None:
+            return Squares(self.lanes, buffer, forms, square, point).vector
+        # An element that an active point reads too.
+        moving = {LANE, *(self.tile.ranges if context.any and not context.some else ())}
+        still = (context.some or context.any) and not any(moving & form.variables for form in forms)
+
+        def loaded(copy: Copy) -> Any:
+            mask, place = None if still else context.mask(copy), [at(form, copy) for form in forms]
+            return self.lanes.load(buffer, place, mask, point)
+
+        return loaded
+
+    def applied(self, apply: Apply, type: Any, operands: list[Any], point: Any) -> Any:
+        """A function of values."""
+        name = apply.function
+        if name == "powi":
+            return integer_power(self.low, point, operands[0], apply.exponent)
+        if name in ("max", "min"):
+            name = UPSTREAM[name]
+        if name in EXPANSIONS:
+            return EXPANSIONS[name](self.low, point, *self.lanes.together(operands, point))
+        if name in PREDICATES or name.startswith("cmpf "):
+            number = PREDICATES[name] if name in PREDICATES else int(name.split()[1])
+            whole = ir.IntegerType.get_signless(64, self.low.context)
+            predicate = {"predicate": ir.IntegerAttr.get(whole, number)}
+            return self.lanes.operation("arith.cmpf", type, operands, point, predicate)
+        if name == "convert":
+            name = "arith.extf" if apply.type == "f64" else "arith.truncf"
+        elif name == "choose":
+            name = "arith.select"
+        return self.lanes.operation(UPSTREAM.get(name, name), type, operands, point)
+
+    # -- choices ---------------------------------------------------------------------------------
+
+    def choice(self, name: str, choice: Choice, context: Context) -> None:
+        """An `scf.if` where all points go one way, both branches under masks where they may not."""
+        rows = context.rows(choice.rows)
+        decided = [row.holds({}) for row in rows if row.form.is_constant]
+        if len(decided) == len(rows) or not all(decided):
+            block = choice.then if all(decided) else choice.otherwise
+            self.block(block, context)
+            self.copies(name, lambda copy: self.value(block.gives[0], copy), context)
+            return
+        rows = tuple(row for row in rows if not row.form.is_constant)
+        if any(row.form.variables & self.tile.ranges.keys() for row in rows):
+            self.masked_choice(name, choice, rows, context)
+        else:
+            self.uniform_choice(name, choice, rows, context)
+
+    def uniform_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
+        """A branch that all points take together."""
+        names = self.names(name, context)
+        copies = list(self.tile.points(names))
+        condition = self.low.holds(rows, context.point)
+
+        def fill(block: Block, *more: Constraint) -> Callable[[Any], list[Any]]:
+            return lambda inside: self.branch(name, block, copies, context.moved(inside, *more))
+
+        types = [self.type_of(name, choice)] * len(copies)
+        then, otherwise = fill(choice.then, *rows), fill(choice.otherwise)
+        self.values.put(name, names, self.low.choose(condition, types, then, otherwise, context.point))
+
+    def type_of(self, name: str, choice: Choice) -> Any:
+        """The type of what stands for a choice."""
+        scalar = self.low.scalar_type(choice.type)
+        return self.lanes.type(scalar) if LANE in self.depends(name) else scalar
+
+    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> list[Any]:
+        """The values of one branch of a choice."""
+        self.block(block, context)
+        made = [self.value(block.gives[0], copy) for copy in copies]
+        return [self.as_type(one, name, context.point) for one in made]
+
+    def masked_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
+        """Each branch at the points that take it; a choice by point."""
+        point = context.point
+        names = self.names(name, context)
+        copies = list(self.tile.points(names))
+        holds = [self.lanes.holds(at_copy(rows, copy), point) for copy in copies]
+        sides: list[list[Any]] = []
+        for block, conditions, more in (
+            (choice.then, holds, rows),
+            (choice.otherwise, [self.lanes.negated(c, point) for c in holds], ()),
+        ):
+            inner = self.masked(conditions, names, copies, context.moved(point, *more))
+            sides.append(self.where_active(name, choice, block, copies, inner))
+        made = [self.lanes.select(c, x, y, point) for c, x, y in zip(holds, *sides, strict=True)]
+        self.values.put(name, names, [self.as_type(one, name, point) for one in made])
+
+    def masked(
+        self, conditions: Sequence[Any], names: tuple[str, ...], copies: Sequence[Copy], context: Context
+    ) -> Context:
+        """The context in which a condition holds besides, for each of the copies along names."""
+        masks = {
+            tuple(copy[name] for name in names): self.lanes.both(context.mask(copy), condition, context.point)
+            for copy, condition in zip(copies, conditions, strict=True)
+        }
+        return replace(context, names=names, masks=masks, some=False, any=False)
+
+    def where_active(
+        self, name: str, choice: Choice, block: Block, copies: Sequence[Copy], context: Context
+    ) -> list[Any]:
+        """The values of a branch under masks, zeros if no point is active."""
+        if not block.lets:
+            return self.branch(name, block, copies, context)
+        assert context.masks is not None
+        type = self.type_of(name, choice)
+        active = self.lanes.any(list(context.masks.values()), context.point)
+
+        def nothing(inside: Any) -> list[Any]:
+            return [self.low.constant(type, 0.0, inside)] * len(copies)
+
+        def something(inside: Any) -> list[Any]:
+            return self.branch(name, block, copies, context.moved(inside))
+
+        return self.low.choose(active, [type] * len(copies), something, nothing, context.point)
+
+
+def _type(let: Let) -> str:
+    assert not isinstance(let.value, Ask)
+    return let.value.type
+
+
+def at_copy(rows: Domain, copy: Copy) -> Domain:
+    """Rows in one copy."""
+    return tuple(Constraint(at(row.form, copy), row.equality) for row in rows)

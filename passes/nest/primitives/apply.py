@@ -1,0 +1,123 @@
+"""Applies the steps of a schedule to the plain nest of a map, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tadc.lattice.affine import Affine
+from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.primitives import folds, loops, memory, points, prefetch, ranges, staging
+from tadc.passes.nest.primitives.rewriting import loops_in
+from tadc.passes.nest.steps import (
+    Bind,
+    Cut,
+    Fits,
+    FoldLanes,
+    Interleave,
+    Leap,
+    Peel,
+    Points,
+    Prefetch,
+    Reorder,
+    Residues,
+    Reverse,
+    Rows,
+    Split,
+    Stage,
+    Step,
+    Stream,
+    Threads,
+    Transpose,
+)
+
+
+def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
+    """The nest that a schedule makes of a plain one. Raises DoesNotFit for a step that cannot be taken."""
+    steps = _ranges_first(steps)
+    plain, place, again = nest, 0, list[tuple[Split, Nest]]()
+    extents = {loop.index: loop.stop for loop in loops_in(nest.body) if isinstance(loop.stop, Affine)}
+    while place < len(steps):
+        step = steps[place]
+        place += 1
+        match step:
+            case Peel():
+                peels = [step]
+                while place < len(steps) and isinstance(another := steps[place], Peel):
+                    peels.append(another)
+                    place += 1
+                nest = loops.peel(nest, peels)
+            case Split():
+                if step.tail == "again":
+                    again.append((step, nest))
+                nest = loops.split(nest, step, _unit(steps, step))
+            case Threads():
+                nest = ranges.threads(nest, step, extents)
+                plain = ranges.threads(plain, step, extents)
+            case Rows():
+                nest = ranges.rows(nest, step, extents)
+                plain = ranges.rows(plain, step, extents)
+            case Fits():
+                nest = _again(nest, again)
+                again = []
+                nest = loops.fits(nest, step, plain, extents)
+            case _:
+                nest = _one(nest, step)
+    return _again(nest, again)
+
+
+def _ranges_first(steps: Sequence[Step]) -> list[Step]:
+    """The steps, ranges of the map's own indices before what makes other loops of these."""
+    own = [step for step in steps if isinstance(step, Threads | Rows)]
+    others = [step for step in steps if step not in own]
+    count = 0
+    while count < len(others) and isinstance(others[count], Reorder | Peel | Reverse):
+        count += 1
+    return [*others[:count], *own, *others[count:]]
+
+
+def _again(nest: Nest, found: Sequence[tuple[Split, Nest]]) -> Nest:
+    """The nest where tiles of these splits are moved back in a pass of their own."""
+    for step, before in found:
+        nest = loops.once_more(nest, step, before)
+    return nest
+
+
+def _one(nest: Nest, step: Step) -> Nest:
+    """The nest that one step makes of another."""
+    match step:
+        case Residues():
+            return loops.residues(nest, step)
+        case Reorder():
+            return loops.reorder(nest, step)
+        case Reverse():
+            return loops.reverse(nest, step)
+        case Bind():
+            return loops.bind(nest, step)
+        case Cut():
+            return folds.cut(nest, step)
+        case FoldLanes():
+            return folds.fold_lanes(nest, step)
+        case Leap():
+            return folds.leap(nest, step)
+        case Stage():
+            return staging.stage(nest, step)
+        case Stream():
+            return memory.stream(nest, step)
+        case Interleave():
+            return memory.interleave(nest)
+        case Points():
+            return points.points(nest, step)
+        case Prefetch():
+            return prefetch.prefetch(nest, step)
+        case Transpose():
+            # Where loads can be transposed, code is made so.
+            return nest
+        case _:
+            raise NotImplementedError(type(step).__name__)
+
+
+def _unit(steps: Sequence[Step], step: Split) -> int:
+    """The values of a tile that are taken together: those of a vector."""
+    again = (other for other in steps if isinstance(other, Split) and other.index == step.inner)
+    found = next(again, None)
+    return found.factor if found is not None else 1

@@ -1,0 +1,121 @@
+"""Primitives on reductions: cut in blocks, over lanes, in strided steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import Level, Unbounded
+from tadc.lattice.nest import loop_nest
+from tadc.passes.maps.map import Fold, Let, Takes, Value
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, Nest
+from tadc.passes.nest.primitives.rewriting import (
+    DoesNotFit,
+    check_new,
+    computes_in,
+    fold_named,
+    rewrite_computes,
+    rewrite_lets,
+    rewrite_value,
+)
+from tadc.passes.nest.steps import Cut, FoldLanes, Leap
+
+
+def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
+    """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
+    return _taking(nest, step.fold, Takes(lanes=step.lanes, parts=step.parts))
+
+
+def leap(nest: Nest, step: Leap) -> Nest:
+    """The innermost loop of a reduction takes steps a vector apart at once."""
+    return _taking(nest, step.fold, Takes(parts=step.parts, leap=step.steps))
+
+
+def unroll_fold(nest: Nest, index: str) -> Nest:
+    """The steps of the innermost loop of a reduction are written out."""
+    done = False
+
+    def one(let: Let) -> Let:
+        nonlocal done
+        if isinstance(let.value, Fold) and let.value.indices[-1] == index:
+            done = True
+            return replace(let, value=replace(let.value, takes=replace(let.value.takes, unrolled=True)))
+        return let
+
+    body = rewrite_computes(nest.body, lambda c: replace(c, block=rewrite_lets(c.block, one)))
+    if not done:
+        raise DoesNotFit(f"`{index}` is no loop, and no innermost index of a reduction")
+    return replace(nest, body=body)
+
+
+def _taking(nest: Nest, name: str, takes: Takes) -> Nest:
+    def rule(value: Value) -> Fold:
+        return replace(fold_named(value, name), takes=takes)
+
+    return rewrite_value(nest, name, rule)
+
+
+def cut(nest: Nest, step: Cut) -> Nest:
+    """A reduction in blocks of an index, in a loop around all: results are in memory between two blocks."""
+    check_new(nest, step.outer)
+    fold = _the_value(nest, step.fold)
+    level = _level(nest, fold, step.index)
+    start = _bound("max", tuple(b.ceil() for b in level.lower))
+    stop = _bound("min", tuple(b.floor() + 1 for b in level.upper))
+    first, last, end = (f"{step.outer}_{word}" for word in ("first", "last", "end"))
+    # It runs once at least: then all elements are stored, also where the reduction has no term.
+    bounds: Body = (At(first, start), At(f"{step.outer}_stop", stop))
+    once = Affine.var(first) + 1
+    bounds = (*bounds, At(last, Extreme("max", (Affine.var(f"{step.outer}_stop"), once))))
+    outer = Affine.var(step.outer)
+    limit = Affine.var(f"{step.outer}_stop")
+    block_end: Body = (At(end, Extreme("min", (outer + step.steps, limit))),)
+    index = Affine.var(step.index)
+    rows: Domain = (Constraint(index - outer), Constraint(Affine.var(end) - 1 - index))
+    is_first = Constraint(outer - Affine.var(first), True)
+
+    def narrowed(value: Value) -> Fold:
+        found = fold_named(value, step.fold)
+        return replace(found, rows=(*rows, *found.rows))
+
+    def joining(compute: Compute) -> Compute:
+        stores = tuple(
+            replace(store, joins=fold.kind, fresh=(*store.fresh, is_first)) for store in compute.stores
+        )
+        return replace(compute, stores=stores)
+
+    inner = rewrite_value(nest, step.fold, narrowed)
+    body = rewrite_computes(inner.body, joining)
+    loop = For(step.outer, Affine.var(first), Affine.var(last), step.steps, "seq", (*block_end, *body))
+    return replace(nest, body=(*bounds, loop))
+
+
+def _bound(which: str, forms: tuple[Affine, ...]) -> Bound:
+    if len(forms) == 1:
+        return forms[0]
+    return Extreme("max" if which == "max" else "min", forms)
+
+
+def _the_value(nest: Nest, name: str) -> Fold:
+    """The reduction that is the one value of a nest, as it stands."""
+    for compute in computes_in(nest.body):
+        for let in compute.block.lets:
+            if name in let.names and compute.block.gives == let.names:
+                return fold_named(let.value, name)
+    raise DoesNotFit(f"`{name}` is not the one value that is stored")
+
+
+def _level(nest: Nest, fold: Fold, index: str) -> Level:
+    """The loop over an index of a reduction whose set depends on sizes alone."""
+    if index not in fold.indices:
+        raise DoesNotFit(f"`{index}` is no index of the reduction")
+    try:
+        levels = loop_nest(fold.indices, fold.rows, nest.known).levels
+    except Unbounded:
+        raise DoesNotFit("the set of the reduction has no bounds of its own") from None
+    level = levels[fold.indices.index(index)]
+    known = {*nest.sizes, *nest.ranges}
+    if any(not b.form.variables <= known for b in (*level.lower, *level.upper)):
+        raise DoesNotFit(f"the bounds of `{index}` move with other indices")
+    return level

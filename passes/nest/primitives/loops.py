@@ -1,0 +1,436 @@
+"""Primitives on the loops over the indices of a map: split, peel, residues, reorder, reverse, bind, fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.passes.nest.nest import At, Body, Bound, Either, Extreme, For, If, Nest, Statement
+from tadc.passes.nest.primitives.folds import unroll_fold
+from tadc.passes.nest.primitives.rewriting import (
+    DoesNotFit,
+    bound_forms,
+    check_new,
+    form_of,
+    least,
+    loops_in,
+    with_loops,
+)
+from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
+
+# -- split -----------------------------------------------------------------------------------------
+
+
+def split(nest: Nest, step: Split, unit: int = 1) -> Nest:
+    """Loops over tiles of an index, and over the values of a tile.
+
+    A part of few values has no more of `unit` values in a tile than that needs. With tail `again`, `once_more` is
+    to be applied when all else is done.
+    """
+    check_new(nest, step.outer, step.inner)
+    if step.tail == "again":
+        return _split_again(nest, step)
+    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit))
+
+
+def _tiles(loop: For, step: Split, unit: int) -> Body:
+    """One loop split."""
+    if loop.step != 1:
+        raise DoesNotFit(f"the loop `{loop.index}` has steps of {loop.step}")
+    span = _span(loop)
+    if span == 0:
+        return ()
+    factor, most = step.factor, _most(loop)
+    if most is not None and loop.reach is not None:
+        factor = min(factor, -(-most // unit) * unit)
+    match step.tail:
+        case "exact" if span is None and loop.reach is not None:
+            return (_overlapping(loop, step, factor),)
+        case "exact":
+            if span is None or span % factor:
+                raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
+            return (_outer(loop, step, factor, loop.start, loop.stop),)
+        case "overlap":
+            return (_overlapping(loop, step, factor),)
+        case "rest":
+            return _with_rest(loop, step, factor)
+        case _:
+            return (_clipped(loop, step, factor),)
+
+
+def _span(loop: For) -> int | None:
+    """How many values a loop has, if that is known."""
+    start, stop = form_of(loop.start), form_of(loop.stop)
+    if start is None or stop is None or not (stop - start).is_constant:
+        return None
+    return max(0, (stop - start).constant)
+
+
+def _most(loop: For) -> int | None:
+    """No less than the number of values of a loop, if something is known of it."""
+    pairs = product(bound_forms(loop.start), bound_forms(loop.stop))
+    spans = [(stop - start).constant for start, stop in pairs if (stop - start).is_constant]
+    return max(0, min(spans)) if spans else None
+
+
+def _outer(loop: For, step: Split, factor: int, start: Bound, stop: Bound, base: Affine | None = None) -> For:
+    """The loop over tiles, which start at `base`, around that over the values of one."""
+    base = Affine.var(step.outer) if base is None else base
+    inner = _inner(loop, step, factor, base)
+    return replace(
+        loop, index=step.outer, start=start, stop=stop, step=factor, body=inner, reach=None, group=1
+    )
+
+
+def _inner(loop: For, step: Split, factor: int, base: Affine) -> Body:
+    """The loop over the values of a tile."""
+    value = At(loop.index, base + Affine.var(step.inner))
+    inner = For(step.inner, ZERO, Affine.const(factor), 1, "seq", (value, *loop.body), group=loop.group)
+    return (inner,)
+
+
+def _overlapping(loop: For, step: Split, factor: int) -> For:
+    """Tiles of which the last one is moved back: to end where the loop does, or where tiles may reach."""
+    span, stop = _span(loop), form_of(loop.stop)
+    limit = loop.reach[1] if loop.reach else stop
+    if limit is None:
+        raise DoesNotFit(f"it is not known where tiles of `{loop.index}` may end")
+    if span is not None and span % factor == 0:
+        return _outer(loop, step, factor, loop.start, loop.stop)
+    name = f"{step.outer}_at"
+    made = _outer(loop, step, factor, loop.start, loop.stop, Affine.var(name))
+    moved = At(name, Extreme("min", (Affine.var(step.outer), limit - factor)))
+    return replace(made, body=(moved, *made.body))
+
+
+def _with_rest(loop: For, step: Split, factor: int) -> Body:
+    """Whole tiles, then what is left."""
+    start, stop = form_of(loop.start), form_of(loop.stop)
+    if start is None or stop is None:
+        # The ends get names, so that forms of them can say how many whole tiles there are.
+        ends = (At(f"{step.outer}_first", loop.start), At(f"{step.outer}_stop", loop.stop))
+        first, last = (Affine.var(item.index) for item in ends)
+        return (*ends, *_with_rest(replace(loop, start=first, stop=last), step, factor))
+    span = stop - start
+    middle = start + span.floordiv(factor) * factor
+    made: list[Statement] = []
+    if not (span.is_constant and span.constant < factor):
+        made.append(_outer(loop, step, factor, start, middle))
+    rest = span.constant % factor if span.is_constant else _known_rest(loop, factor)
+    if rest:
+        made.append(_outer(loop, step, rest, middle, stop))
+    return tuple(made)
+
+
+def _known_rest(loop: For, factor: int) -> int:
+    """How many values are left where a range ends at a multiple of the factor, or at a known end: 1 if unknown."""
+    if loop.reach is None or not all(form.is_constant for form in loop.reach):
+        return 1
+    return (loop.reach[1].constant - loop.reach[0].constant) % factor
+
+
+def _clipped(loop: For, step: Split, factor: int) -> For:
+    """Tiles of which the last one has fewer values."""
+    outer = Affine.var(step.outer)
+    stop = form_of(loop.stop)
+    count: Bound = Affine.const(factor)
+    span = _span(loop)
+    if span is None or span % factor:
+        count = Extreme("min", (Affine.const(factor), *(form - outer for form in _least_of(loop))))
+    # What is left of the last tile is known where all values of the index are, for tiles start at multiples.
+    whole = loop.reach or (
+        (loop.start, stop) if isinstance(loop.start, Affine) and stop is not None else None
+    )
+    inner = For(
+        step.inner, ZERO, count, 1, "seq", (At(loop.index, outer + Affine.var(step.inner)), *loop.body),
+        reach=whole if whole and all(form.is_constant for form in whole) else None,
+    )  # fmt: skip
+    return replace(loop, index=step.outer, step=factor, body=(inner,), reach=None, group=1)
+
+
+def _least_of(loop: For) -> tuple[Affine, ...]:
+    """The forms that a loop ends before the least of."""
+    match loop.stop:
+        case Extreme(which="min", forms=forms):
+            return forms
+        case Affine() as form:
+            return (form,)
+        case _:
+            raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
+
+
+def _split_again(nest: Nest, step: Split) -> Nest:
+    """Tiles between two ends that `once_more` names."""
+    begin, end = (Affine.var(f"{step.outer}_{word}") for word in ("from", "to"))
+    loop = _the_loop(nest, step.index)
+    span = _span(loop)
+    if span is not None and span % step.factor == 0:
+        begin, end = loop.start, loop.stop
+    return with_loops(nest, step.index, lambda loop: (_outer(loop, step, step.factor, begin, end),))
+
+
+def _the_loop(nest: Nest, index: str) -> For:
+    found = [loop for loop in loops_in(nest.body) if loop.index == index]
+    if len(found) != 1:
+        raise DoesNotFit(f"there are {len(found)} loops `{index}`")
+    return found[0]
+
+
+def once_more(nest: Nest, step: Split, before: Nest) -> Nest:
+    """Everything for whole tiles, then for one at the end if something is left; `before` is not split yet."""
+    loop, factor = _the_loop(before, step.index), step.factor
+    span = _span(loop)
+    if span is not None and span % factor == 0:
+        return nest
+    first, stop, middle, times, number = (
+        f"{step.outer}_{word}" for word in ("first", "stop", "middle", "times", "pass")
+    )
+    whole = (Affine.var(stop) - Affine.var(first)).floordiv(factor) * factor
+    left = (Constraint(Affine.var(stop) - Affine.var(middle) - 1),)
+    ends: Body = (
+        At(first, loop.start),
+        At(stop, loop.stop),
+        At(middle, Affine.var(first) + whole),
+        At(times, Either(left, Affine.const(2), Affine.const(1))),
+    )
+    is_first = (Constraint(-Affine.var(number)),)
+    here: Body = (
+        At(f"{step.outer}_from", Either(is_first, Affine.var(first), Affine.var(stop) - factor)),
+        At(f"{step.outer}_to", Either(is_first, Affine.var(middle), Affine.var(stop))),
+    )
+    passes = For(number, ZERO, Affine.var(times), 1, "seq", (*here, *nest.body))
+    return replace(nest, body=(*ends, passes))
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
+    """The values for which rows hold in loops apart from those before and after them, for some indices at once."""
+    wanted = {step.index: step for step in steps}
+    for index in wanted:
+        if not any(loop.index == index for loop in loops_in(nest.body)):
+            raise DoesNotFit(f"there is no loop `{index}`")
+    return replace(nest, body=_peeled(nest.body, wanted))
+
+
+def _peeled(body: Body, wanted: Mapping[str, Peel]) -> Body:
+    """A body with the loops of some indices in parts."""
+    made: list[Statement] = []
+    for statement in body:
+        match statement:
+            case For() if statement.index in wanted:
+                made += _parts_of(statement, wanted[statement.index], wanted)
+            case For():
+                made.append(replace(statement, body=_peeled(statement.body, wanted)))
+            case If():
+                then, otherwise = (_peeled(b, wanted) for b in (statement.then, statement.otherwise))
+                made.append(replace(statement, then=then, otherwise=otherwise))
+            case _:
+                made.append(statement)
+    return tuple(made)
+
+
+def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
+    """The full part of a loop, and those before and after it."""
+    start, stop = form_of(loop.start), form_of(loop.stop)
+    if start is None or stop is None or start != ZERO:
+        raise DoesNotFit(f"`{loop.index}` does not run from 0 to a form")
+    c, whole = step.factor, stop.floordiv(step.factor)
+    names, first, last = _full_part(loop.index, step, whole)
+    outside = _peeled(loop.body, wanted if step.all else {})
+    plain = replace(loop, body=outside, reach=(ZERO, stop))
+    full = replace(
+        loop,
+        start=first * c,
+        stop=last * c,
+        body=_peeled(loop.body, wanted),
+        reach=(first * c, last * c),
+        group=c,
+    )
+    if step.groups:
+        grouped = replace(plain, reach=(ZERO, whole * c), group=c)
+        before = replace(grouped, stop=first * c)
+        after = [replace(grouped, start=last * c, stop=whole * c), replace(plain, start=whole * c)]
+    else:
+        before, after = replace(plain, stop=first * c), [replace(plain, start=last * c)]
+    return (*names, *(part for part in (before, full, *after) if _span(part) != 0))
+
+
+def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Affine]:
+    """The first group of the full part, whose elements are in range and meet the rows, and its end."""
+    c = step.factor
+    lower, upper = [ZERO], [whole]
+    for row in step.rows:
+        k = row.form.coefficient(index)
+        rest = row.form - Affine.var(index) * k
+        if not k or index in rest.variables:
+            raise DoesNotFit(f"a row is not linear in `{index}`")
+        if k > 0:
+            lower.append(-rest.floordiv(k * c))
+        else:
+            upper.append((rest + k * (c - 1)).floordiv(-k * c) + 1)
+    if all(form.is_constant for form in (*lower, *upper)):
+        first = min(whole.constant, max(form.constant for form in lower))
+        last = max(first, min(form.constant for form in upper))
+        if last - first < step.room:
+            first = last = 0
+        return (), Affine.const(first), Affine.const(last)
+    low, start, high, stop = (f"{index}_{word}" for word in ("low", "start", "high", "stop"))
+    names: list[Statement] = [
+        At(low, Extreme("max", tuple(lower))),
+        At(start, least(whole, Affine.var(low))),
+        At(high, Extreme("min", tuple(upper))),
+        At(stop, Extreme("max", (Affine.var(start), Affine.var(high)))),
+    ]
+    first, last = Affine.var(start), Affine.var(stop)
+    if step.room > 1:
+        fits = (Constraint(last - first - step.room),)
+        names += [
+            At(f"{index}_first", Either(fits, first, ZERO)),
+            At(f"{index}_last", Either(fits, last, ZERO)),
+        ]
+        first, last = Affine.var(f"{index}_first"), Affine.var(f"{index}_last")
+    return tuple(names), first, last
+
+
+def residues(nest: Nest, step: Residues) -> Nest:
+    """Groups of values, and the body once for each value of a group."""
+    check_new(nest, step.outer, step.inner)
+    return with_loops(nest, step.index, lambda loop: _in_groups(loop, step))
+
+
+def _in_groups(loop: For, step: Residues) -> Body:
+    if loop.group % step.factor:
+        return (loop,)
+    c = step.factor
+    start, stop = _groups(loop.start, c), _groups(loop.stop, c)
+    value = At(loop.index, Affine.var(step.outer) * c + Affine.var(step.inner))
+    inner = For(step.inner, ZERO, Affine.const(c), 1, "unroll", (value, *loop.body))
+    reach = None if loop.reach is None else (loop.reach[0].floordiv(c), loop.reach[1].floordiv(c))
+    return (
+        replace(
+            loop, index=step.outer, start=start, stop=stop, body=(inner,),
+            reach=reach, group=1,
+        ),
+    )  # fmt: skip
+
+
+def _groups(bound: Bound, c: int) -> Bound:
+    """A bound that is a multiple of a number, in groups of so many."""
+    match bound:
+        case Extreme(forms=forms):
+            return replace(bound, forms=tuple(form.floordiv(c) for form in forms))
+        case Either():
+            return replace(bound, then=bound.then.floordiv(c), otherwise=bound.otherwise.floordiv(c))
+        case form:
+            return form.floordiv(c)
+
+
+# -- order and kinds -------------------------------------------------------------------------------
+
+
+def reorder(nest: Nest, step: Reorder) -> Nest:
+    """Loops in another order: one that is to be inside of another sinks into it, wherever that stands."""
+    place = {index: number for number, index in enumerate(step.indices)}
+    for index in place:
+        if not any(loop.index == index for loop in loops_in(nest.body)):
+            raise DoesNotFit(f"there is no loop `{index}`")
+    return replace(nest, body=_arranged(nest.body, place))
+
+
+def _arranged(body: Body, place: Mapping[str, int]) -> Body:
+    """A body with its loops in order."""
+    made: list[Statement] = []
+    for statement in body:
+        match statement:
+            case For():
+                inner = replace(statement, body=_arranged(statement.body, place))
+                made += _sunk(inner, place) if statement.index in place else (inner,)
+            case If():
+                then, otherwise = (_arranged(b, place) for b in (statement.then, statement.otherwise))
+                made.append(replace(statement, then=then, otherwise=otherwise))
+            case _:
+                made.append(statement)
+    return tuple(made)
+
+
+def _sunk(loop: For, place: Mapping[str, int]) -> Body:
+    """A loop inside of those directly in it that are to be outside; the body of each is in order."""
+    made: list[Statement] = []
+    names: list[At] = []
+    kept: list[Statement] = []
+
+    def finish() -> None:
+        if kept:
+            made.append(replace(loop, body=(*names, *kept)))
+            kept.clear()
+
+    for statement in loop.body:
+        if isinstance(statement, At):
+            finish()
+            names.append(statement)
+        elif isinstance(statement, For) and place.get(statement.index, -1) in range(place[loop.index]):
+            finish()
+            hoisted, own = _apart(names, loop.index)
+            moving = {loop.index, *(item.index for item in own)}
+            forms = (*bound_forms(statement.start), *bound_forms(statement.stop))
+            if any(form.variables & moving for form in forms):
+                raise DoesNotFit(f"the ends of `{statement.index}` move with `{loop.index}`")
+            inner = _sunk(replace(loop, body=(*own, *statement.body)), place)
+            made += [*(item for item in hoisted if item not in made), replace(statement, body=inner)]
+        else:
+            kept.append(statement)
+    finish()
+    return tuple(made)
+
+
+def _apart(names: Sequence[At], index: str) -> tuple[list[At], list[At]]:
+    """What is named that does not move with an index, and what does."""
+    hoisted, own, moving = list[At](), list[At](), {index}
+    for item in names:
+        found = frozenset[str]().union(*(form.variables for form in bound_forms(item.value)))
+        if found & moving:
+            moving.add(item.index)
+            own.append(item)
+        else:
+            hoisted.append(item)
+    return hoisted, own
+
+
+def reverse(nest: Nest, step: Reverse) -> Nest:
+    """A loop that runs from the last value of its index down."""
+
+    def rule(loop: For) -> Body:
+        start, stop = form_of(loop.start), form_of(loop.stop)
+        if start is None or stop is None or loop.step != 1:
+            raise DoesNotFit(f"the ends of `{loop.index}` are no forms")
+        name = f"{loop.index}_down"
+        value = At(loop.index, start + stop - 1 - Affine.var(name))
+        return (replace(loop, index=name, body=(value, *loop.body)),)
+
+    return with_loops(nest, step.index, rule)
+
+
+def bind(nest: Nest, step: Bind) -> Nest:
+    """Loops of a kind: those of a tile have as many values wherever they are."""
+    for index in step.indices:
+
+        def rule(loop: For) -> Body:
+            if _span(loop) is None:
+                raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
+            return (replace(loop, kind=step.kind),)
+
+        if step.kind == "unroll" and not any(loop.index == index for loop in loops_in(nest.body)):
+            nest = unroll_fold(nest, index)
+        else:
+            nest = with_loops(nest, index, rule)
+    return nest
+
+
+def fits(nest: Nest, step: Fits, plain: Nest, extents: Mapping[str, Affine]) -> Nest:
+    """The nest where all indices have so many values, else the plain one."""
+    rows = tuple(Constraint(extents[name] - count) for name, count in step.least)
+    return replace(nest, body=(If(rows, nest.body, plain.body),))

@@ -1,0 +1,58 @@
+"""Primitives on what is computed at a time: ranges for threads, rows of a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.passes.nest.nest import At, Body, Bound, Either, For, Nest
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, greatest, least, with_loops
+from tadc.passes.nest.steps import Rows, Threads
+
+RANGE = ("begin", "end")
+SECOND = "second"
+
+
+def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine]) -> Nest:
+    """A range of values of one of the indices alone, whose ends are arguments."""
+    if len(step.indices) == 1:
+        (index,) = step.indices
+        nest = replace(nest, ranges=(*nest.ranges, *RANGE))
+        return _within(nest, index, extents[index], RANGE, ends_there=False)
+    names: list[At] = []
+    is_second = (Constraint(Affine.var(SECOND) - 1),)
+    for number, index in enumerate(step.indices):
+        size = extents[index]
+        begin, end = Affine.var("begin"), Affine.var("end")
+        pairs = [(ZERO, begin), (size, end)] if number == 0 else [(begin, ZERO), (end, size)]
+        for word, (then, otherwise) in zip(RANGE, pairs, strict=True):
+            names.append(At(f"{index}_{word}", Either(is_second, then, otherwise)))
+    nest = replace(nest, ranges=(*nest.ranges, SECOND, *RANGE))
+    for index in step.indices:
+        names_of = (f"{index}_begin", f"{index}_end")
+        nest = _within(nest, index, extents[index], names_of, ends_there=False)
+    return replace(nest, body=(*names, *nest.body))
+
+
+def rows(nest: Nest, step: Rows, extents: Mapping[str, Affine]) -> Nest:
+    """A range of an index alone, in which tiles end."""
+    nest = replace(nest, ranges=(*nest.ranges, *RANGE))
+    return _within(nest, step.index, extents[step.index], RANGE, ends_there=True)
+
+
+def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, ends_there: bool) -> Nest:
+    """The loops of an index, of values in a range alone; a group belongs where it starts."""
+
+    def rule(loop: For) -> Body:
+        c = loop.group
+        begin, end = (-((-Affine.var(name)).floordiv(c)) * c for name in names)
+        if c > 1 and ends_there:
+            raise DoesNotFit(f"`{index}` is in groups")
+        start: Bound = greatest(loop.start, begin)
+        stop: Bound = least(loop.stop, end)
+        limit = loop.reach or (ZERO, size)
+        reach = (limit[0], Affine.var(names[1])) if ends_there else limit
+        return (replace(loop, start=start, stop=stop, reach=reach),)
+
+    return with_loops(nest, index, rule)

@@ -1,0 +1,404 @@
+"""The primitive that copies what is read often to where it is consecutive, before it is read.
+
+As in BLIS and GETT, what is copied (packed) is a panel: all that a reduction reads for the lanes of a tile. It is
+read again for each tile along the other indices, one vector after the next. For the rows of tiles it is the same
+act, with other loops around it. Only the copies know the layout of a tensor.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, Kind, Nest, Stage, Store
+from tadc.passes.nest.primitives.rewriting import (
+    DoesNotFit,
+    all_named,
+    bound_forms,
+    computes_in,
+    form_of,
+    loops_in,
+    named_values,
+    rename_bound,
+    rewrite_computes,
+    rewrite_lets,
+    rewrite_loops,
+)
+from tadc.passes.nest.steps import Stage as Step
+
+SCATTERED = 8
+"""The most lanes that are gathered at a time: those far apart may share one set of the cache, of few lines."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An index of a panel: of a loop or of a reduction, from `start` to below `stop`, at most `extent` steps."""
+
+    index: str
+    start: Bound
+    stop: Bound
+    extent: int
+    step: int = 1
+    kind: Kind = "seq"
+
+    def place(self, index: Affine) -> Affine:
+        """Where a value of the index is in the panel."""
+        start = form_of(self.start)
+        assert start is not None
+        return (index - start).floordiv(self.step) if self.step > 1 else index - start
+
+
+def stage(nest: Nest, step: Step) -> Nest:
+    """A panel of what a read reads inside of a loop, filled where the loop's body begins, and read from then on."""
+    found = _fold_around(nest, step.read)
+    if found is None:
+        raise DoesNotFit(f"no reduction reads `{step.read}`")
+    fold, load = found
+    name, done = _panel_name(nest, load.tensor), False
+
+    def staged(body: Body) -> Body:
+        nonlocal done
+        done = True
+        names, rest = _leading(body)
+        return (*names, *_Staging(nest, (*names, *rest), step, fold, load, name).staged(rest))
+
+    if not step.inside:
+        return replace(nest, body=staged(nest.body))
+    body = rewrite_loops(nest.body, step.inside, lambda loop: (replace(loop, body=staged(loop.body)),))
+    if not done:
+        raise DoesNotFit(f"there is no loop `{step.inside}`")
+    return replace(nest, body=body)
+
+
+def _leading(body: Body) -> tuple[Body, Body]:
+    """The indices that are named where a body begins, panels that are filled there, and the rest of it."""
+    count, staged = 0, set[str]()
+    for statement in body:
+        match statement:
+            case At():
+                pass
+            case Stage(tensor=tensor):
+                staged.add(tensor.name)
+            case _:
+                stores = {store.tensor for compute in computes_in((statement,)) for store in compute.stores}
+                if not stores or not stores <= staged:
+                    break
+        count += 1
+    return body[:count], body[count:]
+
+
+def _fold_around(nest: Nest, read: str) -> tuple[Fold, Load] | None:
+    """The reduction whose block reads a value by a name, and the read."""
+    for compute in computes_in(nest.body):
+        for let in compute.block.all_lets():
+            if isinstance(let.value, Fold):
+                for inner in let.value.body.lets:
+                    if read in inner.names and isinstance(inner.value, Load):
+                        return let.value, inner.value
+    return None
+
+
+def _panel_name(nest: Nest, tensor: str) -> str:
+    bodies = [nest.body, *(loop.body for loop in loops_in(nest.body))]
+    taken = {s.tensor.name for body in bodies for s in body if isinstance(s, Stage)}
+    return next(name for n in itertools.count() if (name := f"{tensor}.{n}") not in taken)
+
+
+class _Staging:
+    """A panel on its way into a body."""
+
+    def __init__(self, nest: Nest, body: Body, step: Step, fold: Fold, load: Load, name: str) -> None:
+        self.nest, self.body, self.step, self.fold, self.load, self.name = nest, body, step, fold, load, name
+        self.named = dict(all_named(nest.body))
+        """What the indices named anywhere are."""
+        self.values = named_values(body)
+        """The indices named inside, over those of loops and those named around."""
+
+    def staged(self, rest: Body) -> Body:
+        """The rest of a body, whose reads are of a panel, after what fills this."""
+        axes = [self.axis(index) for index in self.step.over]
+        tiles = [loop for loop in loops_in(rest) if loop.index == self.step.over[0]]
+        if tiles and tiles[0].step > 1 and tiles[0].kind == "seq":
+            return self.in_tiles(tiles, axes, rest)
+        panel = Tensor(self.name, self.load.type, tuple(Affine.const(axis.extent) for axis in axes))
+        place = tuple(axis.place(Affine.var(axis.index)) for axis in axes)
+        return (Stage(panel, "stack"), *self.filled(axes), *self.reading(rest, place))
+
+    def reading(self, body: Body, place: tuple[Affine, ...]) -> Body:
+        """A body that reads the panel."""
+
+        def read(let: Let) -> Let:
+            if self.step.read in let.names and isinstance(let.value, Load):
+                return replace(let, value=Load(self.name, place, self.load.type))
+            return let
+
+        return rewrite_computes(body, lambda c: replace(c, block=rewrite_lets(c.block, read)))
+
+    # -- axes ------------------------------------------------------------------------------------
+
+    def axis(self, index: str) -> Axis:
+        """The values of a loop inside, or of an index of the reduction."""
+        if index in self.fold.indices:
+            return self.of_fold(index)
+        for loop in loops_in(self.body):
+            if loop.index == index:
+                spans = [
+                    (stop - start).constant
+                    for start in bound_forms(loop.start)
+                    for stop in self.alternatives(loop.stop)
+                    if (stop - start).is_constant
+                ]
+                extent = -(-min(spans) // loop.step) if spans else 0
+                return Axis(index, loop.start, loop.stop, extent, loop.step, loop.kind)
+        raise DoesNotFit(f"there is no loop or index `{index}` inside")
+
+    def of_fold(self, index: str) -> Axis:
+        """The values of an index of the reduction, in the block of it that runs."""
+        own = set(self.fold.indices)
+        rows = [row.form for row in self.fold.rows if row.form.variables & own == {index}]
+        lower = [form for form in rows if form.coefficient(index) == 1]
+        upper = [form for form in rows if form.coefficient(index) == -1]
+        if not lower or not upper:
+            raise DoesNotFit(f"`{index}` has no bounds of its own")
+        # The rows of a block come first, and are the closest ones.
+        start, stop = Affine.var(index) - lower[0], Affine.var(index) + upper[0] + 1
+        starts = [Affine.var(index) - form for form in lower]
+        stops = [s for form in upper for s in self.alternatives(Affine.var(index) + form + 1)]
+        spans = [(b - a).constant for a in starts for b in stops if (b - a).is_constant]
+        if not spans:
+            raise DoesNotFit(f"the number of values of `{index}` is not known")
+        return Axis(index, start, stop, min(spans))
+
+    def no_more_than(self, name: str) -> tuple[Affine, ...]:
+        """Forms that an index that is named is no more than."""
+        bound = self.named.get(name)
+        return bound.forms if isinstance(bound, Extreme) and bound.which == "min" else ()
+
+    def alternatives(self, bound: Bound) -> Iterator[Affine]:
+        """Forms that a bound is no more than."""
+        for form in bound_forms(bound) if not isinstance(bound, Either) else ():
+            yield form
+            for name in form.variables:
+                if form.coefficient(name) == 1:
+                    yield from (form.substitute({name: other}) for other in self.no_more_than(name))
+
+    # -- copies ----------------------------------------------------------------------------------
+
+    def fresh(self, index: str) -> str:
+        """The name of an index in the loops that copy."""
+        return f"{index}.{self.name}"
+
+    def copy(self, at: Sequence[Affine], renamed: Mapping[str, Affine]) -> Compute:
+        """The copy of one element, where indices have other names."""
+        # Indices of the reduction that loops outside of the panel run over, or that do not move the read.
+        fixed = {
+            index: start
+            for index in self.fold.indices
+            if index not in renamed and (start := form_of(self.of_fold(index).start)) is not None
+        }
+        names = {**fixed, **renamed}
+        forms = tuple(form.substitute(self.values).substitute(names) for form in self.load.at)
+        block = Block((Let(("%0",), Load(self.load.tensor, forms, self.load.type)),), ("%0",))
+        return Compute(block, (Store(self.name, tuple(at), "%0"),))
+
+    def filled(self, axes: Sequence[Axis]) -> Body:
+        """The loops that copy, each element once."""
+        match self.step.fill:
+            case "transpose":
+                return self.transposed(axes)
+            case "gather":
+                return self.gathered(axes)
+            case _:
+                renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
+                at = [axis.place(renamed[axis.index]) for axis in axes]
+                return self.loops(axes, (self.copy(at, renamed),))
+
+    def loops(self, axes: Sequence[Axis], body: Body) -> Body:
+        """Loops over the values of axes, around a body."""
+        for axis in reversed(axes):
+            body = (For(self.fresh(axis.index), axis.start, axis.stop, axis.step, axis.kind, body),)
+        return body
+
+    def of_lanes(self, axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], int]:
+        """The axes of the reduction, those of the lanes, and how many elements these have."""
+        across = [axis for axis in axes if axis.kind in ("jam", "lane")]
+        return [axis for axis in axes if axis not in across], across, math.prod(a.extent for a in across)
+
+    def gathered(self, axes: Sequence[Axis]) -> Body:
+        """Copies lane by lane, a few lanes at a time: those far apart may share one set of the cache."""
+        own, across, count = self.of_lanes(axes)
+        width = min(across[-1].extent, SCATTERED)
+        piece, lane = self.fresh("piece"), self.fresh("lane")
+        element = Affine.var(piece) + Affine.var(lane)
+        renamed, at = self.at_element(own, across, element)
+        body: Body = (For(lane, ZERO, Affine.const(width), 1, "lane", (self.copy(at, renamed),)),)
+        return (For(piece, ZERO, Affine.const(count), width, "seq", self.loops(own, body)),)
+
+    def at_element(
+        self, own: Sequence[Axis], across: Sequence[Axis], element: Affine
+    ) -> tuple[dict[str, Affine], list[Affine]]:
+        """The indices for a lane of a tile, and its place in the panel: the axes of the lanes are one row."""
+        renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in own}
+        renamed |= {axis.index: ZERO for axis in across[:-1]}
+        renamed[across[-1].index] = element
+        at = [axis.place(renamed[axis.index]) for axis in own]
+        width = across[-1].extent
+        rows = [ZERO] * (len(across) - 1)
+        if rows:
+            rows[-1] = element.floordiv(width)
+        return renamed, [*at, *rows, element - (rows[-1] * width if rows else ZERO)]
+
+    def transposed(self, axes: Sequence[Axis]) -> Body:
+        """Copies of what is consecutive along the reduction: squares that are transposed in registers.
+
+        A vector is read for each lane, along the reduction; as many of them as a vector has elements are transposed
+        and stored as vectors of lanes. What is left of the reduction is copied again with some before it where
+        there is enough, else gathered.
+        """
+        own, across, count = self.of_lanes(axes)
+        width = across[-1].extent
+        along = next((axis for axis in own if self.moves_by_one(axis.index)), None)
+        if along is None:
+            raise DoesNotFit(f"no index of the reduction moves `{self.step.read}` by one")
+        others = [axis for axis in own if axis is not along]
+        start, stop = form_of(along.start), form_of(along.stop)
+        assert start is not None
+        assert stop is not None
+        span = stop - start
+        fits = span.is_constant and span.constant >= width
+        middle = stop if fits else start + span.floordiv(width) * width
+        group, square, copy, lane = (self.fresh(name) for name in ("group", "square", "copy", "lane"))
+        first = Affine.var(square)
+        names: Body = ()
+        if fits and span.constant % width:
+            names = (At(f"{square}_at", Extreme("min", (first, stop - width))),)
+            first = Affine.var(f"{square}_at")
+        element = Affine.var(group) + Affine.var(lane)
+        renamed, at = self.at_element([*others, along], across, element)
+        value = {self.fresh(along.index): first + Affine.var(copy)}
+        renamed = {name: form.substitute(value) for name, form in renamed.items()}
+        at = [form.substitute(value) for form in self.in_order(axes, own, at, others, along)]
+        element_copy: Body = (self.copy(at, renamed),)
+        lanes: Body = (For(lane, ZERO, Affine.const(width), 1, "lane", element_copy),)
+        squares = For(
+            square, start, middle, width, "seq",
+            (*names, For(copy, ZERO, Affine.const(width), 1, "jam", lanes)),
+        )  # fmt: skip
+        rest: Body = ()
+        if not fits:
+            left = [*others, replace(along, start=middle, stop=stop)]
+            rest = self.rest(axes, own, across, left, group)
+        inner = self.loops(others, (squares, *rest)) if not rest else (*self.loops(others, (squares,)), *rest)
+        return (For(group, ZERO, Affine.const(count), width, "seq", inner),)
+
+    def in_order(
+        self, axes: Sequence[Axis], own: Sequence[Axis], at: list[Affine], others: Sequence[Axis], along: Axis
+    ) -> list[Affine]:
+        """The place in the panel, whose axes of the reduction are in their order."""
+        by_index = dict(zip([a.index for a in (*others, along)], at, strict=False))
+        return [*(by_index[axis.index] for axis in own), *at[len(own) :]]
+
+    def rest(
+        self,
+        axes: Sequence[Axis],
+        own: Sequence[Axis],
+        across: Sequence[Axis],
+        left: Sequence[Axis],
+        group: str,
+    ) -> Body:
+        """What is left of the reduction, gathered."""
+        width = across[-1].extent
+        few = min(width, SCATTERED)
+        piece, lane = f"{group}_piece", f"{group}_lane"
+        element = Affine.var(group) + Affine.var(piece) + Affine.var(lane)
+        renamed, at = self.at_element(own, across, element)
+        body: Body = (For(lane, ZERO, Affine.const(few), 1, "lane", (self.copy(at, renamed),)),)
+        body = (For(piece, ZERO, Affine.const(width), few, "unroll" if width > few else "seq", body),)
+        loops = {axis.index: axis for axis in left}
+        return self.loops([loops[axis.index] for axis in own], body)
+
+    def moves_by_one(self, index: str) -> bool:
+        """Whether an index moves the last subscript of the read by one, and no other."""
+        *others, last = self.load.at
+        rest = last - Affine.var(index)
+        return all(index not in form.variables for form in (*others, rest))
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def in_tiles(self, tiles: Sequence[For], axes: Sequence[Axis], rest: Body) -> Body:
+        """A panel for the rows of tiles: tile after tile, the points of the reduction, then the rows of a tile.
+
+        It has room for whole tiles; the rows that are left take the first places of the last one.
+        """
+        tile, *own, row = axes
+        points = math.prod(axis.extent for axis in own)
+        size = -(-self.rows_of(tiles) // tile.step) * tile.step * points
+        panel = Tensor(self.name, self.load.type, (Affine.const(size),))
+
+        def place(names: Mapping[str, Affine]) -> Affine:
+            start = form_of(tiles[0].start)
+            assert start is not None
+            total = (names[tile.index] - start) * points + names[row.index]
+            for n, axis in enumerate(own):
+                inner = tile.step * math.prod(other.extent for other in own[n + 1 :])
+                total += axis.place(names[axis.index]) * inner
+            return total
+
+        renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
+        ends, loops = self.around(tiles), list[For]()
+        there = place(renamed).substitute(self.ends_renamed(ends))
+        for found in tiles:
+            copies = next(loop for loop in loops_in(found.body) if loop.index == row.index)
+            kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
+            inner = For(
+                self.fresh(row.index), copies.start, copies.stop, 1, kind,
+                (self.copy([there], renamed),),
+            )  # fmt: skip
+            start, stop = (rename_bound(b, self.ends_renamed(ends)) for b in (found.start, found.stop))
+            loops.append(For(self.fresh(tile.index), start, stop, found.step, "seq", (inner,)))
+        filled = self.loops(own, tuple(loops))
+        reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in axes}),))
+        return (*ends, Stage(panel, "stack"), *filled, *reading)
+
+    def rows_of(self, tiles: Sequence[For]) -> int:
+        """The most rows of all tiles."""
+        start, last = form_of(tiles[0].start), form_of(tiles[-1].stop)
+        if start is None or last is None:
+            raise DoesNotFit(f"it is not known where the loops `{tiles[0].index}` end")
+        first = {name: bound for name in start.variables if isinstance(bound := self.named.get(name), Affine)}
+        stops = [last, *(last.substitute({n: form}) for n in last.variables for form in self.no_more_than(n))]
+        spans = [(stop - start).substitute(first) for stop in stops]
+        known = [span.constant for span in spans if span.is_constant]
+        if not known:
+            raise DoesNotFit(f"the number of rows of `{tiles[0].index}` is not known")
+        return min(known)
+
+    def around(self, tiles: Sequence[For]) -> tuple[At, ...]:
+        """The indices that the ends of loops are made of and that are named inside, with names of their own."""
+        inside = {name for name, _ in all_named(self.body)}
+        wanted = [
+            n for loop in tiles for b in (loop.start, loop.stop) for f in bound_forms(b) for n in f.variables
+        ]
+        found: dict[str, Bound] = {}
+
+        def need(name: str) -> None:
+            if name in inside and name not in found:
+                bound = self.named[name]
+                for form in bound_forms(bound):
+                    for inner in form.variables:
+                        need(inner)
+                found[name] = bound
+
+        for name in wanted:
+            need(name)
+        renamed = {name: Affine.var(self.fresh(name)) for name in found}
+        return tuple(At(self.fresh(name), rename_bound(bound, renamed)) for name, bound in found.items())
+
+    def ends_renamed(self, ends: Sequence[At]) -> dict[str, Affine]:
+        """The indices that have names of their own for the copies."""
+        suffix = f".{self.name}"
+        return {item.index.removesuffix(suffix): Affine.var(item.index) for item in ends}

@@ -1,0 +1,172 @@
+"""How the values of a tile get to memory.
+
+A line of the cache that is written is read first. What nobody reads soon need not be in a cache: vectors that are
+whole lines are then written past it, and nothing is read.
+
+To store each lane of a vector alone takes longer than to compute it where a sum is short. Where lanes are far apart
+and copies side by side, vectors of a few copies are interleaved in registers instead: what each lane has of them is
+consecutive then, and stored together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tadc.dialect.mlir import ir
+from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.maps.reduction_nests import JOIN
+from tadc.passes.maps.scalar_lowering import Scalars
+from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.caches import LINE, element_bytes
+from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.lockstep import Context
+from tadc.passes.nest.nest import Store
+from tadc.passes.nest.squares import along_copies
+from tadc.passes.nest.tile import Copy, Tile, at
+
+TOGETHER = 4
+"""So many copies are interleaved."""
+
+#: The values that a block gives to stores, in copies of a tile.
+Elements = Sequence[tuple[Copy, list[Any]]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a store goes: each of its buffers, and the forms of the element."""
+
+    store: Store
+    buffers: tuple[Any, ...]
+    forms: tuple[Affine, ...]
+
+
+@dataclass
+class TileStores:
+    """The stores of a block in the copies of a tile. Those that are interleaved wait for each other."""
+
+    low: BodyLowering
+    tile: Tile
+    places: Sequence[Place]
+    context: Context
+    weaves: bool = False
+    waiting: list[Elements] = field(default_factory=list[Elements])
+
+    def __post_init__(self) -> None:
+        self.lanes = Lanes(self.low, self.tile.width)
+        self.point = self.context.point
+        self.along: str | None = None
+        if self.weaves and self.tile.width >= TOGETHER and not any(p.store.joins for p in self.places):
+            self.along = along_copies(self.places[0].forms, self.tile, TOGETHER)
+
+    def add(self, elements: Elements) -> None:
+        """Take in the values of the next copy, or of the next copies where none are interleaved."""
+        if self.along is None:
+            self.store(elements)
+            return
+        self.waiting.append(elements)
+        if len(self.waiting) == TOGETHER:
+            self.interleave(self.waiting)
+            self.waiting = []
+
+    def end(self) -> None:
+        """Store what is left as it is."""
+        for elements in self.waiting:
+            self.store(elements)
+        self.waiting = []
+
+    # -- one by one ------------------------------------------------------------------------------
+
+    def store(self, elements: Elements) -> None:
+        """Store the values of copies, those of one tensor after the other."""
+        for number, place in enumerate(self.places):
+            for buffer in place.buffers:
+                plainly = self.writer(number, place, buffer, elements, streams=False)
+                if not place.store.streams:
+                    plainly(self.point)
+                    continue
+                past = self.writer(number, place, buffer, elements, streams=True)
+                starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
+                self.low.choose(starts, [], past, plainly, self.point)
+
+    def writer(
+        self, number: int, place: Place, buffer: Any, elements: Elements, *, streams: bool
+    ) -> Callable[[Any], list[Any]]:
+        """What stores the values of one tensor, of copies."""
+
+        def emit(inside: Any) -> list[Any]:
+            for copy, values in elements:
+                forms = [at(form, copy) for form in place.forms]
+                if streams:
+                    self.lanes.store_run(
+                        self.lanes.spread(values[number], inside), buffer, forms, inside, LINE
+                    )
+                else:
+                    value = self.joined(place.store, values[number], buffer, forms, inside)
+                    self.lanes.store(value, buffer, forms, inside)
+            return []
+
+        return emit
+
+    def joined(self, store: Store, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> Any:
+        """A value, or it joined with the element that is there where the store joins and that is not fresh.
+
+        Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks, not
+        with all terms (Higham, SIAM J. Sci. Comput. 1993).
+        """
+        if not store.joins:
+            return value
+        low, join = self.low, JOIN[store.joins]
+
+        def both(inside: Any) -> list[Any]:
+            before = self.lanes.load(buffer, forms, None, inside)
+            return [join(Scalars(low, inside, value.type), before, value)]
+
+        fresh = low.holds(self.context.rows(store.fresh), point)
+        return low.choose(fresh, [value.type], lambda inside: [value], both, point)[0]
+
+    def starts_a_line(self, buffer: Any, forms: Sequence[Affine]) -> Any:
+        """Whether the element of the first lane does, as the others of the tile then do."""
+        low, index, point = self.low, self.low.index_type, self.point
+        strides, _ = buffer.type.get_strides_and_offset()
+        total = sum((form * k for form, k in zip(forms, strides, strict=True)), ZERO).substitute({LANE: ZERO})
+        place = low.affine([total * element_bytes(buffer.type)], point)
+        start = low.create("memref.extract_aligned_pointer_as_index", [index], [buffer], point).results[0]
+        address = low.create("arith.addi", [index], [start, place], point).results[0]
+        mask = low.constant(index, LINE - 1, point)
+        rest = low.create("arith.andi", [index], [address, mask], point).results[0]
+        return low.compare("eq", rest, low.constant(index, 0, point), point)
+
+    # -- interleaved -----------------------------------------------------------------------------
+
+    def interleave(self, copies: Sequence[Elements]) -> None:
+        """Store the values of some copies together."""
+        for number, place in enumerate(self.places):
+            for buffer in place.buffers:
+                for same in zip(*copies, strict=True):
+                    woven = self.lanes.woven([values[number] for _, values in same], self.point)
+                    self.by_lane(woven, buffer, [at(form, same[0][0]) for form in place.forms])
+
+    def by_lane(self, woven: Any, buffer: Any, forms: Sequence[Affine]) -> None:
+        """Store what each lane has of interleaved vectors."""
+        piece = ir.VectorType.get([TOGETHER], woven.type.element_type)
+        for lane in range(self.lanes.width):
+            attributes = {
+                key: ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)])
+                for key, value in (("offsets", lane * TOGETHER), ("sizes", TOGETHER), ("strides", 1))
+            }
+            made = self.low.create("vector.extract_strided_slice", [piece], [woven], self.point, attributes)
+            there = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
+            self.lanes.store_run(made.results[0], buffer, there, self.point)
+
+
+def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Any) -> None:
+    """Store the values of all residues of the lanes, which stand side by side, from the places of the first."""
+    for number, place in enumerate(places):
+        for buffer in place.buffers:
+            for same in zip(*groups, strict=True):
+                at_first = [at(form, same[0][0]) for form in place.forms]
+                woven = lanes.woven([values[number] for _, values in same], point)
+                lanes.store_run(woven, buffer, at_first, point)

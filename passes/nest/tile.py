@@ -1,0 +1,195 @@
+"""Points that are computed in lockstep: lanes of a vector along one index, and copies along some.
+
+Forms of indices hold the variables of the tile; a value that does not depend on one is made once for all of its
+values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.closest_bounds import step_with
+from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
+from tadc.passes.maps.tile_values import LANE, PARTS
+
+Copy = Mapping[str, int]
+"""A value for each variable of a tile but the lane."""
+
+NONE: Copy = MappingProxyType({})
+
+ACROSS = frozenset([LANE, PARTS])
+"""What the index of a reduction over lanes depends on."""
+
+NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Tile:
+    """`copies` has the number of values of each variable, the one whose values are used up first last; `width`
+    is that of LANE."""
+
+    width: int = 1
+    copies: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def ranges(self) -> dict[str, int]:
+        """The variables, each from 0 to its number less one."""
+        return {**self.copies, LANE: self.width}
+
+    @property
+    def facts(self) -> tuple[Constraint, ...]:
+        """The rows that hold of the variables."""
+        rows: list[Constraint] = []
+        for name, size in self.ranges.items():
+            rows += [Constraint(Affine.var(name)), Constraint(size - 1 - Affine.var(name))]
+        return tuple(rows)
+
+    def along(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names whose values are copies, in order."""
+        wanted = set(names)
+        return tuple(name for name in self.copies if name in wanted)
+
+    def points(self, names: Iterable[str], fixed: Copy = NONE) -> Iterator[dict[str, int]]:
+        """All values of some variables, those that are `fixed` aside."""
+        names = tuple(names)
+        ranges = [(fixed[name],) if name in fixed else range(self.copies[name]) for name in names]
+        for values in product(*ranges):
+            yield dict(zip(names, values, strict=True))
+
+
+def at(form: Affine, copy: Copy) -> Affine:
+    """A form in one copy."""
+    names = [name for name in copy if name in form.variables]
+    return form.substitute({name: Affine.const(copy[name]) for name in names}) if names else form
+
+
+@dataclass
+class Values:
+    """What stands for each value of a block, by copy, with the variables that it is kept for."""
+
+    tile: Tile
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    found: dict[str, dict[tuple[int, ...], Any]] = field(
+        default_factory=dict[str, dict[tuple[int, ...], Any]]
+    )
+
+    def get(self, value: str, copy: Copy) -> Any:
+        """The value in a copy."""
+        return self.found[value][tuple(copy[name] for name in self.kept[value])]
+
+    def add(self, value: str, names: tuple[str, ...], copy: Copy, made: Callable[[], Any]) -> None:
+        """Keep what is made for one copy, if there is nothing yet."""
+        self.kept[value] = names
+        found = self.found.setdefault(value, {})
+        key = tuple(copy[name] for name in names)
+        if key not in found:
+            found[key] = made()
+
+    def forget(self, value: str) -> None:
+        """Keep nothing: the code that follows does not see what was made."""
+        self.found.pop(value, None)
+
+    def put(self, value: str, names: tuple[str, ...], made: Iterable[Any]) -> None:
+        """Keep what was made for each of `tile.points(names)`, in that order."""
+        self.kept[value] = names
+        keys = product(*(range(self.tile.copies[name]) for name in names))
+        self.found[value] = dict(zip(keys, made, strict=True))
+
+    def snapshot(self) -> Values:
+        """The same values, to which others are added apart."""
+        return Values(self.tile, dict(self.kept), dict(self.found))
+
+
+def bound_name(index: str) -> str:
+    """The variable in forms of an index that a fold binds: no loop or tile has its name."""
+    return f"?{index}"
+
+
+class Dependence:
+    """On which variables of a tile the values of a block depend, known before code is made."""
+
+    def __init__(self, block: Block, forms: Mapping[str, Affine], tile: Tile) -> None:
+        """`forms` are those of the indices from above."""
+        self.tile = frozenset(tile.ranges)
+        self.moves: dict[str, frozenset[str]] = {}
+        """By variable of a fold those that it moves with."""
+        self.known: dict[str, frozenset[str]] = {}
+        self._block(block, forms)
+
+    def __call__(self, value: str) -> frozenset[str]:
+        """The variables."""
+        return self.known[value]
+
+    def of_forms(self, found: Iterable[Affine], forms: Mapping[str, Affine]) -> frozenset[str]:
+        """The variables that one of some forms depends on."""
+        names = NOTHING.union(*(form.substitute(forms).variables for form in found))
+        return (names & self.tile).union(*(self.moves[name] for name in names if name in self.moves))
+
+    def _block(self, block: Block, forms: Mapping[str, Affine]) -> frozenset[str]:
+        """Take in a block; the variables of what it gives."""
+        for let in block.lets:
+            names = self._let(let, forms)
+            self.known |= dict.fromkeys(let.names, names)
+        return NOTHING.union(*(self.known[name] for name in block.gives))
+
+    def _let(self, let: Let, forms: Mapping[str, Affine]) -> frozenset[str]:
+        match let.value:
+            case Load(at=found):
+                return self.of_forms(found, forms)
+            case IndexNumber(form=form):
+                return self.of_forms([form], forms)
+            case Choice() as choice:
+                names = self.of_forms([row.form for row in choice.rows], forms)
+                return names | self._block(choice.then, forms) | self._block(choice.otherwise, forms)
+            case Fold() as fold:
+                return self._fold(fold, forms)
+            case value:
+                operands = getattr(value, "operands", ())
+                return NOTHING.union(*(self.known[name] for name in operands))
+
+    def _fold(self, fold: Fold, forms: Mapping[str, Affine]) -> frozenset[str]:
+        inner = {**forms, **{index: Affine.var(bound_name(index)) for index in fold.indices}}
+        rows = [form for row in fold.rows for form in row.inequalities]
+        outer: dict[str, Affine] = dict(forms)
+        for n, index in enumerate(fold.indices):
+            # An index moves with the tile where both its bounds do, by indices around it.
+            later = set(fold.indices[n:])
+            sides: list[frozenset[str]] = []
+            for sign in (1, -1):
+                found = [form for form in rows if form.coefficient(index) * sign > 0]
+                rest = [_without(form, later) for form in found]
+                sides.append(self.of_forms(rest, outer))
+            self.moves[bound_name(index)] = sides[0] & sides[1]
+            outer[index] = inner[index]
+        names = self.of_forms(fold.mentioned(), forms)
+        innermost = bound_name(fold.indices[-1])
+        if fold.takes.lanes > 1:
+            self.moves[innermost] = ACROSS
+        if fold.takes.leap > 1:
+            moved = lane_step(fold, forms)
+            inner[fold.indices[-1]] += Affine.var(LANE) * moved
+            self.moves[innermost] -= {LANE}
+        names |= self._block(fold.body, inner)
+        return names - ACROSS if fold.takes.lanes > 1 else names
+
+
+def _without(form: Affine, names: set[str]) -> Affine:
+    """A form without the terms of some variables."""
+    kept = {
+        atom: k
+        for atom, k in form.terms
+        if not (atom in names if isinstance(atom, str) else atom.variables & names)
+    }
+    return Affine.of(kept, form.constant)
+
+
+def lane_step(fold: Fold, forms: Mapping[str, Affine]) -> int:
+    """How far a lane moves the innermost index of a fold, by its closest bounds."""
+    mapping = {name: form for name, form in forms.items() if name not in fold.indices}
+    rows = [row.substitute(mapping) for row in fold.rows]
+    return step_with(fold.indices[-1], rows, [LANE]).coefficient(LANE)
