@@ -85,6 +85,7 @@ CODES: dict[str, str] = {
     "TAD0610": "a text that is no loop nest",
     "TAD0611": "a text that is no schedule",
     "TAD0612": "a step of a schedule that does not fit",
+    "TAD0613": "a loop nest that is wrong",
     # Code generation.
     "TAD0701": "an operation without a translation to LLVM IR",
     "TAD0702": "a scalar function without device code",
