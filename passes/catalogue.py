@@ -40,6 +40,7 @@ from tadc.passes.rewrites.compared import store_compared, store_compared_of_recu
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.schedule.given import Given
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import simplify_program
 
@@ -345,10 +346,14 @@ class ToLoops(Pass):
     registers: int = number_option(28, "vectors that a loop may hold in registers")
     least_work: int = number_option(0, "operations of a map that is worth vectors")
 
+    def __post_init__(self) -> None:
+        self.given: Given = {}
+
     def run(self, module: Any) -> None:
         """Lower every function."""
+        machine = Machine(self.vector_bytes, self.registers, self.least_work)
         for function in tad_functions(module):
-            lower_to_loops(module, function, Machine(self.vector_bytes, self.registers, self.least_work))
+            lower_to_loops(module, function, machine, self.given)
 
 
 @register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")

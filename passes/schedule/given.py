@@ -8,11 +8,24 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.nest import At, Extreme, For, Nest
-from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
-from tadc.passes.nest.steps import Cut, Rows, Split, Step, Steps, Threads
+from tadc.passes.nest.steps import (
+    Bind,
+    Cut,
+    Points,
+    Reorder,
+    Residues,
+    Reverse,
+    Rows,
+    Split,
+    Step,
+    Steps,
+    Threads,
+)
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 
 Given = Mapping[str, Steps]
@@ -53,7 +66,9 @@ def _check(read: ReadMap, item: Map, function: MapFunction, source: Source) -> N
             raise _does_not_fit(str(error), read.spans[count - 1], help, source) from None
     number = _twice(steps, apply_steps(nest, steps))
     if number is not None:
-        text = "its last tile is moved back, inside of the blocks of a reduction: elements would be joined twice"
+        text = (
+            "its last tile is moved back, inside of the blocks of a reduction: elements would be joined twice"
+        )
         raise _does_not_fit(text, read.spans[number], "end tiles by `rest`, or put the blocks inside", source)
 
 
@@ -72,23 +87,69 @@ def _moves_back(loop: For) -> bool:
     return isinstance(first, At) and isinstance(first.value, Extreme)
 
 
-def _problem(steps: Sequence[Step], item: Map) -> tuple[int, str, str] | None:
-    """What of the steps threads and chains cannot do: the number of the step, what is wrong, and a help."""
-    is_cut = any(isinstance(step, Cut) for step in steps)
+_Problem = tuple[int, str, str]
+"""The number of a step, what is wrong with it, and a help."""
+
+
+def _problem(steps: Sequence[Step], item: Map) -> _Problem | None:
+    """What of the steps cannot be done for a map, whatever its loops are."""
+    ranges = [n for n, step in enumerate(steps) if isinstance(step, Threads | Rows)]
+    if len(ranges) > 1:
+        return ranges[1], "ranges of a map are given once", "leave the step out"
     tiles = {step.index: step.factor for step in steps if isinstance(step, Split)}
+    is_cut = any(isinstance(step, Cut) for step in steps)
     for number, step in enumerate(steps):
-        if isinstance(step, Threads) and is_cut:
-            for index, grain in zip(step.indices, step.grains, strict=True):
-                tile = tiles.get(index, 1)
-                if grain % tile:
-                    text = "between blocks of a reduction, no two threads may compute one element"
-                    return number, text, f"ranges begin at multiples of a tile: write `threads {index} {tile}`"
-        if isinstance(step, Rows):
-            rows = 1 if item.marks.steps else item.marks.rows
-            if item.marks.chain is None or step.index != item.indices[0] or step.count != rows:
-                text = "the map is in no chain" if item.marks.chain is None else "the chain has other rows"
-                fits = f"`rows {item.indices[0]} {rows}` fits" if rows else "leave the step out"
-                return number, text, fits
+        match step:
+            case Threads(indices=indices, grains=grains) if is_cut:
+                for index, grain in zip(indices, grains, strict=True):
+                    if grain % (tile := tiles.get(index, 1)):
+                        text = "between blocks of a reduction, no two threads may compute one element"
+                        return number, text, f"ranges begin at multiples of a tile: `threads {index} {tile}`"
+            case Rows():
+                rows = 1 if item.marks.steps else item.marks.rows
+                if item.marks.chain is None:
+                    return number, "the map is in no chain", "leave the step out"
+                if step.index != item.indices[0] or step.count != rows:
+                    return number, "the chain has other rows", f"write `rows {item.indices[0]} {rows}`"
+            case Points() if not item.marks.in_place:
+                return number, "elements at other points would not be computed", "leave the step out"
+            case _:
+                pass
+    return _of_recurrence(steps, item)
+
+
+def _of_recurrence(steps: Sequence[Step], item: Map) -> _Problem | None:
+    """What of the steps changes the order in which the elements of a recurrence are computed."""
+    recurrence = recurrence_of(item)
+    if recurrence is None:
+        return None
+    loops = {going_down(n) if n in recurrence.down else n: n for n in recurrence.ordered}
+    ordered, free = list(loops), set(item.indices) - recurrence.batch - set(recurrence.ordered)
+    for number, step in enumerate(steps):
+        help = f"its steps are in the order of {', '.join(ordered) or recurrence.order}"
+        wrong = number, "elements of the recurrence would be computed in another order", help
+        match step:
+            case (
+                Split(index=index, outer=outer, inner=inner) | Residues(index=index, outer=outer, inner=inner)
+            ):
+                free |= {outer, inner} if index in free else set()
+                if index in loops or recurrence.order is not None:
+                    return wrong
+            case Reorder(indices=names):
+                inside = [name for name in names if name in loops or name in free]
+                kept = [name for name in ordered if name in names]
+                if inside[: len(kept)] != kept or recurrence.order is not None:
+                    return wrong
+            case Bind(indices=names) if not loops.keys().isdisjoint(names):
+                return wrong
+            case Reverse(index=index) if index in loops:
+                return wrong
+            case Threads(indices=names) if not recurrence.batch.issuperset(names):
+                return wrong
+            case Cut():
+                return wrong
+            case _:
+                pass
     return None
 
 

@@ -40,18 +40,15 @@ from tadc.passes.schedule.splits import WHOLE, Parts, copies
 from tadc.passes.schedule.threads import Division
 from tadc.passes.schedule.tiling import Tiling
 
-FEW_COPIES = 4
-"""So many copies of a body may stand before and after a full part too."""
-
-FEW_TILES = 4
-"""An index of so few tiles has no full part."""
-
-FEW_STEPS = 5
-"""So many steps of a loop may be written one after the other."""
+FEW_COPIES, FEW_TILES, FEW_STEPS = 4, 4, 5
+"""So many copies of a body may stand before and after a full part too; an index of so few tiles has no full
+part; so many steps of a loop may be written one after the other."""
 
 
 def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> tuple[Step, ...]:
     """What a plan says, step by step."""
+    if plan.given is not None:
+        return plan.given
     return _Steps(item, function, plan, machine).all()
 
 
@@ -283,10 +280,11 @@ class _Steps:
 
     def chunks(self, packed: Panels) -> list[str]:
         """The loops over chunks of rows and over blocks of the reduction."""
-        return [*([self.loops[packed.rows.name].chunk] if packed.rows else []), *self.cuts]
+        rows = [self.loops[packed.rows.name].chunk] if packed.rows else []
+        return [*rows, *self.cuts]
 
     def jammed(self) -> list[str]:
-        """The loops over copies, that of vectors last."""
+        """The loops over copies, of vectors last."""
         names = sorted(self.tiling.blocks, key=lambda name: name == self.tiling.lanes)
         return [self.loops[name].copies for name in names if self.loops[name].copies]
 
