@@ -306,7 +306,8 @@ class _Loops:
             self.names[v]: (buffer, *lowering.copies.get(v, ())) for v, buffer in lowering.memrefs.items()
         }
         nest = self.nest(number, plan, [self.names[tensor] for tensor in near])
-        emit_body(nest.body, lowering, Scope(point, forms, lowering.known, buffers))
+        known = (*lowering.known, *ranges.facts(forms))
+        emit_body(nest.body, lowering, Scope(point, forms, known, buffers))
         lowering.create("func.return", [], [], point)
         return block.owner
 

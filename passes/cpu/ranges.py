@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tadc.lattice.affine import Affine
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.steps import Cut, Threads
 from tadc.passes.schedule.plans import Plan
@@ -71,3 +72,10 @@ class Ranges:
             last = low.compare("eq", end, stop, point)
             names["end"] = low.select(last, low.affine([self.extents[axes[0]]], point), end, point)
         return {name: low.variable(value) for name, value in names.items()}
+
+    def facts(self, forms: Mapping[str, Affine]) -> Domain:
+        """What holds of the range of one index."""
+        if len(self.plan.axes) != 1:
+            return ()
+        begin, end = forms["begin"], forms["end"]
+        return (Constraint(begin), Constraint(self.extents[self.plan.axes[0]] - end))

@@ -105,13 +105,24 @@ def _bound(bound: Bound, low: BodyLowering, scope: Scope) -> Affine:
     """A bound as a form over index values."""
     match bound:
         case Extreme(which=which, forms=forms):
-            return low.extreme(f"affine.{which}", [scope.form(form) for form in forms], scope.point)
+            found = _extremes([scope.form(form) for form in forms], 1 if which == "max" else -1, scope.facts)
+            return low.extreme(f"affine.{which}", found, scope.point)
         case Either(rows=rows, then=then, otherwise=otherwise):
             holds = low.holds(scope.rows(rows), scope.point)
             first, second = (low.affine([scope.form(form)], scope.point) for form in (then, otherwise))
             return low.variable(low.select(holds, first, second, scope.point))
         case form:
             return scope.form(form)
+
+
+def _extremes(forms: list[Affine], sign: int, facts: Domain) -> list[Affine]:
+    """The forms without those that another is known to be no less than, or for -1 no more."""
+    kept = list(dict.fromkeys(forms))
+    for form in list(kept):
+        others = [other for other in kept if other != form]
+        if any(implied((other - form) * sign, facts) for other in others):
+            kept = others
+    return kept
 
 
 # -- loops and branches --------------------------------------------------------------------------
