@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
+from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
-from tadc.passes.nest.nest import At, Extreme, For, Nest
+from tadc.passes.nest.nest import At, Body, Bound, Extreme, For, If, Nest
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, bound_forms, loops_in
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -26,6 +27,7 @@ from tadc.passes.nest.steps import (
     Steps,
     Threads,
 )
+from tadc.passes.nest.verify import mistakes
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 
 Given = Mapping[str, Steps]
@@ -70,6 +72,17 @@ def _check(read: ReadMap, item: Map, function: MapFunction, source: Source) -> N
             "its last tile is moved back, inside of the blocks of a reduction: elements would be joined twice"
         )
         raise _does_not_fit(text, read.spans[number], "end tiles by `rest`, or put the blocks inside", source)
+    moving = _moving_with_points(apply_steps(nest, steps).body, frozenset())
+    if moving:
+        text = f"`{moving}` differs between points that are computed in lockstep"
+        raise _does_not_fit(text, read.span, "write `jam` and `lane` for the loops inside of a tile", source)
+    # What is known of ranges is not in the nest.
+    own = [step for step in steps if not isinstance(step, Threads | Rows)]
+    for mistake in mistakes(apply_steps(nest, own))[:1]:
+        text = f"in the loops that these steps make, {mistake.label}"
+        error = _does_not_fit(text, read.span, mistake.help, source)
+        error.diagnostics[0].notes += [mistake.note] if mistake.note else []
+        raise error
 
 
 def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
@@ -79,6 +92,32 @@ def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
     inside = {inner.index for loop in blocks for inner in loops_in(loop.body) if _moves_back(inner)}
     splits = ((n, step) for n, step in enumerate(steps) if isinstance(step, Split))
     return next((n for n, step in splits if step.tail == "overlap" and step.outer in inside), None)
+
+
+def _moving_with_points(body: Body, moving: frozenset[str]) -> str:
+    """A loop whose ends differ between points in lockstep, or an index that is a choice there; "" without."""
+    for statement in body:
+        found = ""
+        match statement:
+            case At(index=index, value=value) if not _names_of(value).isdisjoint(moving):
+                moving |= {index}
+                found = "" if isinstance(value, Affine) else index
+            case For(index=index, start=start, stop=stop):
+                found = "" if (_names_of(start) | _names_of(stop)).isdisjoint(moving) else index
+                in_lockstep = frozenset([index]) if statement.kind in ("jam", "lane") else frozenset[str]()
+                found = found or _moving_with_points(statement.body, moving | in_lockstep)
+            case If(then=then, otherwise=otherwise):
+                found = _moving_with_points(then, moving) or _moving_with_points(otherwise, moving)
+            case _:
+                pass
+        if found:
+            return found
+    return ""
+
+
+def _names_of(bound: Bound) -> frozenset[str]:
+    """What a bound depends on."""
+    return frozenset[str]().union(*(form.variables for form in bound_forms(bound)))
 
 
 def _moves_back(loop: For) -> bool:
@@ -98,8 +137,13 @@ def _problem(steps: Sequence[Step], item: Map) -> _Problem | None:
         return ranges[1], "ranges of a map are given once", "leave the step out"
     tiles = {step.index: step.factor for step in steps if isinstance(step, Split)}
     is_cut = any(isinstance(step, Cut) for step in steps)
+    bound = set[str]()
     for number, step in enumerate(steps):
         match step:
+            case Bind(indices=indices):
+                bound.update(indices)
+            case Split(index=index) | Residues(index=index) | Reverse(index=index) if index in bound:
+                return number, f"`{index}` has its kind already", "split it before"
             case Threads(indices=indices, grains=grains) if is_cut:
                 for index, grain in zip(indices, grains, strict=True):
                     if grain % (tile := tiles.get(index, 1)):
