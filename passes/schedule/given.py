@@ -8,9 +8,9 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
-from tadc.passes.nest.nest import At, Body, Bound, Extreme, For, If, Nest
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, If, Nest
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, bound_forms, loops_in
@@ -27,7 +27,7 @@ from tadc.passes.nest.steps import (
     Steps,
     Threads,
 )
-from tadc.passes.nest.verify import mistakes
+from tadc.passes.schedule.accesses import all_forms
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 
 Given = Mapping[str, Steps]
@@ -76,13 +76,39 @@ def _check(read: ReadMap, item: Map, function: MapFunction, source: Source) -> N
     if moving:
         text = f"`{moving}` differs between points that are computed in lockstep"
         raise _does_not_fit(text, read.span, "write `jam` and `lane` for the loops inside of a tile", source)
-    # What is known of ranges is not in the nest.
-    own = [step for step in steps if not isinstance(step, Threads | Rows)]
-    for mistake in mistakes(apply_steps(nest, own))[:1]:
-        text = f"in the loops that these steps make, {mistake.label}"
-        error = _does_not_fit(text, read.span, mistake.help, source)
-        error.diagnostics[0].notes += [mistake.note] if mistake.note else []
-        raise error
+    unnamed = _unnamed(apply_steps(nest, steps))
+    if unnamed:
+        text = f"`{unnamed}` is not known where it is used, in the loops that these steps make"
+        raise _does_not_fit(text, read.span, "stage `over` all that moves a read inside of the loop", source)
+
+
+def _unnamed(nest: Nest) -> str:
+    """An index that a nest uses where it is not named; "" without."""
+
+    def visit(body: Body, known: frozenset[str]) -> str:
+        for statement in body:
+            used, found = frozenset[str](), ""
+            match statement:
+                case At(index=index, value=value):
+                    used, known = _names_of(value) - known, known | {index}
+                case For(index=index, start=start, stop=stop, body=inner):
+                    used = (_names_of(start) | _names_of(stop)) - known
+                    found = visit(inner, known | {index})
+                case If(rows=rows, then=then, otherwise=otherwise):
+                    used = frozenset(name for row in rows for name in row.form.variables) - known
+                    found = visit(then, known) or visit(otherwise, known)
+                case Compute(block=block, stores=stores):
+                    folds = (let.value for let in block.all_lets() if isinstance(let.value, Fold))
+                    here = known.union(*(fold.indices for fold in folds))
+                    forms = [*all_forms(block), *(form for store in stores for form in store.at)]
+                    used = frozenset(name for form in forms for name in form.variables) - here
+                case _:
+                    pass
+            if used or found:
+                return min(used, default=found)
+        return ""
+
+    return visit(nest.body, frozenset((*nest.sizes, *nest.ranges)))
 
 
 def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
