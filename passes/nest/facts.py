@@ -19,7 +19,7 @@ from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
 from tadc.passes.terms.ranges import outside, violation
 
-MOST_CASES = 16
+MOST_CASES = 64
 
 Cases = tuple[Domain, ...]
 """What holds is one of these: each a conjunction of rows."""
@@ -30,6 +30,8 @@ class Facts:
     """Makes cases of cases; steps of loops are names that nothing else has."""
 
     names: Iterator[int] = field(default_factory=itertools.count)
+    complete: bool = True
+    """Whether nothing was left out: then a point that the cases hold is one of the nest."""
 
     def where(self, cases: Cases, rows: Domain) -> Cases:
         """What holds where all rows do."""
@@ -42,7 +44,10 @@ class Facts:
     def split(self, cases: Cases, into: Callable[[Domain], list[Domain]]) -> Cases:
         """Each case in several, unless these are too many."""
         found = tuple(case for facts in cases for case in into(facts))
-        return found if len(found) <= MOST_CASES else cases
+        if len(found) <= MOST_CASES:
+            return found
+        self.complete = False
+        return cases
 
     def at(self, cases: Cases, at: At) -> Cases:
         """What holds behind a name for a value."""

@@ -63,6 +63,8 @@ class Source:
         self.sizes = {name: Affine.const(value) for name, value in values.items()}
         self.lines: list[str] = []
         self.depth = 0
+        #: The lanes of the loop around, if there is one.
+        self.width: int | None = None
         self.names: dict[str, str] = {}
         self.given: dict[str, Any] = {}
         self.nodes: list[tuple[str, object]] = []
@@ -199,7 +201,11 @@ class Source:
         match statement:
             case For(index=index, start=start, stop=stop, step=step, body=body):
                 steps = f"range({self.bound(start)}, {self.bound(stop)}, {step})"
+                outer = self.width
+                if statement.kind == "lane" and isinstance(start, Affine) and isinstance(stop, Affine):
+                    self.width = (stop - start).constant
                 self.inside(f"for {self.called(index)} in {steps}:", body)
+                self.width = outer
             case If(rows=rows, then=then, otherwise=otherwise):
                 self.inside(f"if {self.holds(rows)}:", then)
                 self.inside("else:", otherwise)
@@ -332,7 +338,8 @@ class _Folds:
                 source.open(f"for {index} in range({begin}, {last} + 1):")
                 slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
             else:
-                steps = f"{source.give(scalars.leaping)}({first}, {last}, {takes.lanes}, {takes.leap})"
+                width = source.width or takes.lanes
+                steps = f"{source.give(scalars.leaping)}({first}, {last}, {width}, {takes.leap})"
                 lane = f"l{next(source.fresh)}"
                 source.open(f"for {index}, {lane} in {steps}:")
                 slot = f"{lane} % {takes.parts}"

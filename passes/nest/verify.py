@@ -265,6 +265,9 @@ class _Walk:
                 except (SearchLimit, EliminationLimit):
                     self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
                     return
+                if point is not None and not self.facts.complete:
+                    self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
+                    return
                 if point is not None:
                     shown = ", ".join(f"{name} = {value}" for name, value in point.items())
                     note = f"it is not at {shown}" if shown else ""
