@@ -37,6 +37,7 @@ from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.schedule.given import Given
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
@@ -336,10 +337,14 @@ class ToLoops(Pass):
     registers: int = number_option(28, "vectors that a loop may hold in registers")
     least_work: int = number_option(0, "operations of a map that is worth vectors")
 
+    def __post_init__(self) -> None:
+        self.given: Given = {}
+
     def run(self, module: Any) -> None:
         """Lower every function."""
+        machine = Machine(self.vector_bytes, self.registers, self.least_work)
         for function in tad_functions(module):
-            lower_to_loops(module, function, Machine(self.vector_bytes, self.registers, self.least_work))
+            lower_to_loops(module, function, machine, self.given)
 
 
 @register("tad-to-gpu", "gpu kernels for each tensor, laid out by how it is read; no tad operation left")

@@ -308,12 +308,14 @@ class Function:
                     self._compiled = self._found_or_compiled(Options())
         return self._compiled
 
-    def compiled_for(self, target: str, fast_math: bool = False) -> Compiled:
+    def compiled_for(self, target: str, fast_math: bool = False, schedule: str = "") -> Compiled:
         """The kernel for a target, from disk or compiled. Raises CompileError as `compile`."""
         from tadc.backend.target import parse_target
 
         checked_target(target)
-        return self._found_or_compiled(Options(target=parse_target(target), fast_math=fast_math))
+        return self._found_or_compiled(
+            Options(target=parse_target(target), fast_math=fast_math, schedule=schedule)
+        )
 
     def compiled_fused(self) -> Compiled:
         """The kernel for this machine where a product and a sum may be rounded once."""

@@ -66,6 +66,11 @@ class Lowered:
         """The module of the `tad` dialect, in a context of its own."""
         return self._state.module
 
+    @property
+    def schedule(self) -> str:
+        """The steps in which the loops of each map are made, as text for `tadc.compile`; of the CPU alone."""
+        return self.as_text("schedule")
+
     @public
     def as_text(self, stage: str = "opt") -> str:
         """The text of a stage; raises UsageError for a stage that this target does not have."""

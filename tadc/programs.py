@@ -8,7 +8,14 @@ from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from tadc.boundary import checked_function, checked_sizes_given, checked_target, public, usage
+from tadc.boundary import (
+    checked_function,
+    checked_schedule,
+    checked_sizes_given,
+    checked_target,
+    public,
+    usage,
+)
 from tadc.doubts import warn_of
 from tadc.files import read_text
 from tadc.frontend.source import Source
@@ -25,7 +32,11 @@ if TYPE_CHECKING:
 
 @public
 def compile(
-    f: Function, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
+    f: Function,
+    target: str = "cpu",
+    sizes: Mapping[str, int] | None = None,
+    fast_math: bool = False,
+    schedule: str = "",
 ) -> Compiled:
     """Compile ahead of the first call; the result is called like `f`.
 
@@ -37,18 +48,24 @@ def compile(
     5 units in the last place: results may differ in their last digits between machines and between
     numbers of threads. On a GPU `exp`, `log`, `sqrt` and divisions of f32 are approximate instructions.
 
+    A `schedule`, of the CPU alone, is text with the steps in which the loops of some maps are made, in the
+    place of those that would be chosen, which `f.lower().schedule` has.
+
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; s = sum{i} (x[i])")
     >>> tadc.compile(f, sizes={"N": 3})
     <tadc.Compiled (x: f64[3]) -> (s: f64)>
 
-    Raises CompileError for what cannot be compiled, NoGpu where a target has no GPU to run on.
+    Raises CompileError for what cannot be compiled, a schedule that does not fit among it, NoGpu where a
+    target has no GPU to run on.
     """
     checked_function(f, Function, "compile")
     checked_target(target)
-    if target == "cpu" and not fast_math:
-        return f.at({} if sizes is None else sizes).compiled()
-    return f.at({} if sizes is None else sizes).compiled_for(target, fast_math)
+    checked_schedule(schedule, target)
+    made = f.at({} if sizes is None else sizes)
+    if target == "cpu" and not fast_math and not schedule:
+        return made.compiled()
+    return made.compiled_for(target, fast_math, schedule)
 
 
 @public

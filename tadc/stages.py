@@ -33,13 +33,13 @@ class Options:
     `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, `grad` and `value-and-grad` (of
     one scalar output, its cotangent is 1), `jvp` (value and tangents) and `tangents` (these alone), or
     `jacobian` (the partial derivatives of all elements). With a `chunk` of more than 0 there are so many
-    tangents at once. `wrt` names the arguments to
-    differentiate by, None all of them. `sizes` are values of size symbols, to compile for these alone.
-    `separate` keeps what different reads contribute to a gradient in sums of their own. `materialize` says
-    which values become tensors: those that are worth it (`auto`), all that can (`always`), or `never`;
-    `memory_limit` is the most bytes of one, None as many as the largest tensor of the program has.
-    `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says; `fused` allows it only
-    to round a product and a sum once.
+    tangents at once. A `schedule` is text, of steps for maps in the place of those that would be chosen.
+    `wrt` names the arguments to differentiate by, None all of them. `sizes` are values of size symbols, to
+    compile for these alone. `separate` keeps what different reads contribute to a gradient in sums of their
+    own. `materialize` says which values become tensors: those that are worth it (`auto`), all that can
+    (`always`), or `never`; `memory_limit` is the most bytes of one, None as many as the largest tensor of
+    the program has. `fast_math` allows arithmetic to round otherwise, as `backend/fast_math.py` says;
+    `fused` allows it only to round a product and a sum once.
     """
 
     mode: str = "value"
@@ -53,6 +53,7 @@ class Options:
     fused: bool = False
     memory_limit: int | None = None
     chunk: int = 0
+    schedule: str = ""
 
     @property
     def differentiates(self) -> bool:
@@ -155,7 +156,26 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
     fuse(state)
-    run_pipeline(state, f"tad-to-loops{{{_machine()}}},canonicalize,cse")
+    if state.options.schedule:
+        _lower_as_given(state)
+        run_pipeline(state, "canonicalize,cse")
+    else:
+        run_pipeline(state, f"tad-to-loops{{{_machine()}}},canonicalize,cse")
+
+
+def _lower_as_given(state: Compilation) -> None:
+    """The maps to loops, by the steps of a schedule where it has them."""
+    from tadc.backend.target import host_vectors
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.catalogue import ToLoops
+    from tadc.passes.maps.read_maps import read_maps
+    from tadc.passes.schedule.given import given_schedule
+    from tadc.pipeline import run_pass_objects
+
+    functions = [read_maps(function) for function in tad_functions(state.module.operation)]
+    to_loops = ToLoops(*host_vectors(), least_work=WORTH_VECTORS)
+    to_loops.given = given_schedule(Source(state.options.schedule, "<schedule>"), functions)
+    run_pass_objects(state.module, [to_loops], state.source)
 
 
 def _machine() -> str:

@@ -50,16 +50,21 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
+from tadc.passes.nest.steps import Rows, Steps
 from tadc.passes.schedule.cpu_machine import cpu_machine
+from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.plans import Plan, is_worth, plan_in_chain, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 
 
-def lower_to_loops(module: Any, function: Any, machine: Machine) -> None:
-    """Replace a `tad` function by one over buffers, without results, and one for each of its maps."""
+def lower_to_loops(module: Any, function: Any, machine: Machine, given: Given | None = None) -> None:
+    """Replace a `tad` function by one over buffers, without results, and one for each of its maps.
+
+    Maps whose steps are `given` get these.
+    """
     context = module.context
     with context, ir.Location.unknown(context):
-        _Loops(function, machine).lower()
+        _Loops(function, machine, given or {}).lower()
     function.erase()
 
 
@@ -116,15 +121,15 @@ class Calls:
 class _Loops:
     """A function on its way to loops."""
 
-    def __init__(self, function: Any, machine: Machine) -> None:
-        self.function, self.machine = function, cpu_machine(machine)
+    def __init__(self, function: Any, machine: Machine, given: Given) -> None:
+        self.function, self.machine, self.given = function, cpu_machine(machine), given
         self.buffers = buffers_of(function)
         self.name = symbol_of(function)
         self.places: dict[Any, list[int]] = {}
         for n, tensor in enumerate(self.buffers.tensors):
             self.places.setdefault(tensor, []).append(n)
         self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
-        self.made: dict[Key, Made] = {}
+        self.made: dict[tuple[Key, Steps | None], Made] = {}
         self.maps, self.names = read_maps_and_names(function)
         self.numbers = {op: n for n, op in enumerate(maps_of(function))}
         self.splits: set[str] = set()
@@ -154,7 +159,7 @@ class _Loops:
         waiting, plans = list(maps), dict[int, Plan | None].fromkeys(maps)
         if len(maps) > 1:
             for n in maps:
-                plans[n] = plan_in_chain(self.maps.maps[n], self.maps, self.machine)
+                plans[n] = self.plan_in_chain(n)
         while waiting:
             chain: list[Planned] = []
             left: dict[Any, None] = {}
@@ -171,16 +176,34 @@ class _Loops:
                 together = {n for n, _, _ in chain}
                 waiting = [n for n in waiting if n not in together]
 
+    def steps_given(self, number: int) -> Steps | None:
+        """The steps that are given for a map."""
+        return self.given.get(self.maps.maps[number].tensors[0].name)
+
+    def plan(self, number: int) -> Plan:
+        """The plan of a map."""
+        plan, steps = plan_of(self.maps.maps[number], self.maps, self.machine), self.steps_given(number)
+        return plan if steps is None else plan.with_steps(steps)
+
+    def plan_in_chain(self, number: int) -> Plan | None:
+        """The plan of a map in a chain; None where it is computed by itself."""
+        item, steps = self.maps.maps[number], self.steps_given(number)
+        if steps is None:
+            return plan_in_chain(item, self.maps, self.machine)
+        in_rows = any(isinstance(step, Rows) for step in steps)
+        return plan_of(item, self.maps, self.machine).with_steps(steps) if in_rows else None
+
     def call_map(self, number: int, op: Any, calls: Calls) -> None:
         """Call the loops of a map in the entry, defined here if there are none of an equal one."""
         entry, point = calls.entry, calls.point
         entry.location = unnamed(op.location)
         shape = calls.shapes.of(op.results[0])
         this = renamed(op, self.buffers)
-        made = self.made.get(this.key)
+        key = this.key, self.steps_given(number)
+        made = self.made.get(key)
         if made is None:
-            name, plan = f"{self.name}.{number}", plan_of(self.maps.maps[number], self.maps, self.machine)
-            made = self.made[this.key] = Made(name, *self.map(op, name, plan), this, number)
+            name, plan = f"{self.name}.{number}", self.plan(number)
+            made = self.made[key] = Made(name, *self.map(op, name, plan), this, number)
         name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
         if plan.axes:
             work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
@@ -239,7 +262,11 @@ class _Loops:
         tensors = [self.buffers.tensors[n] for n in places]
         body = self.outline(op, name, tensors, used, plan, near)
         if self.machine.least_work:
-            while not plan.is_plain and not is_worth(code := operations_in(body), plan.work):
+            while (
+                plan.given is None
+                and not plan.is_plain
+                and not is_worth(code := operations_in(body), plan.work)
+            ):
                 body.erase()
                 plan = plan.smaller(code)
                 body = self.outline(op, name, tensors, used, plan, near)

@@ -8,6 +8,7 @@ from typing import Any
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.nest.steps import Cut, Threads
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.threads import FEW, Division
 
@@ -32,17 +33,28 @@ class Ranges:
         element, so the tile that is moved back at the end overlaps with none of another range.
         """
         extent, tiling = self.extents[axis], self.plan.tiling
+        if self.plan.given is not None:
+            is_cut = any(isinstance(step, Cut) for step in self.plan.given)
+            grain = self.grain(axis)
+            return extent.floordiv(grain) * grain if is_cut else extent
         if tiling is None or tiling.packed is None or tiling.packed.block is None:
             return extent
         tile = tiling.extent(axis)
         return extent.floordiv(tile) * tile if axis == tiling.lanes else extent
+
+    def grain(self, axis: str) -> int:
+        """What ranges of an index begin at multiples of."""
+        for step in self.plan.given or ():
+            if isinstance(step, Threads):
+                return step.grains[step.indices.index(axis)]
+        return self.division.grain(axis)
 
     def arguments(self, low: BodyLowering, point: Any) -> list[Any]:
         """What the arguments are for the whole map: `second`, then how many values the range may have at most,
         and what its ends are multiples of."""
         axes = self.plan.axes
         extents = [low.affine([self.divided(axis)], point) for axis in axes]
-        multiples = [low.index(self.division.grain(axis), point) for axis in axes]
+        multiples = [low.index(self.grain(axis), point) for axis in axes]
         if len(axes) == 1:
             return [*extents, *multiples]
         few = low.compare("slt", extents[0], low.index(FEW, point), point)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map
+from tadc.passes.nest.steps import Rows, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.operations import LEAST
@@ -45,7 +46,8 @@ class Plan:
 
     `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
     the loop of each index runs; `tiling` how tiles are laid, None for single elements; `axes` which indices
-    may be divided among threads. With `rows`, a range of so many rows or more is computed at a time.
+    may be divided among threads. With `rows`, a range of so many rows or more is computed at a time. Steps
+    that are `given` stand in the place of those that the plan would make.
     """
 
     work: int | None
@@ -55,6 +57,13 @@ class Plan:
     is_small: bool = False
     recurrence: Recurrence | None = None
     rows: int | None = None
+    given: Steps | None = None
+
+    def with_steps(self, steps: Steps) -> Plan:
+        """A plan with given steps, which say too what is divided among threads."""
+        axes = next((step.indices for step in steps if isinstance(step, Threads)), ())
+        axes = next(((step.index,) for step in steps if isinstance(step, Rows)), axes)
+        return replace(self, axes=axes, given=steps, is_small=False)
 
     @property
     def is_plain(self) -> bool:

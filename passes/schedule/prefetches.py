@@ -11,14 +11,14 @@ lines are asked for in their order instead (`prefetch_runs`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.bounds import Level
 from tadc.lattice.nest import loop_nest
-from tadc.passes.maps.map import Fold, Load, Map, MapFunction
+from tadc.passes.maps.map import Block, Fold, Load, Map, MapFunction
 from tadc.passes.nest.steps import Ahead
-from tadc.passes.schedule.accesses import shape_bytes
+from tadc.passes.schedule.accesses import blocks_of, shape_bytes
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.tiling import Tiling
 from tadc.passes.terms.costs import ELEMENT
@@ -33,13 +33,21 @@ LEAST_COPIES = 16
 def reads_ahead(item: Map, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> Mapping[str, Ahead]:
     """How reads ask for what the next tile reads, by their names."""
     found: dict[str, Ahead] = {}
-    if tiling.lanes is None or tiling.leaps:
-        return found
-    copies = math.prod(tiling.blocks.values())
-    for let in item.body.all_lets():
-        if isinstance(let.value, Fold) and copies >= LEAST_COPIES and _is_long(let.value, item, function):
-            found |= _Look(let.value, function, tiling, machine).reads()
+    if not tiling.leaps:
+        for fold, copies in _folds(item.body, tiling, math.prod(tiling.blocks.values())):
+            if copies >= LEAST_COPIES and _is_long(fold, item, function):
+                found |= _Look(fold, function, tiling, machine).reads()
     return found
+
+
+def _folds(block: Block, tiling: Tiling, copies: int) -> Iterator[tuple[Fold, int]]:
+    """The reductions in a block, but for that over lanes, and how many copies they have."""
+    for let in block.lets:
+        for inner in blocks_of(let):
+            over_lanes = isinstance(let.value, Fold) and let.names[0] == tiling.fold
+            yield from _folds(inner, tiling, copies * (tiling.parts if over_lanes else 1))
+        if isinstance(let.value, Fold) and let.names[0] != tiling.fold:
+            yield let.value, copies
 
 
 def _is_long(fold: Fold, item: Map, function: MapFunction) -> bool:
@@ -77,14 +85,14 @@ class _Look:
 
     def ahead(self, load: Load) -> Ahead | None:
         """How one asks."""
-        tensor, lane = self.tensors[load.tensor], self.tiling.lanes
+        tensor, lane = self.tensors[load.tensor], self.tiling.lanes or self.tiling.lanes_of
         if len(tensor.shape) < 2 or (shape_bytes(tensor) or 0) < self.machine.share:
             return None
         *others, last = load.at
         names = frozenset[str]().union(*(form.variables for form in others))
         if lane in names or any(list(form.floors()) for form in load.at):
             return None
-        if lane in last.variables:
+        if lane is not None and lane in last.variables:
             moved = self.distance(load, others) >= self.machine.far
             near = last.coefficient(lane) == 1 and self.step not in last.variables
             return "vectors" if near and moved else None

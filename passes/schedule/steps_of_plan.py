@@ -40,18 +40,15 @@ from tadc.passes.schedule.splits import WHOLE, Parts, copies
 from tadc.passes.schedule.threads import Division
 from tadc.passes.schedule.tiling import Tiling
 
-FEW_COPIES = 4
-"""So many copies of a body may stand before and after a full part too."""
-
-FEW_TILES = 4
-"""An index of so few tiles has no full part."""
-
-FEW_STEPS = 5
-"""So many steps of a loop may be written one after the other."""
+FEW_COPIES, FEW_TILES, FEW_STEPS = 4, 4, 5
+"""So many copies of a body may stand before and after a full part too; an index of so few tiles has no full
+part; so many steps of a loop may be written one after the other."""
 
 
 def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> tuple[Step, ...]:
     """What a plan says, step by step."""
+    if plan.given is not None:
+        return plan.given
     return _Steps(item, function, plan, machine).all()
 
 
@@ -193,7 +190,7 @@ class _Steps:
             self.steps += [Bind("unroll", (name,)) for name in short]
 
     def short(self, value: object) -> str | None:
-        """The innermost index of a reduction that has few steps, the same number for all points of a tile."""
+        """The innermost index of a reduction whose steps are few, and as many for all points of a tile."""
         if not isinstance(value, Fold) or not value.indices:
             return None
         name = value.indices[-1]
@@ -201,9 +198,9 @@ class _Steps:
         if pair is None or self.tiled().isdisjoint(pair[0].variables):
             return None
         low, high = pair
-        if (low.coefficient(name), high.coefficient(name)) != (1, -1):
-            return None
-        return name if (low + high).constant < FEW_STEPS else None
+        k = low.coefficient(name)
+        few = k == -high.coefficient(name) and (low + high).constant // k < FEW_STEPS
+        return name if few else None
 
     def tiled(self) -> frozenset[str]:
         """The indices of which a tile has several values."""
@@ -283,10 +280,11 @@ class _Steps:
 
     def chunks(self, packed: Panels) -> list[str]:
         """The loops over chunks of rows and over blocks of the reduction."""
-        return [*([self.loops[packed.rows.name].chunk] if packed.rows else []), *self.cuts]
+        rows = [self.loops[packed.rows.name].chunk] if packed.rows else []
+        return [*rows, *self.cuts]
 
     def jammed(self) -> list[str]:
-        """The loops over copies, that of vectors last."""
+        """The loops over copies, of vectors last."""
         names = sorted(self.tiling.blocks, key=lambda name: name == self.tiling.lanes)
         return [self.loops[name].copies for name in names if self.loops[name].copies]
 

@@ -17,6 +17,7 @@ from tadc.commands.options import Arguments
 from tadc.commands.warn import report_warnings, warn_of_zero_gradients
 from tadc.derive import read_back, resolve_wrt
 from tadc.driver import STAGES, Stage, compile_until
+from tadc.files import read_text
 from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.per_value import PerValue
 from tadc.frontend.printer import print_program, size_conditions_text
@@ -148,6 +149,7 @@ def options_of(arguments: Arguments) -> Options:
         materialize=arguments.materialize,
         fast_math=arguments.fast_math,
         memory_limit=arguments.memory_limit_bytes,
+        schedule=read_text(arguments.schedule) if arguments.schedule else "",
     )
 
 

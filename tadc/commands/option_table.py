@@ -97,6 +97,8 @@ _ALL = (
            "tensors for what would be computed again: auto, always, never", choices=MATERIALIZE),
     Option("fast_math", "--fast-math", "",
            "let sums be reordered, products and sums fused, exp and tanh err by 5 ulp"),
+    Option("schedule", "--schedule", "FILE", "the steps in which loops are made, as `--emit schedule` prints",
+           files="sched"),
     Option("memory_limit", "--memory-limit", "BYTES",
            "of such a tensor, as in 64M (default: what the largest has)"),
     Option("at", "--at", "V=5,I=.02", "values of the inputs: numbers, or arrays as in V=v.npy",

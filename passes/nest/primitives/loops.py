@@ -379,8 +379,13 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
             forms = (*bound_forms(statement.start), *bound_forms(statement.stop))
             if any(form.variables & moving for form in forms):
                 raise DoesNotFit(f"the ends of `{statement.index}` move with `{loop.index}`")
-            inner = _sunk(replace(loop, body=(*own, *statement.body)), place)
-            made += [*(item for item in hoisted if item not in made), replace(statement, body=inner)]
+            # What does not move with the loop is named where its own loop has it.
+            count = next((n for n, item in enumerate(statement.body) if not isinstance(item, At)), 0)
+            lead = [item for item in statement.body[:count] if isinstance(item, At)]
+            kept_out, inside = _apart([*own, *lead], loop.index)
+            inner = _sunk(replace(loop, body=(*inside, *statement.body[count:])), place)
+            made += [*(item for item in hoisted if item not in made)]
+            made.append(replace(statement, body=(*kept_out, *inner)))
         else:
             kept.append(statement)
     finish()
