@@ -23,10 +23,12 @@ from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.fuse import fuse_function
+from tadc.passes.maps.fuse_maps import fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
 from tadc.passes.maps.short_rows import may_have_rows
+from tadc.passes.maps.write_maps import rewrite_maps
+from tadc.passes.maps.written_cost import WrittenCost
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -308,7 +310,7 @@ class Fuse(Pass):
 
             cost = ThreadCost(gpu_of(self.sm))
         for function in tad_functions(module):
-            fuse_function(function, cost)
+            rewrite_maps(function, lambda maps, at=function: fused(maps, WrittenCost(at, maps, cost)))
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")

@@ -14,6 +14,7 @@ from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.buffers import buffers_of, location_of, maps_of, symbol_of
 from tadc.passes.maps.map import (
     Apply,
@@ -43,7 +44,7 @@ class _Reader:
 
     def __init__(self, function: Any) -> None:
         self.function, self.buffers = function, buffers_of(function)
-        self.taken: set[str] = set()
+        self.names = Names()
         self.tensors: dict[Any, Tensor] = {}
         self.forms: dict[Any, Affine] = {}
         self.values: dict[Any, str] = {}
@@ -53,7 +54,7 @@ class _Reader:
     def read(self) -> MapFunction:
         """The whole function."""
         buffers = self.buffers
-        sizes = [self.name(name_of(size.location) or "n") for size in buffers.sizes]
+        sizes = [self.names.new(name_of(size.location) or "n") for size in buffers.sizes]
         self.forms = {value: Affine.var(name) for value, name in zip(buffers.sizes, sizes, strict=True)}
         self.sizes = {f"s{n}": Affine.var(name) for n, name in enumerate(sizes)}
         for argument in buffers.arguments:
@@ -72,16 +73,6 @@ class _Reader:
             tuple(row.substitute(self.sizes) for row in buffers.known),
         )
 
-    def name(self, wanted: str) -> str:
-        """A name that nothing else has."""
-        found = wanted
-        for number in itertools.count(2):
-            if found not in self.taken:
-                break
-            found = f"{wanted}_{number}"
-        self.taken.add(found)
-        return found
-
     def tensor(self, value: Any) -> Tensor:
         """A tensor of the function."""
         found = self.tensors.get(value)
@@ -90,13 +81,13 @@ class _Reader:
             label = name_of(location)
             shape = tuple(form.substitute(self.sizes) for form in self.buffers.shapes[value])
             type = str(value.type.element_type)
-            found = Tensor(self.name(label or "t"), type, shape, label, place_of(location))
+            found = Tensor(self.names.new(label or "t"), type, shape, label, place_of(location))
             self.tensors[value] = found
         return found
 
     def map(self, op: Any) -> Map:
         """One map; names of indices and values are used again in the next one."""
-        block, before = op.regions[0].blocks[0], set(self.taken)
+        block, before = op.regions[0].blocks[0], set(self.names.taken)
         indices = [self.index(argument) for argument in indices_of(op)]
         tensors = tuple(self.tensor(result) for result in op.results)
         before |= {tensor.name for tensor in tensors}
@@ -108,7 +99,7 @@ class _Reader:
             order = parse_map(str(op.attributes["order"])).forms[0].substitute(dims)
         self.numbers, self.values = itertools.count(), {}
         body = self.block(block, self.above(op))
-        self.taken = before
+        self.names.taken = before
         return Map(tensors, tuple(indices), tensors[0].shape, body, order, _marks(op), place_of(op.location))
 
     def above(self, op: Any) -> tuple[Let, ...]:
@@ -125,7 +116,7 @@ class _Reader:
 
     def index(self, argument: Any) -> str:
         """A name for an index that a region binds."""
-        found = self.name(name_of(argument.location) or "i")
+        found = self.names.new(name_of(argument.location) or "i")
         self.forms[argument] = Affine.var(found)
         return found
 
@@ -226,6 +217,6 @@ def _number(op: Any) -> Number:
 
 
 def _marks(op: Any) -> Marks:
-    chain, rows = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN])) if CHAIN in op.attributes else (None, 0)
+    numbers = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN])) if CHAIN in op.attributes else [None, 0]
     flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED)]
-    return Marks(chain, rows, *flags)
+    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags)

@@ -1,0 +1,248 @@
+"""Maps over the same elements in one nest of loops.
+
+Maps of one shape become one map of several tensors where each reads what another of them computes at its own
+element alone, or where they read the same elements. What they share is computed once, memory is passed once,
+and a tensor that only they read is a value and no tensor any more. So do maps whose sums share something
+expensive: these sums are one fold, as they are in one map.
+
+It is done where the whole costs no more than the parts do, as a machine says that computes them (`MapCost`),
+so a sum of products keeps the schedule it has. All else here is the same for every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import (
+    Names,
+    Renaming,
+    apart,
+    indices_bound,
+    numbered,
+    shared,
+    values_of,
+    with_values,
+)
+from tadc.passes.maps.map import Block, Let, Map, MapFunction, Number, Tensor
+from tadc.passes.maps.merge_folds import merged, simplified
+from tadc.passes.maps.reads import Reads
+from tadc.passes.maps.same_maps import Likeness, likeness
+
+MOST_OPERATIONS = 250
+"""The most operations of maps together: more values at once do not fit in registers."""
+
+MOST_MAPS = 8
+"""The most maps together: memory is slow where it is written in many places by turns."""
+
+Cost = tuple[float, int]
+
+
+class MapCost(Protocol):
+    """What a machine says of maps that are to be computed together."""
+
+    def cost(self, item: Map) -> Cost:
+        """What a map costs, and how many of its reads have a better form than as they stand."""
+        ...
+
+    def is_small(self, item: Map) -> bool:
+        """Whether a map has no schedule that could suffer."""
+        ...
+
+    def pays(self, whole: Cost, parts: Sequence[Cost]) -> bool:
+        """Whether maps are better computed together, by the costs of the whole and of the parts."""
+        ...
+
+
+def fused(function: MapFunction, machine: MapCost) -> MapFunction:
+    """The maps of a function fused where it pays; those that nothing needs are gone."""
+    return _Fusion(function, machine).run()
+
+
+@dataclass(eq=False)
+class _Group:
+    """Maps together: `item` computes the tensors that are needed outside, for all `members`."""
+
+    item: Map
+    members: list[Reads]
+    cost: Cost | None = None
+    needs: set[_Group] = field(default_factory=set["_Group"])
+
+    @property
+    def computed(self) -> set[str]:
+        """The tensors of all members."""
+        return {tensor.name for member in self.members for tensor in member.item.tensors}
+
+    def reaches(self, other: _Group) -> bool:
+        """Whether this needs another group, directly or not."""
+        seen: set[_Group] = set()
+        open_groups: list[_Group] = [self]
+        while open_groups:
+            group = open_groups.pop()
+            if group is other:
+                return True
+            if group not in seen:
+                seen.add(group)
+                open_groups += group.needs
+        return False
+
+
+class _Fusion:
+    def __init__(self, function: MapFunction, machine: MapCost) -> None:
+        self.function, self.machine = function, machine
+        self.shapes = function.tensors()
+        self.returned = set(function.results)
+        # Of maps together one at least has to be needed.
+        self.maps = [Reads(simplified(item)) for item in needed(function)]
+        self.readers: dict[str, list[Reads]] = {}
+        for reads in self.maps:
+            for tensor in reads.tensors:
+                self.readers.setdefault(tensor, []).append(reads)
+        self.by_tensor: dict[str, _Group] = {}
+        self.by_element: dict[object, list[_Group]] = {}
+        self.costs: dict[Likeness, Cost] = {}
+
+    def run(self) -> MapFunction:
+        """Form the groups, and put what they compute in order."""
+        groups: list[_Group] = []
+        for reads in self.maps:
+            group = self.joined(reads)
+            if group is None:
+                group = _Group(reads.item, [reads])
+                groups.append(group)
+            group.needs |= self.needed(reads) - {group}
+            self.by_tensor |= dict.fromkeys((tensor.name for tensor in reads.item.tensors), group)
+            for element in (*reads.elements, *reads.summed):
+                self.by_element.setdefault(element, []).append(group)
+        return replace(self.function, maps=self.arranged(groups))
+
+    def needed(self, reads: Reads) -> set[_Group]:
+        """The groups that compute what a map reads."""
+        return {self.by_tensor[tensor] for tensor in reads.tensors if tensor in self.by_tensor}
+
+    def joined(self, reads: Reads) -> _Group | None:
+        """The group that a map has become part of."""
+        for group in self.candidates(reads):
+            if self.fits(reads, group) and self.join(reads, group):
+                return group
+        return None
+
+    def candidates(self, reads: Reads) -> Iterator[_Group]:
+        """Groups of the same shape that a map shares elements with, those first that it reads from."""
+        if _is_marked(reads.item):
+            return
+        wanted = [self.by_tensor[t] for t, is_own in reads.tensors.items() if is_own and t in self.by_tensor]
+        for element in (*reads.elements, *reads.summed):
+            wanted += self.by_element.get(element, ())
+        for group in dict.fromkeys(wanted):
+            if _domain(group.item) == _domain(reads.item) and not _is_marked(group.item):
+                yield group
+
+    def fits(self, reads: Reads, group: _Group) -> bool:
+        """Whether a map may become part of a group."""
+        if len(group.members) >= MOST_MAPS:
+            return False
+        if reads.operations + sum(m.operations for m in group.members) > MOST_OPERATIONS:
+            return False
+        computed = group.computed
+        if not all(is_own for tensor, is_own in reads.tensors.items() if tensor in computed):
+            return False
+        return not any(other.reaches(group) for other in self.needed(reads) - {group})
+
+    def join(self, reads: Reads, group: _Group) -> bool:
+        """Make a map part of a group, if that is worth it."""
+        members = [*group.members, reads]
+        item = both(group.item, reads.item, self.function)
+        item = _only(item, [tensor for tensor in item.tensors if self.is_needed(tensor, members)])
+        item = numbered(replace(item, body=merged(shared(item.body))))
+        cost: Cost | None = None
+        if not self.machine.is_small(reads.item) or not self.machine.is_small(group.item):
+            parts = [self.cost(reads.item), group.cost or self.cost(group.item)]
+            cost = self.cost(item)
+            if not self.machine.pays(cost, parts):
+                return False
+        group.item, group.members, group.cost = item, members, cost
+        return True
+
+    def cost(self, item: Map) -> Cost:
+        """What a map costs, asked once for maps that are alike."""
+        key = likeness(item, self.function, self.shapes).key
+        if key not in self.costs:
+            self.costs[key] = self.machine.cost(item)
+        return self.costs[key]
+
+    def is_needed(self, tensor: Tensor, members: Sequence[Reads]) -> bool:
+        """Whether a tensor is read by another map than these, or returned."""
+        name = tensor.name
+        return name in self.returned or any(r not in members for r in self.readers.get(name, ()))
+
+    def arranged(self, groups: Sequence[_Group]) -> tuple[Map, ...]:
+        """The maps of the groups, each after those that it needs."""
+        place = {id(reads): n for n, reads in enumerate(self.maps)}
+        placed: dict[_Group, None] = {}
+
+        def put(group: _Group) -> None:
+            if group in placed:
+                return
+            for needed in sorted(group.needs, key=last):
+                put(needed)
+            placed[group] = None
+
+        def last(group: _Group) -> int:
+            return place[id(group.members[-1])]
+
+        for group in sorted(groups, key=last):
+            put(group)
+        return tuple(group.item for group in placed)
+
+
+def needed(function: MapFunction) -> list[Map]:
+    """The maps of a function that compute what it returns, or what one of them reads."""
+    used = set(function.results)
+    found: list[Map] = []
+    for item in reversed(function.maps):
+        if not used.isdisjoint(tensor.name for tensor in item.tensors):
+            used.update(load.tensor for load in item.loads())
+            found.append(item)
+    return found[::-1]
+
+
+def both(first: Map, other: Map, function: MapFunction) -> Map:
+    """One map for two over the same elements: what the other reads of the first's is a value."""
+    body = first.body
+    names = Names({*function.sizes, *first.indices, *indices_bound(body)})
+    renaming = apart(other.body, set(values_of(body)), names)
+    own = dict(zip(other.indices, map(Affine.var, first.indices), strict=True))
+    second = Renaming(renaming.values, {**renaming.forms, **own}).block(other.body)
+    values = dict(zip((tensor.name for tensor in first.tensors), body.gives, strict=True))
+    second = with_values(second, values)
+    lets = (*_numbers(body), *_numbers(second), *_others(body), *_others(second))
+    tensors = (*first.tensors, *other.tensors)
+    return replace(first, tensors=tensors, body=Block(lets, (*body.gives, *second.gives)))
+
+
+def _only(item: Map, wanted: Sequence[Tensor]) -> Map:
+    """A map of some of the tensors that a map computes."""
+    given = dict(zip((tensor.name for tensor in item.tensors), item.body.gives, strict=True))
+    gives = tuple(given[tensor.name] for tensor in wanted)
+    return replace(item, tensors=tuple(wanted), body=replace(item.body, gives=gives))
+
+
+def _numbers(block: Block) -> list[Let]:
+    return [let for let in block.lets if isinstance(let.value, Number)]
+
+
+def _others(block: Block) -> list[Let]:
+    return [let for let in block.lets if not isinstance(let.value, Number)]
+
+
+def _is_marked(item: Map) -> bool:
+    """Whether a map is computed in a way of its own."""
+    return item.order is not None or item.marks.parts or item.marks.joined
+
+
+def _domain(item: Map) -> tuple[object, ...]:
+    """What maps that are fused have in common."""
+    return item.extents, item.tensors[0].type
