@@ -13,7 +13,7 @@ from tadc.dialect.writer import write_program
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.cpu.chains import chain_function
+from tadc.passes.cpu.divide import RANGES
 from tadc.passes.cpu.fusion_cost import VectorCost
 from tadc.passes.cpu.loops import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
@@ -23,6 +23,7 @@ from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.buffers import maps_of
+from tadc.passes.maps.chain_maps import chained
 from tadc.passes.maps.fuse_maps import fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
@@ -332,7 +333,7 @@ class Chain(Pass):
 
                 mark_chains(function, gpu_of(self.sm))
             else:
-                chain_function(function)
+                rewrite_maps(function, lambda maps: chained(maps, RANGES))
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

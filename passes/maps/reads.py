@@ -16,7 +16,7 @@ Forms = tuple[Affine, ...]
 
 @dataclass(eq=False)
 class Reads:
-    """The reads of a map, over indices `d0, d1, …` for its own.
+    """The reads of a map, over indices `?0, ?1, …` for its own.
 
     `tensors` says of each whether it is read at the element that is computed alone; `elements` are tensors
     with the subscripts of reads outside of all reductions, `summed` of those in sums of the map's own block
@@ -32,7 +32,7 @@ class Reads:
     operations: int = 0
 
     def __post_init__(self) -> None:
-        self._own = tuple(Affine.var(f"d{n}") for n in range(len(self.item.indices)))
+        self._own = tuple(Affine.var(f"?{n}") for n in range(len(self.item.indices)))
         self._forms = dict(zip(self.item.indices, self._own, strict=True))
         self._renaming = Renaming(forms=self._forms)
         self._shared = {let.names for let, fold in sums_of(self.item.body) if holds_expensive(fold)}
@@ -50,7 +50,7 @@ class Reads:
             if isinstance(value, Fold):
                 is_shared = let.names in self._shared
                 for number, index in enumerate(value.indices):
-                    self._forms[index] = Affine.var(f"z{number}" if is_shared else f"z{self._bound}_")
+                    self._forms[index] = Affine.var(f"?z{number}" if is_shared else f"?z{self._bound}_")
                     self._bound += 1
                 if is_shared:
                     within = self._renaming.rows(value.rows)

@@ -38,7 +38,7 @@ from tadc.passes.maps.read_maps import read_maps
 
 
 def rewrite_maps(function: Any, rewrite: Callable[[MapFunction], MapFunction]) -> None:
-    """Let a `tad` function compute what `rewrite` makes of its maps. Raises UnsupportedIR as `read_maps` does."""
+    """Let a `tad` function compute what `rewrite` makes of its maps. Raises UnsupportedIR as `read_maps`."""
     with function.context, ir.Location.unknown(function.context):
         before = read_maps(function)
         write_maps(function, before, rewrite(before))

@@ -14,7 +14,7 @@ from tadc.backend import target
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes.cpu import chains, packing_plan, plans, schedule
+from tadc.passes.cpu import packing_plan, plans, schedule
 from tadc.passes.cpu.packing_plan import Way
 
 PROGRAMS = {
