@@ -13,7 +13,7 @@ _PACKAGES = (
     "", "backend", "backend/cuda", "backend/emulator", "backend/runtime", "certificates",
     "commands", "dialect", "dual", "frontend", "inversion", "lattice",
     "passes", "passes/cpu", "passes/derivatives", "passes/gpu", "passes/maps", "passes/nest",
-    "passes/rewrites", "passes/supports", "passes/terms", "uncertainty",
+    "passes/rewrites", "passes/schedule", "passes/supports", "passes/terms", "uncertainty",
 )  # fmt: skip
 
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.

@@ -85,6 +85,8 @@ class Compilation:
     signatures: list[CSignature] = field(default_factory=list["CSignature"])
     gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
+    #: The text of the plain nests.
+    nests: str = ""
     llvm_ir: str = ""
     ptx: str = ""
     assembly: str = ""
@@ -206,6 +208,21 @@ def hoist(state: Compilation) -> None:
     run_pipeline(state, f"tad-materialize{{values=true factor=true {tensors(options)}}}")
 
 
+def make_nests(state: Compilation) -> None:
+    """The plain loop nests of the maps that become kernels, as text."""
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.maps.read_maps import read_maps
+    from tadc.passes.nest.plain import plain_nests
+    from tadc.passes.nest.text import nest_text
+
+    if state.options.is_cuda:
+        _fuse_for_gpu(state)
+    else:
+        fuse(state)
+    functions = (read_maps(function) for function in tad_functions(state.module.operation))
+    state.nests = "\n".join(nest_text(nest) for function in functions for nest in plain_nests(function))
+
+
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
     fuse(state)
@@ -256,15 +273,21 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.pipeline import run_pass_objects
 
     _refuse_recurrences(state)
+    sm = _fuse_for_gpu(state)
+    to_gpu = ToGpu(sm)
+    run_pass_objects(state.module, [to_gpu], state.source)
+    state.launches = to_gpu.launches
+    run_pipeline(state, "canonicalize,cse")
+
+
+def _fuse_for_gpu(state: Compilation) -> int:
+    """The maps that become kernels of a GPU; its architecture."""
     assert state.options.target is not None
     sm = state.options.target.sm or 0
     cut = f"tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
     run_pipeline(state, f"{cut}tad-fuse{{sm={sm}}},tad-chain{{sm={sm}}}")
     _note_buffers(state)
-    to_gpu = ToGpu(sm)
-    run_pass_objects(state.module, [to_gpu], state.source)
-    state.launches = to_gpu.launches
-    run_pipeline(state, "canonicalize,cse")
+    return sm
 
 
 def _refuse_recurrences(state: Compilation) -> None:

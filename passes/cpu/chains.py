@@ -24,7 +24,6 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of
 from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.caches import element_bytes
 from tadc.passes.cpu.divide import RANGES
 from tadc.passes.cpu.gathers import gather_apart
 from tadc.passes.cpu.in_place import split_thin, thin_addends
@@ -32,6 +31,7 @@ from tadc.passes.cpu.row_parts import cut_into_parts, row_sum
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.marks import CHAIN, PARTS
 from tadc.passes.maps.operand_forms import subscripts
+from tadc.passes.nest.caches import element_bytes
 
 LEAST_BYTES = 768 << 10
 """Tensors of fewer bytes stay in the caches anyway."""

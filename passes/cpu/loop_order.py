@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import Any
 
-from tadc.passes.cpu.caches import LINE
 from tadc.passes.cpu.packing_plan import Packed, Way
 from tadc.passes.maps.accesses import Accesses
+from tadc.passes.nest.caches import LINE
 
 NEAR = 1 << 20
 """The bytes that inner loops may touch: half of a second-level cache."""

@@ -13,10 +13,10 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.bounds import Level
 from tadc.lattice.nest import loop_nest
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing_plan import Packed, along
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.lanes import Lanes
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_schedule import Schedule

@@ -11,11 +11,11 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Packer, Spans
 from tadc.passes.cpu.packing_plan import along
-from tadc.passes.cpu.shuffles import transposed
 from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.shuffles import transposed
 
 
 class PanelTransposes:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
 from tadc.lattice.bounds import Level
-from tadc.passes.cpu.caches import LINE, element_bytes, is_large
 from tadc.passes.cpu.runs import Run
 from tadc.passes.maps.tile_values import LANE, at
+from tadc.passes.nest.caches import LINE, element_bytes, is_large
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_reductions import TileReduction

@@ -11,10 +11,10 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Block, Packer, RowPanel
 from tadc.passes.cpu.packing_plan import Rows
 from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.lanes import Lanes
 
 
 class RowPacker:

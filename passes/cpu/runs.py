@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tadc.passes.cpu.caches import LINE, element_bytes, is_large
 from tadc.passes.cpu.packing_plan import Packed, Way
 from tadc.passes.maps.accesses import Accesses, Loop, Read
+from tadc.passes.nest.caches import LINE, element_bytes, is_large
 
 LEAST_BYTES = 4 << 10
 """Runs of fewer bytes are too short for the processor to see."""

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.caches import LINE
 from tadc.passes.cpu.leaps import leap_of, leaped, leaping_ways, parts_of, steps_of, vectors_read
 from tadc.passes.cpu.loop_order import loop_order
 from tadc.passes.cpu.packing_plan import GATHER, Packed, Way, far, packing
@@ -28,6 +27,7 @@ from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.marks import JOINED, PARTS
 from tadc.passes.maps.steps import Steps
 from tadc.passes.maps.tile_values import lanes_index
+from tadc.passes.nest.caches import LINE
 
 LATENCY = 8
 """The price of one step of a loop whose result waits for the step before."""

@@ -15,7 +15,6 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Constraint
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.runs import Run
 from tadc.passes.cpu.tile_kinds import lower_tiled_reduction
@@ -34,6 +33,7 @@ from tadc.passes.maps.tile_values import (
     owner,
     yielded,
 )
+from tadc.passes.nest.lanes import Lanes
 
 #: An operation, and what makes its result in a copy.
 Maker = tuple[Any, Callable[[Copy], Any]]

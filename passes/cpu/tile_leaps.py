@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level
-from tadc.passes.cpu.lanes import Lanes, extreme
 from tadc.passes.maps.accesses import counted_from
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.maps.tile_values import LANE, Copy, Leap, Values, at
+from tadc.passes.nest.lanes import Lanes, extreme
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context, Maker

@@ -16,7 +16,6 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.panel_loops import PanelLoops
 from tadc.passes.cpu.splits import PLAIN, Split, copies
@@ -26,6 +25,7 @@ from tadc.passes.cpu.tile_stores import Elements, TileStores
 from tadc.passes.cpu.tile_transposes import TransposedStores, woven_copies
 from tadc.passes.maps.lower_body import BodyLowering, box_rows
 from tadc.passes.maps.tile_values import ACROSS, Copy, Dependence, all_yielded, at
+from tadc.passes.nest.lanes import Lanes
 
 FEW_COPIES = 4
 """So many copies of a body may stand before and after a full part too."""

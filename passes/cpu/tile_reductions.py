@@ -20,13 +20,13 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
-from tadc.passes.cpu.lanes import extreme
 from tadc.passes.cpu.prefetch import Prefetch
 from tadc.passes.cpu.tile_leaps import leaping_loop
 from tadc.passes.cpu.tile_shifts import shift_of, shifted_loop
 from tadc.passes.maps.reduction_nests import Join, ReductionNest
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.maps.tile_values import LANE, PARTS, Copy, Leap, all_yielded, factors, lanes_index, owner
+from tadc.passes.nest.lanes import extreme
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context, TileBody

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level
-from tadc.passes.cpu.lanes import extreme
 from tadc.passes.cpu.splits import MOST_TERMS
+from tadc.passes.nest.lanes import extreme
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context

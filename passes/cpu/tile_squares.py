@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.lanes import Lanes
-from tadc.passes.cpu.shuffles import transposed
 from tadc.passes.cpu.tile_transposes import along_copies
 from tadc.passes.maps.tile_values import LANE, Copy, Tile, at
+from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.shuffles import transposed
 
 
 class Squares:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.cpu.caches import LINE, element_bytes, is_large
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.maps.buffers import is_for_caller
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE, Copy, at
+from tadc.passes.nest.caches import LINE, element_bytes, is_large
+from tadc.passes.nest.lanes import Lanes
 
 #: The values that a body yields in copies of a tile.
 Elements = Sequence[tuple[Copy, list[Any]]]

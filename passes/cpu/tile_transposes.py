@@ -11,9 +11,9 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.tile_stores import Elements, TileStores
 from tadc.passes.maps.tile_values import LANE, Tile, at
+from tadc.passes.nest.lanes import Lanes
 
 TOGETHER = 4
 """So many copies are woven."""

@@ -12,7 +12,6 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.polyhedron import implied
-from tadc.passes.cpu.lanes import Lanes
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_body import Context, TileBody
 from tadc.passes.cpu.tile_reductions import TileReduction
@@ -22,6 +21,7 @@ from tadc.passes.maps.buffers import BufferViews
 from tadc.passes.maps.lower_body import BodyLowering, box_rows
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.tile_values import LANE, Copy, Dependence, Tile, all_yielded, at
+from tadc.passes.nest.lanes import Lanes
 
 #: For each tensor that a map computes its value in each copy.
 Made = Sequence[Sequence[tuple[Copy, Any]]]

@@ -17,7 +17,6 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
-from tadc.passes.cpu.lanes import extreme
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_reductions import Combine, TileReduction
 from tadc.passes.gpu.boxes import Box, Copier, Stage, box_of, padded, within
@@ -26,6 +25,7 @@ from tadc.passes.maps.accesses import shift_of
 from tadc.passes.maps.operand_forms import subscripts
 from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.tile_values import region_operations
+from tadc.passes.nest.lanes import extreme
 
 if TYPE_CHECKING:
     from tadc.passes.cpu.tile_body import Context
@@ -243,7 +243,7 @@ class StagedReduction(TileReduction):
         copier = Copier(self.kernel, self.staged.thread, self.staged.plan.block)
         inner = self.inner_ranges()
         found: dict[Any, Any] = {}
-        for op in _in_order(self.block, low.forms):
+        for op in in_order(self.block, low.forms):
             if op not in self.staged.plan.staged:
                 continue
             forms = subscripts(op, list(op.operands)[1:], low.forms)
@@ -282,7 +282,7 @@ class StagedReduction(TileReduction):
         return (*(d for d in range(len(forms)) if d != last), last) if forms else ()
 
 
-def _in_order(block: Any, forms: dict[Any, Affine]) -> Iterator[Any]:
+def in_order(block: Any, forms: dict[Any, Affine]) -> Iterator[Any]:
     """The reads of a block, with forms for the indices that are computed before them."""
     for op in region_operations(block):
         if op.name == "tad.index":

@@ -8,11 +8,11 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Floor
-from tadc.passes.cpu.lane_indices import LaneIndices, has_lane, is_vector
-from tadc.passes.cpu.shuffles import shuffled
 from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.lane_indices import LaneIndices, has_lane, is_vector
+from tadc.passes.nest.shuffles import shuffled
 
 
 @dataclass(frozen=True)

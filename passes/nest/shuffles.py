@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.passes.cpu.caches import element_bytes
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.nest.caches import element_bytes
 
 PIECE = 16
 """Bytes of a vector in which elements change places at least cost."""
