@@ -14,7 +14,6 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
 from tadc.passes.cpu.divide import RANGES
-from tadc.passes.cpu.fusion_cost import VectorCost
 from tadc.passes.cpu.loops import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
@@ -27,7 +26,7 @@ from tadc.passes.maps.chain_maps import chained
 from tadc.passes.maps.fuse_maps import fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
-from tadc.passes.maps.short_rows import may_have_rows
+from tadc.passes.maps.prechecks import may_chain, may_have_rows
 from tadc.passes.maps.write_maps import rewrite_maps
 from tadc.passes.maps.written_cost import WrittenCost
 from tadc.passes.registry import (
@@ -43,6 +42,8 @@ from tadc.passes.rewrites.compared import store_compared, store_compared_of_recu
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.fusion_cost import VectorCost
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import simplify_program
 
@@ -304,14 +305,15 @@ class Fuse(Pass):
 
     def run(self, module: Any) -> None:
         """Fuse in every function."""
-        machine = Machine(self.vector_bytes, self.registers, self.least_work)
-        cost = VectorCost(machine)
-        if self.sm:
-            from tadc.passes.gpu.fusion_cost import ThreadCost
-
-            cost = ThreadCost(gpu_of(self.sm))
+        vectors = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
         for function in tad_functions(module):
-            rewrite_maps(function, lambda maps, at=function: fused(maps, WrittenCost(at, maps, cost)))
+            if self.sm:
+                from tadc.passes.gpu.fusion_cost import ThreadCost
+
+                threads = ThreadCost(gpu_of(self.sm))
+                rewrite_maps(function, lambda maps, at=function: fused(maps, WrittenCost(at, maps, threads)))
+            else:
+                rewrite_maps(function, lambda maps: fused(maps, vectors))
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
@@ -332,7 +334,7 @@ class Chain(Pass):
                 from tadc.passes.gpu.row_chains import mark_chains
 
                 mark_chains(function, gpu_of(self.sm))
-            else:
+            elif may_chain(function):
                 rewrite_maps(function, lambda maps: chained(maps, RANGES))
 
 

@@ -42,11 +42,10 @@ from tadc.passes.maps.buffers import (
     memref_of,
     symbol_of,
 )
-from tadc.passes.maps.equal_maps import Renamed, constant_above, renamed, values_used
+from tadc.passes.maps.equal_maps import Key, Renamed, constant_above, renamed, values_used
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.marks import IN_PLACE, STEPS
-from tadc.passes.maps.share_values import Key
 from tadc.passes.maps.steps import Steps, as_map, steps_of
 from tadc.passes.maps.work import operations_of
 

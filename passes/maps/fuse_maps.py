@@ -43,11 +43,11 @@ Cost = tuple[float, int]
 class MapCost(Protocol):
     """What a machine says of maps that are to be computed together."""
 
-    def cost(self, item: Map) -> Cost:
-        """What a map costs, and how many of its reads have a better form than as they stand."""
+    def cost(self, item: Map, function: MapFunction) -> Cost:
+        """What a map of a function costs, and how many of its reads have a better form than as they stand."""
         ...
 
-    def is_small(self, item: Map) -> bool:
+    def is_small(self, item: Map, function: MapFunction) -> bool:
         """Whether a map has no schedule that could suffer."""
         ...
 
@@ -158,7 +158,7 @@ class _Fusion:
         item = _only(item, [tensor for tensor in item.tensors if self.is_needed(tensor, members)])
         item = numbered(replace(item, body=merged(shared(item.body))))
         cost: Cost | None = None
-        if not self.machine.is_small(reads.item) or not self.machine.is_small(group.item):
+        if not (self.is_small(reads.item) and self.is_small(group.item)):
             parts = [self.cost(reads.item), group.cost or self.cost(group.item)]
             cost = self.cost(item)
             if not self.machine.pays(cost, parts):
@@ -170,8 +170,12 @@ class _Fusion:
         """What a map costs, asked once for maps that are alike."""
         key = likeness(item, self.function, self.shapes).key
         if key not in self.costs:
-            self.costs[key] = self.machine.cost(item)
+            self.costs[key] = self.machine.cost(item, self.function)
         return self.costs[key]
+
+    def is_small(self, item: Map) -> bool:
+        """Whether a map has no schedule that could suffer."""
+        return self.machine.is_small(item, self.function)
 
     def is_needed(self, tensor: Tensor, members: Sequence[Reads]) -> bool:
         """Whether a tensor is read by another map than these, or returned."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from tadc.dialect.index_maps import parse_map, parse_set
@@ -12,10 +12,12 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
+from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
+from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.buffers import buffers_of, location_of, maps_of, symbol_of
+from tadc.passes.maps.buffers import location_of, maps_of, symbol_of
 from tadc.passes.maps.map import (
     Apply,
     Block,
@@ -43,53 +45,58 @@ class _Reader:
     """A function on its way to maps; `forms` has indices and sizes, `values` the names of scalars."""
 
     def __init__(self, function: Any) -> None:
-        self.function, self.buffers = function, buffers_of(function)
+        self.function = function
         self.names = Names()
         self.tensors: dict[Any, Tensor] = {}
         self.forms: dict[Any, Affine] = {}
         self.values: dict[Any, str] = {}
         self.numbers = itertools.count()
         self.constants: dict[Any, Value] = {}
+        self.above: list[Let] = []
 
     def read(self) -> MapFunction:
         """The whole function."""
-        buffers = self.buffers
-        sizes = [self.names.new(name_of(size.location) or "n") for size in buffers.sizes]
-        self.forms = {value: Affine.var(name) for value, name in zip(buffers.sizes, sizes, strict=True)}
-        self.sizes = {f"s{n}": Affine.var(name) for n, name in enumerate(sizes)}
-        for argument in buffers.arguments:
-            self.tensor(argument)
-        for operation in self.function.regions[0].blocks[0].operations:
+        function, sizes = self.function, sizes_of(self.function)
+        block = function.regions[0].blocks[0]
+        names = [self.names.new(name_of(size.location) or "n") for size in sizes]
+        self.forms = {value: Affine.var(name) for value, name in zip(sizes, names, strict=True)}
+        positions = {f"s{n}": Affine.var(name) for n, name in enumerate(names)}
+        arguments: list[Tensor] = []
+        for argument in block.arguments:
+            if not isinstance(argument.type, ir.IndexType):
+                shape = argument_shape(function, argument)
+                arguments.append(self.tensor(argument, tuple(form.substitute(positions) for form in shape)))
+        maps, end = maps_of(function), list(block.operations)[-1].operation
+        for operation in block.operations:
             op = operation.operation
             if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.FloatAttr):
                 self.constants[op.results[0]] = _number(op)
-        maps = tuple(self.map(op) for op in maps_of(self.function))
-        return MapFunction(
-            symbol_of(self.function),
-            tuple(self.tensors[argument] for argument in buffers.arguments),
-            tuple(sizes),
-            maps,
-            tuple(self.tensors[result].name for result in buffers.results),
-            tuple(row.substitute(self.sizes) for row in buffers.known),
-        )
+        made = tuple(self.map(op) for op in maps)
+        inner = {value for op in maps for value in op.results}
+        results = list(end.operands)
+        if not inner.issuperset(results):
+            raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
+        extents = {extent for tensor in self.tensors.values() for extent in tensor.shape}
+        excluded = [[row.substitute(positions) for row in rows] for rows in excluded_sets(function)]
+        known = (*(Constraint(Affine.var(name)) for name in names), *allowed(map(tuple, excluded), extents))
+        given = tuple(self.tensors[result].name for result in results)
+        return MapFunction(symbol_of(function), tuple(arguments), tuple(names), made, given, known)
 
-    def tensor(self, value: Any) -> Tensor:
+    def tensor(self, value: Any, shape: tuple[Affine, ...]) -> Tensor:
         """A tensor of the function."""
-        found = self.tensors.get(value)
-        if found is None:
-            location = location_of(value)
-            label = name_of(location)
-            shape = tuple(form.substitute(self.sizes) for form in self.buffers.shapes[value])
-            type = str(value.type.element_type)
-            found = Tensor(self.names.new(label or "t"), type, shape, label, place_of(location))
-            self.tensors[value] = found
+        location = location_of(value)
+        label = name_of(location)
+        type = str(value.type.element_type)
+        found = Tensor(self.names.new(label or "t"), type, shape, label, place_of(location))
+        self.tensors[value] = found
         return found
 
     def map(self, op: Any) -> Map:
         """One map; names of indices and values are used again in the next one."""
         block, before = op.regions[0].blocks[0], set(self.names.taken)
         indices = [self.index(argument) for argument in indices_of(op)]
-        tensors = tuple(self.tensor(result) for result in op.results)
+        shape = map_shape(op, self.forms)
+        tensors = tuple(self.tensor(result, shape) for result in op.results)
         before |= {tensor.name for tensor in tensors}
         order: Affine | None = None
         if op.name == "tad.scan":
@@ -97,22 +104,11 @@ class _Reader:
             self.tensors[own] = tensors[0]
             dims = {f"d{n}": Affine.var(name) for n, name in enumerate(indices)}
             order = parse_map(str(op.attributes["order"])).forms[0].substitute(dims)
-        self.numbers, self.values = itertools.count(), {}
-        body = self.block(block, self.above(op))
+        self.numbers, self.values, self.above = itertools.count(), {}, []
+        body = self.block(block)
+        body = Block((*self.above, *body.lets), body.gives)
         self.names.taken = before
         return Map(tensors, tuple(indices), tensors[0].shape, body, order, _marks(op), place_of(op.location))
-
-    def above(self, op: Any) -> tuple[Let, ...]:
-        """The constants of the function that a map uses."""
-        used: dict[Any, None] = {}
-
-        def visit(inner: Any) -> Any:
-            used.update(dict.fromkeys(value for value in inner.operands if value in self.constants))
-            return ir.WalkResult.ADVANCE
-
-        if self.constants:
-            op.walk(visit, ir.WalkOrder.PRE_ORDER)
-        return tuple(Let((self.value(value),), self.constants[value]) for value in used)
 
     def index(self, argument: Any) -> str:
         """A name for an index that a region binds."""
@@ -125,9 +121,9 @@ class _Reader:
         self.values[made] = f"%{next(self.numbers)}"
         return self.values[made]
 
-    def block(self, block: Any, lets: Sequence[Let] = ()) -> Block:
-        """A region, after what stands before it."""
-        found = list(lets)
+    def block(self, block: Any) -> Block:
+        """A region."""
+        found: list[Let] = []
         operations = [operation.operation for operation in block.operations]
         for op in operations[:-1]:
             if op.name == "tad.index":
@@ -142,9 +138,13 @@ class _Reader:
         return Block(tuple(found), tuple(self.given(value) for value in operations[-1].operands))
 
     def given(self, value: Any) -> str:
-        """The name of a value that is used."""
-        if value not in self.values:
+        """The name of a value that is used; constants of the function are the first values of the body."""
+        found = self.values.get(value)
+        if found is not None:
+            return found
+        if value not in self.constants:
             raise UnsupportedIR("a region may use indices and scalars only", value.location)
+        self.above.append(Let((self.value(value),), self.constants[value]))
         return self.values[value]
 
     def over(self, operands: Iterable[Any], letter: str, forms: Iterable[Affine]) -> list[Affine]:

@@ -46,11 +46,11 @@ class WrittenCost:
         self.operations = {id(item): op for item, op in zip(known.maps, maps_of(function), strict=True)}
         self.small: dict[int, tuple[Map, bool]] = {}
 
-    def cost(self, item: Map) -> Cost:
+    def cost(self, item: Map, function: MapFunction) -> Cost:
         """What a map costs."""
         return self._ask(item, lambda op: self.machine.cost(op, self.forms))
 
-    def is_small(self, item: Map) -> bool:
+    def is_small(self, item: Map, function: MapFunction) -> bool:
         """Whether a map has no schedule that could suffer."""
         if id(item) not in self.small:
             point = ir.InsertionPoint(self.writer.end)
