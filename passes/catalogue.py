@@ -21,6 +21,7 @@ from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
+from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.chain_maps import chained
 from tadc.passes.maps.fuse_maps import fused
@@ -331,9 +332,8 @@ class Chain(Pass):
         """Mark in every function."""
         for function in tad_functions(module):
             if self.sm:
-                from tadc.passes.gpu.row_chains import mark_chains
-
-                mark_chains(function, gpu_of(self.sm))
+                gpu = gpu_of(self.sm)
+                rewrite_maps(function, lambda maps, gpu=gpu: chained_in_blocks(maps, gpu))
             elif may_chain(function):
                 rewrite_maps(function, lambda maps: chained(maps, RANGES))
 

@@ -14,15 +14,13 @@ alone takes part with all the rest (`thin_sets.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 
-from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.gather_rows import gathered
-from tadc.passes.maps.map import Choice, Let, Map, MapFunction, Tensor
+from tadc.passes.maps.map import MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
-from tadc.passes.maps.row_sums import cut_into_parts, row_sum
-from tadc.passes.maps.thin_sets import split_thin, thin_addends
+from tadc.passes.maps.row_sums import row_sum
+from tadc.passes.maps.run_together import Guards, RunTogether
+from tadc.passes.maps.thin_sets import late_addends
 
 LEAST_BYTES = 768 << 10
 """Tensors of fewer bytes stay in the caches anyway."""
@@ -36,8 +34,6 @@ ROWS = 12
 LEAST_SHARE = 4
 """Parts of sums are so many times smaller than what they are sums of, or more."""
 
-Guards = Sequence[tuple[Let, Choice]]
-
 
 def chained(function: MapFunction, ranges: int) -> MapFunction:
     """The maps of a function, those marked that run in chains, each chain one after the other.
@@ -47,40 +43,27 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
     if function.sizes:
         return function
     number = 0
-    waiting = _members(function, {}, function.maps)
+    tensors = function.tensors()
+    waiting = [RowReads(item, tensors) for item in function.maps]
     while waiting:
         chain = _chain(waiting, function)
         rows = _rows(chain, ranges)
         if not rows:
             waiting = waiting[1:]
             continue
-        function, left = chain.together(rows, number)
+        marks = Marks(chain=number, rows=rows)
+        function, left = chain.arranged(marks, chain.summed(rows), gathers=True)
         number += 1
-        waiting = _members(function, {id(member.item): member for member in waiting}, left)
+        tensors = function.tensors()
+        wanted, known = set(map(id, left)), {id(member.item): member for member in waiting}
+        waiting = [
+            known.get(id(item)) or RowReads(item, tensors) for item in function.maps if id(item) in wanted
+        ]
     return function
 
 
-def _members(function: MapFunction, known: Mapping[int, RowReads], wanted: Sequence[Map]) -> list[RowReads]:
-    tensors, chosen = function.tensors(), set(map(id, wanted))
-    return [known.get(id(item)) or RowReads(item, tensors) for item in function.maps if id(item) in chosen]
-
-
-@dataclass
-class _Chain:
-    """Maps that run together, what they add late on thin sets, sums over their rows that may run with them,
-    and the maps that are left."""
-
-    function: MapFunction
-    tensors: Mapping[str, Tensor]
-    members: list[RowReads]
-    thin: dict[int, Guards] = field(default_factory=dict[int, Guards])
-    sums: list[RowReads] = field(default_factory=list[RowReads])
-    left: list[Map] = field(default_factory=list[Map])
-
-    @property
-    def count(self) -> int:
-        """The number of rows."""
-        return self.members[0].item.extents[0].constant
+class _Chain(RunTogether):
+    """Maps that run a few rows at a time, in the caches of a CPU."""
 
     @property
     def used(self) -> set[str]:
@@ -110,37 +93,6 @@ class _Chain:
                 found.append(member)
         return found
 
-    def together(self, rows: int, number: int) -> tuple[MapFunction, list[Map]]:
-        """The function where these run one after the other, and the maps that are left."""
-        names, before = Names(set(self.tensors)), list[Map]()
-        found: list[Map] = []
-        instead: dict[int, Map | None] = {}
-        for member in self.members:
-            item = member.item
-            instead[id(item)] = None
-            if guards := self.thin.get(id(item)):
-                whole, last = split_thin(item, guards, names.like(item.tensors[0].name))
-                instead[id(item)], item = last, whole
-            gathers, item = gathered(item, self.tensors, names)
-            before += gathers
-            found.append(item)
-        for member in self.summed(rows):
-            name = names.like(member.item.tensors[0].name)
-            parts, instead[id(member.item)] = cut_into_parts(member.item, self.count, rows, name)
-            found.append(parts)
-        marked = [replace(item, marks=replace(item.marks, chain=number, rows=rows)) for item in found]
-        first = self.members[0].item
-        maps: list[Map] = []
-        for item in self.function.maps:
-            if item is first:
-                maps += [*before, *marked]
-            last = instead.get(id(item), item)
-            if last is not None:
-                maps.append(last)
-        changed = [last for last in instead.values() if last is not None]
-        left = [*(item for item in self.left if id(item) not in instead), *changed]
-        return replace(self.function, maps=tuple(maps)), left
-
 
 def _chain(waiting: Sequence[RowReads], function: MapFunction) -> _Chain:
     """The first map with those after it that can run with it row by row, and read what is computed so."""
@@ -160,14 +112,12 @@ def _chain(waiting: Sequence[RowReads], function: MapFunction) -> _Chain:
         is_long = member.rows == rows
         guards: Guards = ()
         if is_long and not member.near.isdisjoint(near) and not fits(member):
-            guards = _late(member.item, function)
+            guards = late_addends(member.item, function)
             if guards:
                 late = frozenset(let.names[0] for let, _ in guards)
                 member = RowReads(member.item, member.tensors, without=late)
         if is_long and fits(member):
-            chain.members.append(member)
-            if guards:
-                chain.thin[id(member.item)] = guards
+            chain.add(member, guards)
             made |= member.made
             near |= member.near | made
             continue
@@ -179,14 +129,6 @@ def _chain(waiting: Sequence[RowReads], function: MapFunction) -> _Chain:
             if parts.near & made and fits(parts):
                 chain.sums.append(parts)
     return chain
-
-
-def _late(item: Map, function: MapFunction) -> Guards:
-    """What a map adds on a thin set, where its elements are all that a caller gets, and no map reads them."""
-    guards = thin_addends(item)
-    name = item.tensors[0].name
-    is_read = guards and any(load.tensor == name for each in function.maps for load in each.loads())
-    return () if is_read else guards
 
 
 def _rows(chain: _Chain, ranges: int) -> int:

@@ -46,6 +46,7 @@ class RowReads:
                 self.near.add(load.tensor)
             else:
                 self.far.setdefault(load.tensor, []).append(at)
+        self.read_in_row = frozenset(self.near)
         self.near -= self.far.keys()
         self.reads = self.near | self.far.keys()
         self.made = {tensor.name for tensor in self.item.tensors}

@@ -18,7 +18,15 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, numbered, uses, without_unused
-from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, Number
+from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Number
+
+
+def late_addends(item: Map, function: MapFunction) -> Sequence[tuple[Let, Choice]]:
+    """What a map adds on a thin set, where its elements are all that a caller gets, and no map reads them."""
+    guards = thin_addends(item)
+    name = item.tensors[0].name
+    is_read = guards and any(load.tensor == name for each in function.maps for load in each.loads())
+    return () if is_read else guards
 
 
 def thin_addends(item: Map) -> list[tuple[Let, Choice]]:
