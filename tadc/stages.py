@@ -254,16 +254,19 @@ def _note_buffers(state: Compilation) -> None:
     from tadc.c_signature import signature_of
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
-    from tadc.passes.maps.buffers import buffers_of, symbol_of
+    from tadc.lattice.affine import Affine
+    from tadc.passes.maps.memory import memory_of
+    from tadc.passes.maps.read_maps import read_maps
 
     for function in tad_functions(state.module.operation):
-        state.symbol = symbol_of(function)
-        buffers = buffers_of(function)
+        maps = read_maps(function)
+        memory, state.symbol = memory_of(maps), maps.name
         if not state.options.is_cuda:
-            state.signatures.append(signature_of(function, buffers))
+            state.signatures.append(signature_of(function, maps))
+        sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
         state.temporaries = [
-            (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
-            for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
+            (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)
+            for tensor, span in zip(memory.temporaries, memory.spans, strict=True)
         ]
 
 

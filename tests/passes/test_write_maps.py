@@ -12,7 +12,9 @@ from tadc.dialect.reader import tad_functions
 from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.buffers import buffers_of
 from tadc.passes.maps.map import Ask, Block, Let
+from tadc.passes.maps.memory import memory_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps
 from tadc.pipeline import run_passes
@@ -50,3 +52,17 @@ def test_values_that_the_dialect_has_not() -> None:
     body = Block((asks, *item.body.lets), item.body.gives)
     with pytest.raises(TypeError, match="the dialect has no Ask"):
         write_maps(function, maps, replace(maps, maps=(replace(item, body=body),)))
+
+
+@pytest.mark.parametrize("name", ["attention", "stencil", "orbit"])
+def test_memory(name: str) -> None:
+    """Who owns which tensor is the same of maps and of operations, in chains and in place too."""
+    state = Compilation(Options("value-and-vjp"), Source((EXAMPLES[0].parent / f"{name}.tad").read_text()))
+    compile_until(state, "hoist")
+    run_passes(state.module, "tad-fuse,tad-chain")
+    for function in tad_functions(state.module.operation):
+        buffers, memory = buffers_of(function), memory_of(read_maps(function))
+        types = [f"{tensor.type}" for tensor in memory.tensors]
+        assert types == [str(value.type.element_type) for value in buffers.tensors]
+        assert list(memory.spans) == buffers.spans
+        assert len(memory.replaced) == len(buffers.replaced)
