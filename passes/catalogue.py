@@ -23,11 +23,11 @@ from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.chain_maps import chained
-from tadc.passes.maps.fuse_maps import fused
+from tadc.passes.maps.chains import chained
+from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
-from tadc.passes.maps.prechecks import may_chain, may_have_rows
+from tadc.passes.maps.prechecks import may_chain, may_fuse, may_have_rows
 from tadc.passes.maps.write_maps import rewrite_maps
 from tadc.passes.maps.written_cost import WrittenCost
 from tadc.passes.registry import (
@@ -307,7 +307,7 @@ class Fuse(Pass):
     def run(self, module: Any) -> None:
         """Fuse in every function."""
         vectors = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
-        for function in tad_functions(module):
+        for function in filter(may_fuse, tad_functions(module)):
             if self.sm:
                 from tadc.passes.gpu.fusion_cost import ThreadCost
 

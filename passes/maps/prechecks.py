@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.passes.maps import chain_maps
+from tadc.passes.maps import chains
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.tile_values import is_reduction
 from tadc.passes.maps.work import FREE, weight_of
@@ -32,6 +32,13 @@ def _is_expensive(op: Any) -> bool:
     return is_reduction(op) or (not op.regions and op.name not in FREE and weight_of(op) >= DEAR)
 
 
+def may_fuse(function: Any) -> bool:
+    """Whether there are several maps, or several sums in one."""
+    maps = maps_of(function)
+    sums = (inner.operation.name == "tad.sum" for op in maps for inner in op.regions[0].blocks[0].operations)
+    return len(maps) > 1 or sum(sums) > 1
+
+
 def may_chain(function: Any) -> bool:
     """Whether there are several maps, and tensors larger than what stays in the caches anyway."""
     maps = maps_of(function)
@@ -40,4 +47,4 @@ def may_chain(function: Any) -> bool:
     if len(maps) < 2 or any(isinstance(type, ir.IndexType) or not type.has_static_shape for type in types):
         return False
     total = sum(math.prod(type.shape) * type.element_type.width // 8 for type in types)
-    return total >= chain_maps.LEAST_BYTES
+    return total >= chains.LEAST_BYTES

@@ -10,7 +10,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.fuse_maps import Cost
+from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.write_maps import MapWriter
 

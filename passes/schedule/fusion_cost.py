@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tadc.passes.maps.fuse_maps import Cost
+from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.operations import operations_of

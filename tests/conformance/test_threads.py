@@ -16,7 +16,7 @@ import tadc
 from tadc.backend import pool
 from tadc.frontend.extents import shape_at
 from tadc.passes.cpu import divide, plans
-from tadc.passes.maps import chain_maps
+from tadc.passes.maps import chains
 from tests.conformance import (
     test_index_maps,
     test_large_sizes,
@@ -58,8 +58,8 @@ def small_parts() -> Iterator[None]:
         patch.setattr(pool, "_pool", pool.start(text))
         patch.setattr(plans, "LEAST", 1)
         patch.setattr(divide, "MULTIPLE", 1)
-        patch.setattr(chain_maps, "LEAST_BYTES", 0)
-        patch.setattr(chain_maps, "NEAR", 1 << 8)
+        patch.setattr(chains, "LEAST_BYTES", 0)
+        patch.setattr(chains, "NEAR", 1 << 8)
         yield
     tadc.set_num_threads(before)
 

@@ -17,7 +17,7 @@ from tadc.frontend.extents import shape_at
 from tadc.passes import catalogue
 from tadc.passes.cpu import packing_plan, plans, schedule
 from tadc.passes.cpu.packing_plan import Way
-from tadc.passes.maps import chain_maps
+from tadc.passes.maps import chains
 
 PROGRAMS = {
     "contraction": "a: f64[19, 37]\nb: f64[37, 21]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
@@ -120,9 +120,9 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(schedule, "price", price)
     monkeypatch.setattr(plans, "schedule_of", chosen)
     monkeypatch.setattr(plans, "_suffers", lambda *_: False)
-    monkeypatch.setattr(chain_maps, "LEAST_BYTES", 0)
+    monkeypatch.setattr(chains, "LEAST_BYTES", 0)
     monkeypatch.setattr(catalogue, "RANGES", 1)
-    monkeypatch.setattr(chain_maps, "NEAR", choice.choice((1 << 6, 1 << 10, 1 << 14)))
+    monkeypatch.setattr(chains, "NEAR", choice.choice((1 << 6, 1 << 10, 1 << 14)))
     for key, value in run().items():
         if any(shared):
             tolerance = 1e-5 if value.dtype == np.float32 else 1e-13
