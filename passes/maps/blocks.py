@@ -190,10 +190,12 @@ def shared(block: Block) -> Block:
 def _shared(block: Block, known: ChainMap[Value, tuple[str, ...]], names: dict[str, str]) -> Block:
     lets: list[Let] = []
     for let in block.lets:
-        value = Renaming(names).value(let.value) if not blocks_of(let.value) else let.value
+        value = let.value
         if inner := blocks_of(value):
             value = with_blocks(value, [_shared(each, known.new_child(), names) for each in inner])
-        key = normal(value)
+            key = normal(value)
+        else:
+            key = value = Renaming(names).value(value) if names else value
         first = known.get(key)
         if first is None:
             known[key] = let.names
@@ -268,7 +270,8 @@ def with_values(block: Block, loads: Mapping[str, str]) -> Block:
                 lets.append(let)
         return Block(tuple(lets), block.gives)
 
-    return Renaming(names).block(within(block))
+    found = within(block)
+    return Renaming(names).block(found) if names else block
 
 
 def apart(block: Block, values: Container[str], names: Names) -> Renaming:

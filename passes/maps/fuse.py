@@ -156,7 +156,7 @@ class _Fusion:
         members = [*group.members, reads]
         item = both(group.item, reads.item, self.function)
         item = _only(item, [tensor for tensor in item.tensors if self.is_needed(tensor, members)])
-        item = numbered(replace(item, body=merged(shared(item.body))))
+        item = replace(item, body=merged(shared(item.body)))
         cost: Cost | None = None
         if not (self.is_small(reads.item) and self.is_small(group.item)):
             parts = [self.cost(reads.item), group.cost or self.cost(group.item)]
@@ -199,7 +199,7 @@ class _Fusion:
 
         for group in sorted(groups, key=last):
             put(group)
-        return tuple(group.item for group in placed)
+        return tuple(g.item if len(g.members) < 2 else numbered(g.item) for g in placed)
 
 
 def needed(function: MapFunction) -> list[Map]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
-from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
+from tadc.dialect.shapes import argument_shape, excluded_sets, sizes_of
 from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
@@ -95,15 +96,14 @@ class _Reader:
         """One map; names of indices and values are used again in the next one."""
         block, before = op.regions[0].blocks[0], set(self.names.taken)
         indices = [self.index(argument) for argument in indices_of(op)]
-        shape = map_shape(op, self.forms)
+        shape = _extents(str(op.attributes["domain"]), self.forms_of(op.operands))
         tensors = tuple(self.tensor(result, shape) for result in op.results)
         before |= {tensor.name for tensor in tensors}
         order: Affine | None = None
         if op.name == "tad.scan":
             own = own_tensor(op)
             self.tensors[own] = tensors[0]
-            dims = {f"d{n}": Affine.var(name) for n, name in enumerate(indices)}
-            order = parse_map(str(op.attributes["order"])).forms[0].substitute(dims)
+            (order,) = _forms(str(op.attributes["order"]), tuple(map(Affine.var, indices)))
         self.numbers, self.values, self.above = itertools.count(), {}, []
         body = self.block(block)
         body = Block((*self.above, *body.lets), body.gives)
@@ -126,15 +126,15 @@ class _Reader:
         found: list[Let] = []
         operations = [operation.operation for operation in block.operations]
         for op in operations[:-1]:
-            if op.name == "tad.index":
-                (self.forms[op.results[0]],) = self.over(
-                    op.operands, "d", parse_map(str(op.attributes["at"])).forms
-                )
+            name, results = op.name, op.results
+            if name == "tad.index":
+                text = str(op.attributes["at"])
+                (self.forms[results[0]],) = _forms(text, self.forms_of(op.operands))
                 continue
-            if op.name == "arith.constant" and not isinstance(op.attributes["value"], ir.FloatAttr):
+            if name == "arith.constant" and not isinstance(op.attributes["value"], ir.FloatAttr):
                 continue
-            made = self.operation(op)
-            found.append(Let(tuple(self.value(result) for result in op.results), made, place_of(op.location)))
+            made = self.operation(op, name, str(results[0].type))
+            found.append(Let(tuple(map(self.value, results)), made, place_of(op.location)))
         return Block(tuple(found), tuple(self.given(value) for value in operations[-1].operands))
 
     def given(self, value: Any) -> str:
@@ -147,48 +147,42 @@ class _Reader:
         self.above.append(Let((self.value(value),), self.constants[value]))
         return self.values[value]
 
-    def over(self, operands: Iterable[Any], letter: str, forms: Iterable[Affine]) -> list[Affine]:
-        """Forms of an attribute over what its operands stand for."""
-        mapping = {f"{letter}{n}": self.forms[value] for n, value in enumerate(operands)}
-        return [form.substitute(mapping) for form in forms]
+    def forms_of(self, operands: Iterable[Any]) -> tuple[Affine, ...]:
+        """What index operands stand for."""
+        return tuple([self.forms[value] for value in operands])
 
-    def rows(self, rows: Domain, operands: Iterable[Any], letter: str) -> Domain:
-        """The rows of a set over what its operands stand for."""
-        forms = self.over(operands, letter, [row.form for row in rows])
-        return tuple(Constraint(form, row.equality) for form, row in zip(forms, rows, strict=True))
-
-    def operation(self, op: Any) -> Value:
+    def operation(self, op: Any, name: str, type: str) -> Value:
         """What an operation of a region computes."""
-        type = str(op.results[0].type)
-        match op.name:
+        match name:
             case "tad.read":
-                at = self.over(list(op.operands)[1:], "d", parse_map(str(op.attributes["at"])).forms)
-                return Load(self.tensors[op.operands[0]].name, tuple(at), type)
+                tensor, *operands = op.operands
+                at = _forms(str(op.attributes["at"]), self.forms_of(operands))
+                return Load(self.tensors[tensor].name, at, type)
             case "tad.value_of":
                 return IndexNumber(self.forms[op.operands[0]], type)
             case "tad.guard":
-                rows = self.rows(parse_set(str(op.attributes["where"])).constraints, op.operands, "d")
+                rows = _rows(str(op.attributes["where"]), self.forms_of(op.operands), ())
                 then, otherwise = (self.block(region.blocks[0]) for region in op.regions)
                 return Choice(rows, then, otherwise, type)
             case "tad.sum" | "tad.sums" | "tad.reduce":
-                return self.fold(op, type)
+                return self.fold(op, name, type)
             case "arith.constant":
                 return _number(op)
             case _:
-                return self.apply(op, type)
+                return self.apply(op, name, type)
 
-    def fold(self, op: Any, type: str) -> Fold:
+    def fold(self, op: Any, name: str, type: str) -> Fold:
         """A reduction; its indices are bound in its body alone."""
-        kind = ir.StringAttr(op.attributes["kind"]).value if op.name == "tad.reduce" else "sum"
+        kind = ir.StringAttr(op.attributes["kind"]).value if name == "tad.reduce" else "sum"
         block = op.regions[0].blocks[0]
         names = tuple(self.index(argument) for argument in block.arguments)
-        own = {f"d{n}": Affine.var(name) for n, name in enumerate(names)}
-        found = [row.substitute(own) for row in parse_set(str(op.attributes["domain"])).constraints]
-        return Fold(kind, names, self.rows(tuple(found), op.operands, "s"), self.block(block), type)
+        own = tuple(map(Affine.var, names))
+        rows = _rows(str(op.attributes["domain"]), own, self.forms_of(op.operands))
+        return Fold(kind, names, rows, self.block(block), type)
 
-    def apply(self, op: Any, type: str) -> Apply:
+    def apply(self, op: Any, name: str, type: str) -> Apply:
         """A scalar operation."""
-        name, operands = op.name, list(op.operands)
+        operands = list(op.operands)
         if name == INTEGER_POWER:
             exponent = operands[1].owner
             exponent = getattr(exponent, "operation", exponent)
@@ -210,6 +204,29 @@ class _Reader:
 
 #: Operations that the language does not write.
 _SPELT = {"arith.select": "choose", "arith.extf": "convert", "arith.truncf": "convert"}
+
+
+@lru_cache(maxsize=1 << 13)
+def _forms(text: str, dims: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    """The forms of a map; programs use the same few again and again."""
+    mapping = {f"d{n}": form for n, form in enumerate(dims)}
+    return tuple(form.substitute(mapping) for form in parse_map(text).forms)
+
+
+@lru_cache(maxsize=1 << 13)
+def _rows(text: str, dims: tuple[Affine, ...], symbols: tuple[Affine, ...]) -> Domain:
+    """The rows of a set."""
+    mapping = {f"d{n}": form for n, form in enumerate(dims)} | {
+        f"s{n}": form for n, form in enumerate(symbols)
+    }
+    return tuple(row.substitute(mapping) for row in parse_set(text).constraints)
+
+
+@lru_cache(maxsize=1 << 13)
+def _extents(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    """The extents of a box."""
+    mapping = {f"s{n}": form for n, form in enumerate(symbols)}
+    return tuple(form.substitute(mapping) for form in box_extents(parse_set(text)) or ())
 
 
 def _number(op: Any) -> Number:
