@@ -50,7 +50,7 @@ def lower_to_llvm_dialect(
         ir.MLIRError: a pass fails; the module is then left half lowered.
     """
     if fast_math:
-        relax(module)
+        relax(module, is_gpu=target.is_cuda)
     elif fused:
         relax(module, FUSED)
         carry(module)

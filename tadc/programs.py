@@ -35,7 +35,7 @@ def compile(
 
     With `fast_math` arithmetic may round otherwise than it is written, and `exp` and `tanh` err by up to
     5 units in the last place: results may differ in their last digits between machines and between
-    numbers of threads.
+    numbers of threads. On a GPU `exp`, `log`, `sqrt` and divisions of f32 are approximate instructions.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; s = sum{i} (x[i])")

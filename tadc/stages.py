@@ -287,7 +287,7 @@ def _fuse_for_gpu(state: Compilation) -> int:
     """The maps that become kernels of a GPU; its architecture."""
     assert state.options.target is not None
     sm = state.options.target.sm or 0
-    cut = f"tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
+    cut = f"tad-rows,tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
     run_pipeline(state, f"{cut}tad-fuse{{sm={sm}}},tad-chain{{sm={sm}}}")
     _note_buffers(state)
     return sm
@@ -336,7 +336,7 @@ def emit_ptx(state: Compilation) -> None:
 
     assert state.options.target is not None
     assert state.options.target.sm is not None
-    state.ptx = emit(state.llvm_ir, state.options.target.sm)
+    state.ptx = emit(state.llvm_ir, state.options.target.sm, fast_math=state.options.fast_math)
 
 
 def emit_assembly(state: Compilation) -> None:

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.passes.maps.block_chains import ROOM
 from tadc.passes.maps.buffers import map_around
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import CHAIN, STEPS
 from tadc.passes.maps.tile_values import region_operations
 from tadc.passes.nest.caches import element_bytes
-
-ROOM = 2 << 10
-"""Bytes of shared memory that are left for joining the results of warps."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,16 @@ class RowChain:
     depth: int
     group: int
     block: int
+
+    @property
+    def by_turns(self) -> bool:
+        """Whether a block runs all maps for one of its rows after the other."""
+        return self.group == self.block and self.rows > 1
+
+    @property
+    def near_rows(self) -> int:
+        """The rows that shared memory has at a time."""
+        return 1 if self.by_turns else self.rows
 
     @staticmethod
     def of(op: Any) -> RowChain:
@@ -53,7 +61,7 @@ def near_tensors(ops: Sequence[Any], chain: RowChain, gpu: Gpu) -> list[Any]:
     room = gpu.static_shared - ROOM
     found: list[Any] = []
     for value in made:
-        each = -(-row_bytes(value.type, chain.depth) // 16) * 16 * chain.rows
+        each = -(-row_bytes(value.type, chain.depth) // 16) * 16 * chain.near_rows
         if value in read and each <= room:
             room -= each
             found.append(value)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tadc.passes.maps.blocks import Names
-from tadc.passes.maps.gather_rows import gathered
+from tadc.passes.maps.gather_rows import gathered, gathered_in_sums
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
@@ -36,7 +36,13 @@ LEAST_ROWS = 8
 """Parts of sums are of so many rows at least: they are few beside what they are sums of."""
 
 LEAST_BLOCK, BLOCK = 64, 256
-"""Threads of a block: the fewest and the most."""
+"""Threads of a block: the fewest and the most; twice as many where rows are very long."""
+
+MOST_CARRIED = 32
+"""A thread carries so many sums over rows at most."""
+
+ROOM = 2 << 10
+"""Bytes of shared memory that are left for joining the results of warps."""
 
 
 def chained_in_blocks(function: MapFunction, gpu: Gpu) -> MapFunction:
@@ -71,6 +77,9 @@ def _gathered(function: MapFunction) -> MapFunction:
         if is_matrix and item.extents[0].constant >= WORTH_GATHERING:
             made, item = gathered(item, tensors, names)
             maps += made
+        if item.order is None and math.prod(extent.constant for extent in item.extents) >= WORTH_GATHERING:
+            made, item = gathered_in_sums(item, tensors, names)
+            maps += made
         maps.append(item)
     return replace(function, maps=tuple(maps))
 
@@ -98,6 +107,12 @@ class _Chain(RunTogether):
             total += sum(bytes_of(self.tensors[name]) for name in member.near & seen)
             seen |= member.near | member.made
         return total
+
+    def is_near(self, gpu: Gpu) -> bool:
+        """Whether shared memory holds what is computed of some rows, of a warp each."""
+        made = [tensor for member in self.members for tensor in member.item.tensors]
+        count = max(LEAST_ROWS if self.sums else 0, LEAST_BLOCK // gpu.warp)
+        return count * sum(bytes_of(tensor, self.depth) for tensor in made) <= gpu.static_shared - ROOM
 
     @property
     def longest(self) -> int:
@@ -166,12 +181,20 @@ def _marks(chain: _Chain, number: int, gpu: Gpu) -> Marks | None:
         return None
     if count < gpu.multiprocessors and longest > 8 * LONG:
         return None
-    block = BLOCK
-    group = gpu.warp if longest <= LONG else block
+    block = BLOCK if longest <= MOST_CARRIED * BLOCK else 2 * BLOCK
+    chain.sums = [one for one in chain.sums if _elements(one.item) <= MOST_CARRIED * block]
+    group = gpu.warp if longest <= LONG and chain.is_near(gpu) else block
     while block > max(group, LEAST_BLOCK) and count * group < 2 * gpu.multiprocessors * block:
         block //= 2
     rows = block // group
     if chain.sums:
         rows = max(LEAST_ROWS, -(-count // (4 * gpu.multiprocessors)) // rows * rows)
         rows = -(-rows // (block // group)) * (block // group)
+    if len(chain.members) + len(chain.sums) < 2:
+        return None
     return Marks(chain=number, rows=min(rows, count), blocks=(chain.depth, group, block))
+
+
+def _elements(item: Map) -> int:
+    """The sums over rows that a map computes."""
+    return math.prod(extent.constant for extent in item.extents)

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
 
 
@@ -60,14 +60,21 @@ class Renaming:
     values: dict[str, str] = field(default_factory=dict[str, str])
     forms: dict[str, Affine] = field(default_factory=dict[str, Affine])
     tensors: Mapping[str, str] = field(default_factory=dict[str, str])
+    found: dict[Affine, Affine] = field(default_factory=dict[Affine, Affine], compare=False)
+    """What forms become: a map has the same few again and again."""
 
     def form(self, form: Affine) -> Affine:
         """An index form."""
-        return form.substitute(self.forms) if self.forms else form
+        if not self.forms:
+            return form
+        made = self.found.get(form)
+        if made is None:
+            made = self.found[form] = form.substitute(self.forms)
+        return made
 
     def rows(self, rows: Domain) -> Domain:
         """The rows of a set."""
-        return tuple(row.substitute(self.forms) for row in rows) if self.forms else rows
+        return tuple(Constraint(self.form(row.form), row.equality) for row in rows) if self.forms else rows
 
     def name(self, name: str) -> str:
         """A value's name."""

@@ -7,7 +7,6 @@ and change little, write little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple
 from typing import Any
 
 from tadc.dialect import scalar_ops
@@ -286,7 +285,9 @@ class MapWriter:
         if place is None:
             return self.unknown
         if place not in self.attributes:
-            self.attributes[place] = ir.Location.file(*astuple(place), context=self.context)
+            self.attributes[place] = ir.Location.file(
+                place.file, place.line, place.column, context=self.context
+            )
         return self.attributes[place]
 
     def labelled(self, label: str, place: Place | None) -> Any:
