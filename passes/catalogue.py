@@ -26,6 +26,7 @@ from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.chains import chained
 from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import Machine, gpu_of
+from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
 from tadc.passes.maps.prechecks import may_chain, may_fuse, may_have_rows
 from tadc.passes.maps.write_maps import rewrite_maps
@@ -304,6 +305,9 @@ class Fuse(Pass):
     registers: int = number_option(28, "vectors that a loop may hold in registers")
     least_work: int = number_option(0, "operations of a map that is worth vectors")
 
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
     def run(self, module: Any) -> None:
         """Fuse in every function."""
         vectors = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
@@ -311,10 +315,10 @@ class Fuse(Pass):
             if self.sm:
                 from tadc.passes.gpu.fusion_cost import ThreadCost
 
-                threads = ThreadCost(gpu_of(self.sm))
-                rewrite_maps(function, lambda maps, at=function: fused(maps, WrittenCost(at, maps, threads)))
+                cost = ThreadCost(gpu_of(self.sm))
+                rewrite_maps(function, lambda m, f=function: fused(m, WrittenCost(f, m, cost)), self.known)
             else:
-                rewrite_maps(function, lambda maps: fused(maps, vectors))
+                rewrite_maps(function, lambda maps: fused(maps, vectors), self.known)
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
@@ -328,14 +332,16 @@ class Chain(Pass):
 
     sm: int = number_option(0, "for blocks of threads of a GPU of this compute capability")
 
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
     def run(self, module: Any) -> None:
         """Mark in every function."""
         for function in tad_functions(module):
             if self.sm:
-                gpu = gpu_of(self.sm)
-                rewrite_maps(function, lambda maps, gpu=gpu: chained_in_blocks(maps, gpu))
+                rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.sm)), self.known)
             elif may_chain(function):
-                rewrite_maps(function, lambda maps: chained(maps, RANGES))
+                rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
