@@ -46,17 +46,20 @@ def compiled(program: Program, options: Options) -> tuple[Manifest, Compilation]
 
 
 def _places(state: Compilation) -> dict[str, str]:
-    """The line of the program that each kernel computes; of a gradient, which has none, its name."""
-    from tadc.dialect.locations import name_of, place_of
+    """What each kernel computes: tensors, and the line of the program, which gradients do not have."""
+    from tadc.dialect.locations import names_in, place_of
     from tadc.dialect.mlir import LOCK, ir
 
     found: dict[str, str] = {}
 
     def visit(op: Any) -> Any:
         if op.name == "gpu.func":
-            place, tensor = place_of(op.location), name_of(op.location)
-            name = ir.StringAttr(op.attributes["sym_name"]).value
-            found[name] = f"{place.file}:{place.line}:{place.column}" if place else f"`{tensor}`"
+            place = place_of(op.location)
+            tensors = ", ".join(f"`{tensor}`" for tensor in names_in(op.location))
+            where = [f"{place.file}:{place.line}:{place.column}"] if place else []
+            found[ir.StringAttr(op.attributes["sym_name"]).value] = " at ".join(
+                [tensors] * bool(tensors) + where
+            )
         return ir.WalkResult.ADVANCE
 
     with LOCK:
