@@ -7,7 +7,7 @@ constraints. Dimensions read as variables `d0, d1, …`, symbols as `s0, s1, …
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -150,6 +150,15 @@ def box_extents(found: IndexSet) -> list[Affine] | None:
 def reading_order(form: Affine) -> list[tuple[str | Floor, int]]:
     """The terms of a form as they are written: positive ones first, outer indices before inner."""
     return sorted(form.terms, key=lambda term: (term[1] < 0, _depth(term[0])))
+
+
+def in_order(forms: Iterable[Affine]) -> list[str]:
+    """The variables of forms in the order in which their text names them."""
+    seen: dict[str, None] = {}
+    for form in forms:
+        for atom, _ in reading_order(form):
+            seen.update(dict.fromkeys([atom] if isinstance(atom, str) else in_order([atom.numerator])))
+    return list(seen)
 
 
 def _depth(atom: str | Floor) -> tuple[int, str]:

@@ -8,11 +8,11 @@ there, so no read leaves the guard that protects it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect import scalar_ops
-from tadc.dialect.index_maps import map_attribute, reading_order, set_attribute
+from tadc.dialect.index_maps import in_order, map_attribute, set_attribute
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.schedule import Scope, always_evaluated, schedule
@@ -32,7 +32,7 @@ from tadc.frontend.terms import (
     Term,
     integer_exponent,
 )
-from tadc.lattice.affine import Affine, box
+from tadc.lattice.affine import box
 
 
 def new_module(program: Program) -> Any:
@@ -124,7 +124,7 @@ class _Writer:
 
     def definition(self, definition: Definition, point: Any) -> Any:
         rows = box(definition.indices, definition.shape)
-        sizes = [n for n in _in_order([c.form for c in rows]) if n not in definition.indices]
+        sizes = [n for n in in_order([c.form for c in rows]) if n not in definition.indices]
         attributes = {"domain": set_attribute(rows, definition.indices, self.context, sizes)}
         order = definition.order
         if order is not None:
@@ -209,7 +209,7 @@ class _Writer:
                 )
                 return self.create("tad.value_of", result, [index.results[0]], {}, point)
             case Read():
-                names = _in_order(term.indices)
+                names = in_order(term.indices)
                 attributes = {"at": map_attribute(term.indices, names, self.context)}
                 values = [self.tensors[term.tensor], *(scope.index(n) for n in names)]
                 return self.create("tad.read", result, values, attributes, point)
@@ -238,7 +238,7 @@ class _Writer:
         return self.create("tad.apply", result, values, {"fn": ir.StringAttr.get(term.function)}, point)
 
     def reduce(self, term: Reduce, type: str, scope: Scope) -> Any:
-        outer = [n for n in _in_order([c.form for c in term.domain]) if n not in term.binders]
+        outer = [n for n in in_order([c.form for c in term.domain]) if n not in term.binders]
         domain = set_attribute(term.domain, term.binders, self.context, outer)
         values = [scope.index(n) for n in outer]
         attributes, name = {"domain": domain}, "tad.sum"
@@ -250,7 +250,7 @@ class _Writer:
         return operation
 
     def guard(self, term: Guard, type: str, scope: Scope) -> Any:
-        names = _in_order([c.form for c in term.conditions])
+        names = in_order([c.form for c in term.conditions])
         where = set_attribute(term.conditions, names, self.context)
         values = [scope.index(n) for n in names]
         operation = self.create(
@@ -306,12 +306,3 @@ class _Writer:
     def named(self, name: str, span: Span | Place | None) -> Any:
         """The location of a span, carrying the name that a person reads."""
         return ir.Location.name(name, self.place(span), context=self.context)
-
-
-def _in_order(forms: Iterable[Affine]) -> list[str]:
-    """The variables of forms in the order in which their text names them."""
-    seen: dict[str, None] = {}
-    for form in forms:
-        for atom, _ in reading_order(form):
-            seen.update(dict.fromkeys([atom] if isinstance(atom, str) else _in_order([atom.numerator])))
-    return list(seen)

@@ -9,8 +9,7 @@ from tadc.dialect.reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.cpu.chains import chain_function
-from tadc.passes.cpu.fusion_cost import VectorCost
+from tadc.passes.cpu.divide import RANGES
 from tadc.passes.cpu.loops import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
@@ -18,11 +17,16 @@ from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
+from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.fuse import fuse_function
+from tadc.passes.maps.chains import chained
+from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import Machine, gpu_of
+from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
-from tadc.passes.maps.short_rows import may_have_rows
+from tadc.passes.maps.prechecks import may_chain, may_fuse, may_have_rows
+from tadc.passes.maps.write_maps import rewrite_maps
+from tadc.passes.maps.written_cost import WrittenCost
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -37,6 +41,8 @@ from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.fusion_cost import VectorCost
 from tadc.passes.schedule.given import Given
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
 from tadc.passes.terms.renewal import renewed
@@ -291,16 +297,20 @@ class Fuse(Pass):
     registers: int = number_option(28, "vectors that a loop may hold in registers")
     least_work: int = number_option(0, "operations of a map that is worth vectors")
 
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
     def run(self, module: Any) -> None:
         """Fuse in every function."""
-        machine = Machine(self.vector_bytes, self.registers, self.least_work)
-        cost = VectorCost(machine)
-        if self.sm:
-            from tadc.passes.gpu.fusion_cost import ThreadCost
+        vectors = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
+        for function in filter(may_fuse, tad_functions(module)):
+            if self.sm:
+                from tadc.passes.gpu.fusion_cost import ThreadCost
 
-            cost = ThreadCost(gpu_of(self.sm))
-        for function in tad_functions(module):
-            fuse_function(function, cost)
+                cost = ThreadCost(gpu_of(self.sm))
+                rewrite_maps(function, lambda m, f=function: fused(m, WrittenCost(f, m, cost)), self.known)
+            else:
+                rewrite_maps(function, lambda maps: fused(maps, vectors), self.known)
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
@@ -314,15 +324,16 @@ class Chain(Pass):
 
     sm: int = number_option(0, "for blocks of threads of a GPU of this compute capability")
 
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
     def run(self, module: Any) -> None:
         """Mark in every function."""
         for function in tad_functions(module):
             if self.sm:
-                from tadc.passes.gpu.row_chains import mark_chains
-
-                mark_chains(function, gpu_of(self.sm))
-            else:
-                chain_function(function)
+                rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.sm)), self.known)
+            elif may_chain(function):
+                rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

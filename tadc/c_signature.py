@@ -17,7 +17,7 @@ from tadc.lattice.affine import Affine
 
 if TYPE_CHECKING:
     from tadc.frontend.terms import Domain
-    from tadc.passes.maps.buffers import Buffers
+    from tadc.passes.maps.map import MapFunction, Tensor
 
 #: The types of C, and their bytes.
 _TYPES = {"f32": ("float", 4), "f64": ("double", 8)}
@@ -94,28 +94,32 @@ class CSignature:
         return "".join(f"{comment} {line}\n".replace(_TIED, " ") for line in lines)
 
 
-def signature_of(function: Any, buffers: Buffers) -> CSignature:
-    """The signature of a function of the `tad` dialect, whose tensors have these buffers."""
+def signature_of(function: Any, maps: MapFunction) -> CSignature:
+    """The signature of a function of the `tad` dialect, whose maps these are."""
     from tadc.dialect.reader import names_of
-    from tadc.passes.maps.buffers import symbol_of
+    from tadc.dialect.shapes import excluded_sets, sizes_of
+    from tadc.passes.maps.memory import memory_of
 
-    arguments, results = names_of(function)
-    given = dict(zip(function.regions[0].blocks[0].arguments, arguments, strict=True))
-    sizes = tuple(given[size] for size in buffers.sizes)
-    symbols = {f"s{n}": Affine.var(name) for n, name in enumerate(sizes)}
+    given, returned = names_of(function)
+    memory, indices = memory_of(maps), sizes_of(function)
+    named = list(zip(function.regions[0].blocks[0].arguments, given, strict=True))
+    tensors = [name for value, name in named if value not in indices]
+    sizes = tuple(name for value, name in named if value in indices)
+    symbols = {own: Affine.var(name) for own, name in zip(maps.sizes, sizes, strict=True)}
+    positions = {f"s{n}": Affine.var(name) for n, name in enumerate(sizes)}
 
-    def pointer(tensor: Any, name: str) -> Pointer:
-        shape = tuple(extent(form.substitute(symbols)) for form in buffers.shapes[tensor])
-        return Pointer(name, str(tensor.type.element_type), shape)
+    def pointer(tensor: Tensor, name: str) -> Pointer:
+        return Pointer(name, tensor.type, tuple(extent(form.substitute(symbols)) for form in tensor.shape))
 
-    taken = {*arguments, *results}
+    taken = {*given, *returned}
     numbered = (f"scratch_{n}" if n else "scratch" for n in count())
-    scratch = zip(buffers.temporaries, (name for name in numbered if name not in taken), strict=False)
+    scratch = zip(memory.temporaries, (name for name in numbered if name not in taken), strict=False)
+    excluded = excluded_sets(function)
     return CSignature(
-        symbol_of(function),
-        tuple(pointer(tensor, given[tensor]) for tensor in buffers.arguments),
-        tuple(map(pointer, buffers.results, results)),
+        maps.name,
+        tuple(map(pointer, memory.arguments, tensors)),
+        tuple(map(pointer, memory.results, returned)),
         tuple(pointer(tensor, name) for tensor, name in scratch),
         sizes,
-        tuple(tuple(row.substitute(symbols) for row in rows) for rows in buffers.excluded),
+        tuple(tuple(row.substitute(positions) for row in rows) for rows in excluded),
     )

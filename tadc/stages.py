@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
+    from tadc.passes.catalogue import Chain, Fuse
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.functions import Launch
+    from tadc.passes.maps.map import MapFunction
     from tadc.passes.term_pass import TermPass
 
 
@@ -188,9 +190,12 @@ def _machine() -> str:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    cut = "tad-rows,tad-cut," if _may_store(state.options) else ""
-    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}},tad-chain")
-    _note_buffers(state)
+    from tadc.backend.target import host_vectors
+    from tadc.passes.catalogue import Chain, Fuse
+
+    if _may_store(state.options):
+        run_pipeline(state, "tad-rows,tad-cut")
+    _rewrite_maps(state, Fuse(0, *host_vectors(), WORTH_VECTORS), Chain())
 
 
 def _may_store(options: Options) -> bool:
@@ -198,21 +203,34 @@ def _may_store(options: Options) -> bool:
     return options.materialize != "never" and options.memory_limit != 0
 
 
-def _note_buffers(state: Compilation) -> None:
-    """The symbol of the function, its signature, and the tensors in between."""
+def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:
+    """Fuse and chain maps, which are read once, and note the function's buffers."""
+    from tadc.pipeline import run_pass_objects
+
+    chains.known = fusion.known
+    run_pass_objects(state.module, [fusion, chains], state.source)
+    _note_buffers(state, chains.known)
+
+
+def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
+    """The symbol of the function, its signature, and the tensors in between; `known` maps are not read."""
     from tadc.c_signature import signature_of
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
-    from tadc.passes.maps.buffers import buffers_of, symbol_of
+    from tadc.lattice.affine import Affine
+    from tadc.passes.maps.buffers import symbol_of
+    from tadc.passes.maps.memory import memory_of
+    from tadc.passes.maps.read_maps import read_maps
 
     for function in tad_functions(state.module.operation):
-        state.symbol = symbol_of(function)
-        buffers = buffers_of(function)
+        maps = known.get(symbol_of(function)) or read_maps(function)
+        memory, state.symbol = memory_of(maps), maps.name
         if not state.options.is_cuda:
-            state.signatures.append(signature_of(function, buffers))
+            state.signatures.append(signature_of(function, maps))
+        sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
         state.temporaries = [
-            (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
-            for v, span in zip(buffers.temporaries, buffers.spans, strict=True)
+            (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)
+            for tensor, span in zip(memory.temporaries, memory.spans, strict=True)
         ]
 
 
@@ -231,11 +249,13 @@ def lower_to_gpu(state: Compilation) -> None:
 
 def fuse_for_gpu(state: Compilation) -> int:
     """The maps that become kernels of a GPU; its architecture."""
+    from tadc.passes.catalogue import Chain, Fuse
+
     assert state.options.target is not None
     sm = state.options.target.sm or 0
-    cut = f"tad-rows,tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
-    run_pipeline(state, f"{cut}tad-fuse{{sm={sm}}},tad-chain{{sm={sm}}}")
-    _note_buffers(state)
+    if _may_store(state.options):
+        run_pipeline(state, f"tad-rows,tad-cut{{sm={sm}}}")
+    _rewrite_maps(state, Fuse(sm), Chain(sm))
     return sm
 
 

@@ -38,11 +38,10 @@ from tadc.passes.maps.buffers import (
     memref_of,
     symbol_of,
 )
-from tadc.passes.maps.equal_maps import Renamed, constant_above, renamed, values_used
+from tadc.passes.maps.equal_maps import Key, Renamed, constant_above, renamed, values_used
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.maps.share_values import Key
 from tadc.passes.maps.tile_values import region_operations
 from tadc.passes.maps.work import operations_of
 from tadc.passes.nest.emit import Scope, emit_body

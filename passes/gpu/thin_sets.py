@@ -1,4 +1,4 @@
-"""Maps that complete another in its memory, on the thin set that a guard of theirs has (`cpu/in_place.py`).
+"""Maps that complete another in its memory, on the thin set that a guard of theirs has (`maps/thin_sets.py`).
 
 An equation of the set gives one index by the others: a thread has the point of one value of these.
 """

@@ -9,7 +9,7 @@ caller reads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.buffers import Buffers, is_for_caller
-from tadc.passes.maps.share_values import Key, key_of
+
+Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,24 @@ def constant_above(value: Any) -> Any:
 def is_tensor(value: Any) -> bool:
     """Whether a value is a tensor."""
     return isinstance(value.type, ir.RankedTensorType)
+
+
+def key_of(op: Any, inside: Mapping[Any, int]) -> Key:
+    """What an operation computes: equal for two with equal operands; `inside` numbers values of regions."""
+    operands = tuple(inside.get(value, value) for value in op.operands)
+    attributes = tuple((name, op.attributes[name]) for name in op.attributes)
+    types = tuple(value.type for value in op.results)
+    if not op.regions:
+        return (op.name, operands, attributes, types)
+    regions: list[Key] = []
+    for region in op.regions:
+        block, numbers = region.blocks[0], dict(inside)
+        for value in block.arguments:
+            numbers[value] = len(numbers)
+        keys: list[Key] = []
+        for inner in block.operations:
+            keys.append(key_of(inner.operation, numbers))
+            for value in inner.operation.results:
+                numbers[value] = len(numbers)
+        regions.append((len(block.arguments), *keys))
+    return (op.name, operands, attributes, types, *regions)

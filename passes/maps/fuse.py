@@ -1,31 +1,35 @@
 """Maps over the same elements in one nest of loops.
 
-Maps of one shape become a `tad.maps` where each reads what another of them computes at its own element alone,
-or where they read the same elements. What they share is computed once, memory is passed once, and a tensor
-that only they read is a value and no tensor any more. So do maps whose sums share something dear: these sums
-are one `tad.sums`, as they are in one map.
+Maps of one shape become one map of several tensors where each reads what another of them computes at its own
+element alone, or where they read the same elements. What they share is computed once, memory is passed once,
+and a tensor that only they read is a value and no tensor any more. So do maps whose sums share something
+expensive: these sums are one fold, as they are in one map.
 
-It is done where the whole costs no more than the parts do, as a machine says that computes them
-(`FusionCost`), so a sum of products keeps the schedule it has. All else here is the same for every machine.
+It is done where the whole costs no more than the parts do, as a machine says that computes them (`MapCost`),
+so a sum of products keeps the schedule it has. All else here is the same for every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from tadc.dialect.mlir import ir
-from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.equal_maps import alike
-from tadc.passes.maps.map_reads import MapReads
-from tadc.passes.maps.marks import JOINED, PARTS
-from tadc.passes.maps.merge_sums import merge_sums, sums_of
-from tadc.passes.maps.share_values import Key, share_values
-from tadc.passes.maps.tile_values import all_yielded, region_operations
-from tadc.passes.maps.unused import erase_unused
+from tadc.passes.maps.blocks import (
+    Names,
+    Renaming,
+    apart,
+    indices_bound,
+    numbered,
+    shared,
+    values_of,
+    with_values,
+)
+from tadc.passes.maps.map import Block, Let, Map, MapFunction, Number, Tensor
+from tadc.passes.maps.merge_folds import merged, simplified
+from tadc.passes.maps.reads import Reads
+from tadc.passes.maps.same_maps import Likeness, likeness
 
 MOST_OPERATIONS = 250
 """The most operations of maps together: more values at once do not fit in registers."""
@@ -33,46 +37,43 @@ MOST_OPERATIONS = 250
 MOST_MAPS = 8
 """The most maps together: memory is slow where it is written in many places by turns."""
 
+Cost = tuple[float, int]
 
-class FusionCost(Protocol):
+
+class MapCost(Protocol):
     """What a machine says of maps that are to be computed together."""
 
-    def cost(self, op: Any, forms: Mapping[Any, Affine]) -> tuple[float, int]:
-        """What a map costs, and how much of it has a better form than as it stands.
-
-        `forms` has those of the sizes.
-        """
+    def cost(self, item: Map, function: MapFunction) -> Cost:
+        """What a map of a function costs, and how many of its reads have a better form than as they stand."""
         ...
 
-    def is_small(self, op: Any, forms: Mapping[Any, Affine], point: Any) -> bool:
-        """Whether a map has no schedule that could suffer; at `point`, after it, code may be made."""
+    def is_small(self, item: Map, function: MapFunction) -> bool:
+        """Whether a map has no schedule that could suffer."""
         ...
 
-    def pays(self, whole: tuple[float, int], parts: Sequence[tuple[float, int]]) -> bool:
+    def pays(self, whole: Cost, parts: Sequence[Cost]) -> bool:
         """Whether maps are better computed together, by the costs of the whole and of the parts."""
         ...
 
 
-def fuse_function(function: Any, machine: FusionCost) -> None:
-    """Fuse the maps of a function where it pays."""
-    with function.context, ir.Location.unknown(function.context):
-        _Fusion(function, machine).run()
+def fused(function: MapFunction, machine: MapCost) -> MapFunction:
+    """The maps of a function fused where it pays; those that nothing needs are gone."""
+    return _Fusion(function, machine).run()
 
 
 @dataclass(eq=False)
 class _Group:
-    """Maps together: `op` computes the `tensors` that are needed outside, for all of its `members`."""
+    """Maps together: `item` computes the tensors that are needed outside, for all `members`."""
 
-    op: Any
-    members: list[MapReads]
-    tensors: list[Any]
-    price: tuple[float, int] | None = None
+    item: Map
+    members: list[Reads]
+    cost: Cost | None = None
     needs: set[_Group] = field(default_factory=set["_Group"])
 
     @property
-    def computed(self) -> set[Any]:
+    def computed(self) -> set[str]:
         """The tensors of all members."""
-        return {value for member in self.members for value in member.op.results}
+        return {tensor.name for member in self.members for tensor in member.item.tensors}
 
     def reaches(self, other: _Group) -> bool:
         """Whether this needs another group, directly or not."""
@@ -89,70 +90,57 @@ class _Group:
 
 
 class _Fusion:
-    def __init__(self, function: Any, machine: FusionCost) -> None:
+    def __init__(self, function: MapFunction, machine: MapCost) -> None:
         self.function, self.machine = function, machine
-        self.block = function.regions[0].blocks[0]
-        self.forms = {value: Affine.var(f"s{n}") for n, value in enumerate(sizes_of(function))}
+        self.shapes = function.tensors()
+        self.returned = set(function.results)
         # Of maps together one at least has to be needed.
-        erase_unused(self.block)
-        for op in maps_of(function):
-            block = op.regions[0].blocks[0]
-            if op.name == "tad.map" and len(sums_of(block)) > 1:
-                share_values(block)
-                merge_sums(block)
-        self.maps = [MapReads(op, self.forms) for op in maps_of(function)]
-        self.end = list(self.block.operations)[-1].operation
-        self.returned = set(self.end.operands)
-        self.readers: dict[Any, list[MapReads]] = {}
+        self.maps = [Reads(simplified(item)) for item in needed(function)]
+        self.readers: dict[str, list[Reads]] = {}
         for reads in self.maps:
             for tensor in reads.tensors:
                 self.readers.setdefault(tensor, []).append(reads)
-        self.by_tensor: dict[Any, _Group] = {}
-        self.by_element: dict[Any, list[_Group]] = {}
-        self.by_sum: dict[Any, list[_Group]] = {}
-        self.prices: dict[Key, tuple[float, int]] = {}
+        self.by_tensor: dict[str, _Group] = {}
+        self.by_element: dict[object, list[_Group]] = {}
+        self.costs: dict[Likeness, Cost] = {}
 
-    def run(self) -> None:
+    def run(self) -> MapFunction:
         """Form the groups, and put what they compute in order."""
         groups: list[_Group] = []
         for reads in self.maps:
             group = self.joined(reads)
             if group is None:
-                group = _Group(reads.op, [reads], list(reads.op.results))
+                group = _Group(reads.item, [reads])
                 groups.append(group)
             group.needs |= self.needed(reads) - {group}
-            self.by_tensor |= dict.fromkeys(reads.op.results, group)
-            for element in reads.elements:
+            self.by_tensor |= dict.fromkeys((tensor.name for tensor in reads.item.tensors), group)
+            for element in (*reads.elements, *reads.summed):
                 self.by_element.setdefault(element, []).append(group)
-            for element in reads.summed:
-                self.by_sum.setdefault(element, []).append(group)
-        if len(groups) < len(self.maps):
-            self.arrange(groups)
+        return replace(self.function, maps=self.arranged(groups))
 
-    def needed(self, reads: MapReads) -> set[_Group]:
+    def needed(self, reads: Reads) -> set[_Group]:
         """The groups that compute what a map reads."""
         return {self.by_tensor[tensor] for tensor in reads.tensors if tensor in self.by_tensor}
 
-    def joined(self, reads: MapReads) -> _Group | None:
+    def joined(self, reads: Reads) -> _Group | None:
         """The group that a map has become part of."""
         for group in self.candidates(reads):
             if self.fits(reads, group) and self.join(reads, group):
                 return group
         return None
 
-    def candidates(self, reads: MapReads) -> Iterator[_Group]:
+    def candidates(self, reads: Reads) -> Iterator[_Group]:
         """Groups of the same shape that a map shares elements with, those first that it reads from."""
+        if _is_marked(reads.item):
+            return
         wanted = [self.by_tensor[t] for t, is_own in reads.tensors.items() if is_own and t in self.by_tensor]
-        for element in reads.elements:
+        for element in (*reads.elements, *reads.summed):
             wanted += self.by_element.get(element, ())
-        for element in reads.summed:
-            wanted += self.by_sum.get(element, ())
-        if not _marked(reads.op):
-            yield from (
-                g for g in dict.fromkeys(wanted) if _domain(g.op) == _domain(reads.op) and not _marked(g.op)
-            )
+        for group in dict.fromkeys(wanted):
+            if _domain(group.item) == _domain(reads.item) and not _is_marked(group.item):
+                yield group
 
-    def fits(self, reads: MapReads, group: _Group) -> bool:
+    def fits(self, reads: Reads, group: _Group) -> bool:
         """Whether a map may become part of a group."""
         if len(group.members) >= MOST_MAPS:
             return False
@@ -163,112 +151,102 @@ class _Fusion:
             return False
         return not any(other.reaches(group) for other in self.needed(reads) - {group})
 
-    def join(self, reads: MapReads, group: _Group) -> bool:
+    def join(self, reads: Reads, group: _Group) -> bool:
         """Make a map part of a group, if that is worth it."""
         members = [*group.members, reads]
-        tensors = [value for value in (*group.tensors, *reads.op.results) if self.is_needed(value, members)]
-        made = self.merged(group, reads, tensors)
-        price: tuple[float, int] | None = None
-        if not self.is_small(reads.op) or not self.is_small(group.op):
-            parts = [self.price(reads.op), group.price or self.price(group.op)]
-            price = self.price(made)
-            if not self.machine.pays(price, parts):
-                made.erase()
+        item = both(group.item, reads.item, self.function)
+        item = _only(item, [tensor for tensor in item.tensors if self.is_needed(tensor, members)])
+        item = replace(item, body=merged(shared(item.body)))
+        cost: Cost | None = None
+        if not (self.is_small(reads.item) and self.is_small(group.item)):
+            parts = [self.cost(reads.item), group.cost or self.cost(group.item)]
+            cost = self.cost(item)
+            if not self.machine.pays(cost, parts):
                 return False
-        if len(group.members) > 1:
-            group.op.erase()
-        group.op, group.members, group.tensors, group.price = made, members, tensors, price
+        group.item, group.members, group.cost = item, members, cost
         return True
 
-    def is_small(self, op: Any) -> bool:
-        """Whether a map has no schedule that could suffer."""
-        return self.machine.is_small(op, self.forms, ir.InsertionPoint(self.end))
-
-    def price(self, op: Any) -> tuple[float, int]:
+    def cost(self, item: Map) -> Cost:
         """What a map costs, asked once for maps that are alike."""
-        key = alike(op, set(self.forms))
-        if key not in self.prices:
-            self.prices[key] = self.machine.cost(op, self.forms)
-        return self.prices[key]
+        key = likeness(item, self.function, self.shapes).key
+        if key not in self.costs:
+            self.costs[key] = self.machine.cost(item, self.function)
+        return self.costs[key]
 
-    def is_needed(self, tensor: Any, members: Sequence[MapReads]) -> bool:
+    def is_small(self, item: Map) -> bool:
+        """Whether a map has no schedule that could suffer."""
+        return self.machine.is_small(item, self.function)
+
+    def is_needed(self, tensor: Tensor, members: Sequence[Reads]) -> bool:
         """Whether a tensor is read by another map than these, or returned."""
-        return tensor in self.returned or any(r not in members for r in self.readers.get(tensor, ()))
+        name = tensor.name
+        return name in self.returned or any(r not in members for r in self.readers.get(name, ()))
 
-    def merged(self, group: _Group, reads: MapReads, tensors: Sequence[Any]) -> Any:
-        """What computes these tensors of a group and of a map, at the end of the function."""
-        first, op, end = group.op, reads.op, self.end
-        made = ir.Operation.create(
-            "tad.maps", results=[value.type for value in tensors], operands=list(first.operands),
-            attributes={"domain": first.attributes["domain"]}, regions=1,
-            loc=ir.Location.fused([value.location for value in tensors]), ip=ir.InsertionPoint(end),
-        )  # fmt: skip
-        given = first.regions[0].blocks[0].arguments
-        block = ir.Block.create_at_start(
-            made.regions[0], [v.type for v in given], [v.location for v in given]
-        )
-        computed = [*group.tensors, *op.results]
-        both = [*_moved(first, block, end), *_moved(op, block, end)]
-        last = ir.Operation.create("tad.yields", operands=both, loc=op.location, ip=ir.InsertionPoint(block))
-        values = dict(zip(computed, last.operands, strict=True))
-        for read in [r for r in region_operations(block) if r.name == "tad.read" and r.operands[0] in values]:
-            read.results[0].replace_all_uses_with(values[read.operands[0]])
-            read.erase()
-        values = dict(zip(computed, last.operands, strict=True))
-        wanted = [values[value] for value in tensors]
-        ir.Operation.create("tad.yields", operands=wanted, loc=op.location, ip=ir.InsertionPoint(last))
-        last.erase()
-        share_values(block)
-        merge_sums(block)
-        return made
-
-    def arrange(self, groups: Sequence[_Group]) -> None:
-        """Put the groups in the place of the maps, each after those that it needs."""
+    def arranged(self, groups: Sequence[_Group]) -> tuple[Map, ...]:
+        """The maps of the groups, each after those that it needs."""
         place = {id(reads): n for n, reads in enumerate(self.maps)}
-        placed: set[_Group] = set()
+        placed: dict[_Group, None] = {}
 
         def put(group: _Group) -> None:
             if group in placed:
                 return
-            placed.add(group)
             for needed in sorted(group.needs, key=last):
                 put(needed)
-            group.op.move_before(self.end)
+            placed[group] = None
 
         def last(group: _Group) -> int:
             return place[id(group.members[-1])]
 
         for group in sorted(groups, key=last):
             put(group)
-        for group in groups:
-            if len(group.members) > 1:
-                for value, result in zip(group.tensors, group.op.results, strict=True):
-                    value.replace_all_uses_with(result)
-        for group in groups:
-            if len(group.members) > 1:
-                for reads in reversed(group.members):
-                    reads.op.erase()
+        return tuple(g.item if len(g.members) < 2 else numbered(g.item) for g in placed)
 
 
-def _marked(op: Any) -> bool:
+def needed(function: MapFunction) -> list[Map]:
+    """The maps of a function that compute what it returns, or what one of them reads."""
+    used = set(function.results)
+    found: list[Map] = []
+    for item in reversed(function.maps):
+        if not used.isdisjoint(tensor.name for tensor in item.tensors):
+            used.update(load.tensor for load in item.loads())
+            found.append(item)
+    return found[::-1]
+
+
+def both(first: Map, other: Map, function: MapFunction) -> Map:
+    """One map for two over the same elements: what the other reads of the first's is a value."""
+    body = first.body
+    names = Names({*function.sizes, *first.indices, *indices_bound(body)})
+    renaming = apart(other.body, set(values_of(body)), names)
+    own = dict(zip(other.indices, map(Affine.var, first.indices), strict=True))
+    second = Renaming(renaming.values, {**renaming.forms, **own}).block(other.body)
+    values = dict(zip((tensor.name for tensor in first.tensors), body.gives, strict=True))
+    second = with_values(second, values)
+    lets = (*_numbers(body), *_numbers(second), *_others(body), *_others(second))
+    tensors = (*first.tensors, *other.tensors)
+    return replace(first, tensors=tensors, body=Block(lets, (*body.gives, *second.gives)))
+
+
+def _only(item: Map, wanted: Sequence[Tensor]) -> Map:
+    """A map of some of the tensors that a map computes."""
+    given = dict(zip((tensor.name for tensor in item.tensors), item.body.gives, strict=True))
+    gives = tuple(given[tensor.name] for tensor in wanted)
+    return replace(item, tensors=tuple(wanted), body=replace(item.body, gives=gives))
+
+
+def _numbers(block: Block) -> list[Let]:
+    return [let for let in block.lets if isinstance(let.value, Number)]
+
+
+def _others(block: Block) -> list[Let]:
+    return [let for let in block.lets if not isinstance(let.value, Number)]
+
+
+def _is_marked(item: Map) -> bool:
     """Whether a map is computed in a way of its own."""
-    return op.name == "tad.scan" or PARTS in op.attributes or JOINED in op.attributes
+    return item.order is not None or item.marks.parts or item.marks.joined
 
 
-def _domain(op: Any) -> tuple[Any, ...]:
+def _domain(item: Map) -> tuple[object, ...]:
     """What maps that are fused have in common."""
-    return (op.attributes["domain"], tuple(op.operands), op.results[0].type)
-
-
-def _moved(op: Any, block: Any, end: Any) -> list[Any]:
-    """The values that a copy of a map yields at the indices of a block, at whose end its operations stand."""
-    copy = op.clone(ip=ir.InsertionPoint(end)).operation
-    inner = copy.regions[0].blocks[0]
-    for index, given in zip(inner.arguments, block.arguments, strict=True):
-        index.replace_all_uses_with(given)
-    values = all_yielded(inner)
-    operations = [operation.operation for operation in inner.operations]
-    for operation in operations[:-1]:
-        block.append(operation)
-    copy.erase()
-    return values
+    return item.extents, item.tensors[0].type

@@ -177,12 +177,14 @@ class Marks:
     """How a map is to be computed, where that is decided before its schedule.
 
     Maps of one `chain` run one after the other over `rows` rows at a time; with `steps` the first index
-    counts these. `in_place`: the elements are those of another tensor but on a thin set, in its memory.
+    counts these. On a GPU `blocks` says how many indices number rows, and the threads of a row and a block.
+    `in_place`: the elements are those of another tensor but on a thin set, in its memory.
     `parts`: they are long parts of a reduction; `joined`: nothing long is left to do.
     """
 
     chain: int | None = None
     rows: int = 0
+    blocks: tuple[int, ...] = ()
     steps: bool = False
     in_place: bool = False
     parts: bool = False

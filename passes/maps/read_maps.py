@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-from tadc.dialect.index_maps import parse_map, parse_set
+from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
 from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
+from tadc.dialect.shapes import argument_shape, excluded_sets, sizes_of
+from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.buffers import buffers_of, location_of, maps_of, symbol_of
+from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.buffers import location_of, maps_of, symbol_of
 from tadc.passes.maps.map import (
     Apply,
     Block,
@@ -50,90 +54,73 @@ class _Reader:
     """A function on its way to maps; `forms` has indices and sizes, `values` the names of scalars."""
 
     def __init__(self, function: Any) -> None:
-        self.function, self.buffers = function, buffers_of(function)
-        self.taken: set[str] = set()
+        self.function = function
+        self.names = Names()
         self.tensors: dict[Any, Tensor] = {}
         self.forms: dict[Any, Affine] = {}
         self.values: dict[Any, str] = {}
         self.numbers = itertools.count()
         self.constants: dict[Any, Value] = {}
+        self.above: list[Let] = []
 
     def read(self) -> MapFunction:
         """The whole function."""
-        buffers = self.buffers
-        sizes = [self.name(name_of(size.location) or "n") for size in buffers.sizes]
-        self.forms = {value: Affine.var(name) for value, name in zip(buffers.sizes, sizes, strict=True)}
-        self.sizes = {f"s{n}": Affine.var(name) for n, name in enumerate(sizes)}
-        for argument in buffers.arguments:
-            self.tensor(argument)
-        for operation in self.function.regions[0].blocks[0].operations:
+        function, sizes = self.function, sizes_of(self.function)
+        block = function.regions[0].blocks[0]
+        names = [self.names.new(name_of(size.location) or "n") for size in sizes]
+        self.forms = {value: Affine.var(name) for value, name in zip(sizes, names, strict=True)}
+        positions = {f"s{n}": Affine.var(name) for n, name in enumerate(names)}
+        arguments: list[Tensor] = []
+        for argument in block.arguments:
+            if not isinstance(argument.type, ir.IndexType):
+                shape = argument_shape(function, argument)
+                arguments.append(self.tensor(argument, tuple(form.substitute(positions) for form in shape)))
+        maps, end = maps_of(function), list(block.operations)[-1].operation
+        for operation in block.operations:
             op = operation.operation
             if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.FloatAttr):
                 self.constants[op.results[0]] = _number(op)
-        maps = tuple(self.map(op) for op in maps_of(self.function))
-        return MapFunction(
-            symbol_of(self.function),
-            tuple(self.tensors[argument] for argument in buffers.arguments),
-            tuple(sizes),
-            maps,
-            tuple(self.tensors[result].name for result in buffers.results),
-            tuple(row.substitute(self.sizes) for row in buffers.known),
-        )
+        made = tuple(self.map(op) for op in maps)
+        inner = {value for op in maps for value in op.results}
+        results = list(end.operands)
+        if not inner.issuperset(results):
+            raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
+        extents = {extent for tensor in self.tensors.values() for extent in tensor.shape}
+        excluded = [[row.substitute(positions) for row in rows] for rows in excluded_sets(function)]
+        known = (*(Constraint(Affine.var(name)) for name in names), *allowed(map(tuple, excluded), extents))
+        given = tuple(self.tensors[result].name for result in results)
+        return MapFunction(symbol_of(function), tuple(arguments), tuple(names), made, given, known)
 
-    def name(self, wanted: str) -> str:
-        """A name that nothing else has."""
-        found = wanted
-        for number in itertools.count(2):
-            if found not in self.taken:
-                break
-            found = f"{wanted}_{number}"
-        self.taken.add(found)
-        return found
-
-    def tensor(self, value: Any) -> Tensor:
+    def tensor(self, value: Any, shape: tuple[Affine, ...]) -> Tensor:
         """A tensor of the function."""
-        found = self.tensors.get(value)
-        if found is None:
-            location = location_of(value)
-            label = name_of(location)
-            shape = tuple(form.substitute(self.sizes) for form in self.buffers.shapes[value])
-            type = str(value.type.element_type)
-            found = Tensor(self.name(label or "t"), type, shape, label, place_of(location))
-            self.tensors[value] = found
+        location = location_of(value)
+        label = name_of(location)
+        type = str(value.type.element_type)
+        found = Tensor(self.names.new(label or "t"), type, shape, label, place_of(location))
+        self.tensors[value] = found
         return found
 
     def map(self, op: Any) -> Map:
         """One map; names of indices and values are used again in the next one."""
-        block, before = op.regions[0].blocks[0], set(self.taken)
+        block, before = op.regions[0].blocks[0], set(self.names.taken)
         indices = [self.index(argument) for argument in indices_of(op)]
-        tensors = tuple(self.tensor(result) for result in op.results)
+        shape = _extents(str(op.attributes["domain"]), self.forms_of(op.operands))
+        tensors = tuple(self.tensor(result, shape) for result in op.results)
         before |= {tensor.name for tensor in tensors}
         order: Affine | None = None
         if op.name == "tad.scan":
             own = own_tensor(op)
             self.tensors[own] = tensors[0]
-            dims = {f"d{n}": Affine.var(name) for n, name in enumerate(indices)}
-            order = parse_map(str(op.attributes["order"])).forms[0].substitute(dims)
-        self.numbers, self.values = itertools.count(), {}
-        body = self.block(block, self.above(op))
-        self.taken = before
+            (order,) = _forms(str(op.attributes["order"]), tuple(map(Affine.var, indices)))
+        self.numbers, self.values, self.above = itertools.count(), {}, []
+        body = self.block(block)
+        body = Block((*self.above, *body.lets), body.gives)
+        self.names.taken = before
         return Map(tensors, tuple(indices), tensors[0].shape, body, order, _marks(op), place_of(op.location))
-
-    def above(self, op: Any) -> tuple[Let, ...]:
-        """The constants of the function that a map uses."""
-        used: dict[Any, None] = {}
-
-        def visit(inner: Any) -> Any:
-            used.update(dict.fromkeys(value for value in inner.operands if value in self.constants))
-            return ir.WalkResult.ADVANCE
-
-        if self.constants:
-            op.walk(visit, ir.WalkOrder.PRE_ORDER)
-        return tuple(Let((self.value(value),), self.constants[value]) for value in used)
 
     def index(self, argument: Any) -> str:
         """A name for an index that a region binds."""
-        found = self.name(name_of(argument.location) or "i")
+        found = self.names.new(name_of(argument.location) or "i")
         self.forms[argument] = Affine.var(found)
         return found
 
@@ -142,70 +129,68 @@ class _Reader:
         self.values[made] = f"%{next(self.numbers)}"
         return self.values[made]
 
-    def block(self, block: Any, lets: Sequence[Let] = ()) -> Block:
-        """A region, after what stands before it."""
-        found = list(lets)
+    def block(self, block: Any) -> Block:
+        """A region."""
+        found: list[Let] = []
         operations = [operation.operation for operation in block.operations]
         for op in operations[:-1]:
-            if op.name == "tad.index":
-                (self.forms[op.results[0]],) = self.over(
-                    op.operands, "d", parse_map(str(op.attributes["at"])).forms
-                )
+            name, results = op.name, op.results
+            if name == "tad.index":
+                text = str(op.attributes["at"])
+                (self.forms[results[0]],) = _forms(text, self.forms_of(op.operands))
                 continue
-            if op.name == "arith.constant" and not isinstance(op.attributes["value"], ir.FloatAttr):
+            if name == "arith.constant" and not isinstance(op.attributes["value"], ir.FloatAttr):
                 continue
-            made = self.operation(op)
-            found.append(Let(tuple(self.value(result) for result in op.results), made, place_of(op.location)))
+            made = self.operation(op, name, str(results[0].type))
+            found.append(Let(tuple(map(self.value, results)), made, place_of(op.location)))
         return Block(tuple(found), tuple(self.given(value) for value in operations[-1].operands))
 
     def given(self, value: Any) -> str:
-        """The name of a value that is used."""
-        if value not in self.values:
+        """The name of a value that is used; constants of the function are the first values of the body."""
+        found = self.values.get(value)
+        if found is not None:
+            return found
+        if value not in self.constants:
             raise UnsupportedIR("a region may use indices and scalars only", value.location)
+        self.above.append(Let((self.value(value),), self.constants[value]))
         return self.values[value]
 
-    def over(self, operands: Iterable[Any], letter: str, forms: Iterable[Affine]) -> list[Affine]:
-        """Forms of an attribute over what its operands stand for."""
-        mapping = {f"{letter}{n}": self.forms[value] for n, value in enumerate(operands)}
-        return [form.substitute(mapping) for form in forms]
+    def forms_of(self, operands: Iterable[Any]) -> tuple[Affine, ...]:
+        """What index operands stand for."""
+        return tuple([self.forms[value] for value in operands])
 
-    def rows(self, rows: Domain, operands: Iterable[Any], letter: str) -> Domain:
-        """The rows of a set over what its operands stand for."""
-        forms = self.over(operands, letter, [row.form for row in rows])
-        return tuple(Constraint(form, row.equality) for form, row in zip(forms, rows, strict=True))
-
-    def operation(self, op: Any) -> Value:
+    def operation(self, op: Any, name: str, type: str) -> Value:
         """What an operation of a region computes."""
-        type = str(op.results[0].type)
-        match op.name:
+        match name:
             case "tad.read":
-                at = self.over(list(op.operands)[1:], "d", parse_map(str(op.attributes["at"])).forms)
-                return Load(self.tensors[op.operands[0]].name, tuple(at), type)
+                tensor, *operands = op.operands
+                at = _forms(str(op.attributes["at"]), self.forms_of(operands))
+                return Load(self.tensors[tensor].name, at, type)
             case "tad.value_of":
                 return IndexNumber(self.forms[op.operands[0]], type)
             case "tad.guard":
-                rows = self.rows(parse_set(str(op.attributes["where"])).constraints, op.operands, "d")
+                rows = _rows(str(op.attributes["where"]), self.forms_of(op.operands), ())
                 then, otherwise = (self.block(region.blocks[0]) for region in op.regions)
                 return Choice(rows, then, otherwise, type)
             case "tad.sum" | "tad.sums" | "tad.reduce":
-                return self.fold(op, type)
+                return self.fold(op, name, type)
             case "arith.constant":
                 return _number(op)
             case _:
-                return self.apply(op, type)
+                return self.apply(op, name, type)
 
-    def fold(self, op: Any, type: str) -> Fold:
+    def fold(self, op: Any, name: str, type: str) -> Fold:
         """A reduction; its indices are bound in its body alone."""
-        kind = ir.StringAttr(op.attributes["kind"]).value if op.name == "tad.reduce" else "sum"
+        kind = ir.StringAttr(op.attributes["kind"]).value if name == "tad.reduce" else "sum"
         block = op.regions[0].blocks[0]
         names = tuple(self.index(argument) for argument in block.arguments)
-        own = {f"d{n}": Affine.var(name) for n, name in enumerate(names)}
-        found = [row.substitute(own) for row in parse_set(str(op.attributes["domain"])).constraints]
-        return Fold(kind, names, self.rows(tuple(found), op.operands, "s"), self.block(block), type)
+        own = tuple(map(Affine.var, names))
+        rows = _rows(str(op.attributes["domain"]), own, self.forms_of(op.operands))
+        return Fold(kind, names, rows, self.block(block), type)
 
-    def apply(self, op: Any, type: str) -> Apply:
+    def apply(self, op: Any, name: str, type: str) -> Apply:
         """A scalar operation."""
-        name, operands = op.name, list(op.operands)
+        operands = list(op.operands)
         if name == INTEGER_POWER:
             exponent = operands[1].owner
             exponent = getattr(exponent, "operation", exponent)
@@ -229,11 +214,34 @@ class _Reader:
 _SPELT = {"arith.select": "choose", "arith.extf": "convert", "arith.truncf": "convert"}
 
 
+@lru_cache(maxsize=1 << 13)
+def _forms(text: str, dims: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    """The forms of a map; programs use the same few again and again."""
+    mapping = {f"d{n}": form for n, form in enumerate(dims)}
+    return tuple(form.substitute(mapping) for form in parse_map(text).forms)
+
+
+@lru_cache(maxsize=1 << 13)
+def _rows(text: str, dims: tuple[Affine, ...], symbols: tuple[Affine, ...]) -> Domain:
+    """The rows of a set."""
+    mapping = {f"d{n}": form for n, form in enumerate(dims)} | {
+        f"s{n}": form for n, form in enumerate(symbols)
+    }
+    return tuple(row.substitute(mapping) for row in parse_set(text).constraints)
+
+
+@lru_cache(maxsize=1 << 13)
+def _extents(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
+    """The extents of a box."""
+    mapping = {f"s{n}": form for n, form in enumerate(symbols)}
+    return tuple(form.substitute(mapping) for form in box_extents(parse_set(text)) or ())
+
+
 def _number(op: Any) -> Number:
     return Number(ir.FloatAttr(op.attributes["value"]).value, str(op.results[0].type))
 
 
 def _marks(op: Any) -> Marks:
-    chain, rows = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN])) if CHAIN in op.attributes else (None, 0)
+    numbers = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN])) if CHAIN in op.attributes else [None, 0]
     flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED)]
-    return Marks(chain, rows, *flags)
+    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags)

@@ -15,7 +15,8 @@ import pytest
 import tadc
 from tadc.backend import pool
 from tadc.frontend.extents import shape_at
-from tadc.passes.cpu import chains, divide, plans
+from tadc.passes.cpu import divide, plans
+from tadc.passes.maps import chains
 from tests.conformance import (
     test_index_maps,
     test_large_sizes,

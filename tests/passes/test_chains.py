@@ -9,7 +9,9 @@ import pytest
 from scipy.special import softmax
 
 import tadc
-from tadc.passes.cpu import chains, plans
+from tadc.passes import catalogue
+from tadc.passes.cpu import plans
+from tadc.passes.maps import chains
 
 ROWS = """x: f64[N, M]
 let e[i: N, j: M] = exp(x[i, j])
@@ -19,6 +21,12 @@ f[i, j] = e[i, j] / s[i]
 g[i] = log(s[i]) * i
 h[j] = columns[j]
 """
+
+
+@pytest.fixture(autouse=True)
+def look_at_small_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors of tests are small."""
+    monkeypatch.setattr(catalogue, "may_chain", lambda function: True)
 
 
 def chained(text: str, **sizes: int) -> str:
@@ -56,7 +64,7 @@ f[i, j] = sum{k} (p[i, k] * c[j, k])
 def test_any_number_of_rows(rows: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that do not divide their number, one at a time, and more than there are."""
     n, m = 38, 41
-    monkeypatch.setattr(chains, "_rows", lambda chain: min(rows, n))
+    monkeypatch.setattr(chains, "_rows", lambda chain, ranges: min(rows, n))
     x = np.random.default_rng(rows).uniform(-1, 1, (n, m))
     before = tadc.get_num_threads()
     tadc.set_num_threads(threads)
@@ -72,7 +80,7 @@ def test_any_number_of_rows(rows: int, threads: int, monkeypatch: pytest.MonkeyP
 
 def test_what_is_read_from_other_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tensor that is read at another row is whole before that."""
-    monkeypatch.setattr(chains, "_rows", lambda chain: 3)
+    monkeypatch.setattr(chains, "_rows", lambda chain, ranges: 3)
     text = """x: f64[20, 30]
 let e[i: 20, j: 30] = exp(x[i, j])
 let s[i: 20] = sum{j} (e[i, j])
@@ -114,7 +122,7 @@ g[j] = 2 * d[j]
 def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum over all rows, parts of which are in the chain, and what it adds on a thin set at the end."""
     n = 38
-    monkeypatch.setattr(chains, "_rows", lambda chain: rows)
+    monkeypatch.setattr(chains, "_rows", lambda chain, ranges: rows)
     monkeypatch.setattr(chains, "LEAST_SHARE", 0)
     function = tadc.function(THIN.replace("SET", equation), sizes={"N": n})
     x = np.random.default_rng(rows).uniform(-1, 1, (n, n))
@@ -130,7 +138,7 @@ def test_thin_sets(rows: int, equation: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("rows", [1, 5, 38])
 def test_scalar_sums_over_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum over all rows that has no index is cut into parts too."""
-    monkeypatch.setattr(chains, "_rows", lambda chain: rows if chain.again else 0)
+    monkeypatch.setattr(chains, "_rows", lambda chain, ranges: rows if chain.again else 0)
     monkeypatch.setattr(chains, "LEAST_SHARE", 0)
     text = """x: f64[38, 41]
 let e[i: 38, j: 41] = exp(x[i, j])

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.passes.cpu import fusion_cost
-from tadc.passes.cpu.schedule import least_price
+from tadc.passes.maps.map import Map
+from tadc.passes.schedule import fusion_cost
+from tadc.passes.schedule.search import least_cost
 
 LAYERS = 4
 
@@ -42,13 +43,13 @@ def test_deep_networks_have_the_loops_of_shallow_ones() -> None:
 @pytest.mark.sweep
 def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A layer more costs fusion no new schedule."""
-    priced: list[Any] = []
+    priced: list[Map] = []
 
-    def counted(op: Any, *others: Any) -> tuple[float, int]:
-        priced.append(op)
-        return least_price(op, *others)
+    def counted(item: Map, *others: Any) -> tuple[float, int]:
+        priced.append(item)
+        return least_cost(item, *others)
 
-    monkeypatch.setattr(fusion_cost, "least_price", counted)
+    monkeypatch.setattr(fusion_cost, "least_cost", counted)
     counts: list[int] = []
     for layers in (LAYERS, LAYERS + 3):
         loops(tadc.value_and_grad(tadc.function(network(layers))))

@@ -20,7 +20,8 @@ from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.passes import catalogue
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.map_reads import MapReads
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.maps.reads import Reads
 from tadc.pipeline import run_passes
 from tadc.stages import Compilation, Options
 from tests.reference.sampling import slow_but_one_in
@@ -95,7 +96,7 @@ def test_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     text, evaluate = random_program(seed)
     program: Program = tadc.function(text).program
     together = compile_program(program)
-    monkeypatch.setattr(catalogue, "fuse_function", lambda *_: None)
+    monkeypatch.setattr(catalogue, "fused", lambda maps, cost: maps)
     apart = compile_program(program)
     rng = np.random.default_rng(seed)
     for n, m in ((0, 3), (1, 1), (2, 40), (33, 17), (5, 0)):
@@ -248,8 +249,6 @@ def test_reads_are_in_the_order_of_the_program() -> None:
     state = Compilation(Options(), Source(text, "<string>"))
     compile_until(state, "tad")
     (function,) = tad_functions(state.module.operation)
-    tensors = list(function.regions[0].blocks[0].arguments)
-    reads = MapReads(maps_of(function)[0], {})
-    everyone = list(range(len(names)))
-    assert [tensors.index(tensor) for tensor, _ in reads.elements] == everyone
-    assert [tensors.index(key[-2]) for key in reads.summed] == everyone
+    reads = Reads(read_maps(function).maps[0])
+    assert [tensor for tensor, _ in reads.elements] == names
+    assert [tensor for _, tensor, _ in reads.summed] == names

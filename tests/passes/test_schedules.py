@@ -14,8 +14,10 @@ from tadc.backend import target
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes.cpu import chains, packing_plan, plans, schedule
+from tadc.passes import catalogue
+from tadc.passes.cpu import packing_plan, plans, schedule
 from tadc.passes.cpu.packing_plan import Way
+from tadc.passes.maps import chains
 
 PROGRAMS = {
     "contraction": "a: f64[19, 37]\nb: f64[37, 21]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
@@ -119,7 +121,7 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(plans, "schedule_of", chosen)
     monkeypatch.setattr(plans, "_suffers", lambda *_: False)
     monkeypatch.setattr(chains, "LEAST_BYTES", 0)
-    monkeypatch.setattr(chains, "RANGES", 1)
+    monkeypatch.setattr(catalogue, "RANGES", 1)
     monkeypatch.setattr(chains, "NEAR", choice.choice((1 << 6, 1 << 10, 1 << 14)))
     for key, value in run().items():
         if any(shared):

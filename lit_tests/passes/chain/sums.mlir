@@ -29,9 +29,8 @@ func.func @f(%x: tensor<640x8192xf64> {tad.name = "x"}) -> (tensor<8192xf64> {ta
 // CHECK:      %s = tad.map (%i) attributes {tad.chain = array<i64: 0, 5>} -> tensor<640xf64> {
 // CHECK:      %[[PARTS:.*]] = tad.map (%[[STEP:.*]], %j) attributes {tad.chain = array<i64: 0, 5>, tad.chain_steps} -> tensor<128x8192xf64> {
 // CHECK-NEXT:   %0 = tad.sum (%i) in {0 <= %i <= 4} -> f64 {
-// CHECK-NEXT:     %1 = tad.index %[[STEP]] * 5 + %i : index
-// CHECK-NEXT:     %2 = tad.read %e[%1, %j] : tensor<640x8192xf64>
-// CHECK-NEXT:     %3 = tad.read %s[%1] : tensor<640xf64>
+// CHECK-NEXT:     %1 = tad.read %e[%i + %[[STEP]] * 5, %j] : tensor<640x8192xf64>
+// CHECK-NEXT:     %2 = tad.read %s[%i + %[[STEP]] * 5] : tensor<640xf64>
 // CHECK:      tad.map (%j) -> tensor<8192xf64> {
-// CHECK-NEXT:   %0 = tad.sum (%i) in {0 <= %i <= 127} -> f64 {
-// CHECK-NEXT:     tad.read %[[PARTS]][%i, %j] : tensor<128x8192xf64>
+// CHECK-NEXT:   %0 = tad.sum (%step) in {0 <= %step <= 127} -> f64 {
+// CHECK-NEXT:     tad.read %[[PARTS]][%step, %j] : tensor<128x8192xf64>

@@ -36,10 +36,9 @@ func.func @f(%a: tensor<9xf64> {tad.name = "a"}, %b: tensor<8xf64> {tad.name = "
 // CHECK:      %s = tad.map () -> tensor<f64> {
 // CHECK:      %f:2 = "tad.maps"() ({
 // CHECK:        "tad.yields"
-// CHECK:      %g = "tad.maps"() ({
-// CHECK-NEXT: ^bb0(%i: index):
+// CHECK:      %g = tad.map (%i) -> tensor<9xf64> {
 // CHECK-NEXT:   %0 = tad.read %f#0[-%i + 8] : tensor<9xf64>
 // CHECK-NEXT:   %1 = tad.read %f#0[%i] : tensor<9xf64>
 // CHECK-NEXT:   %2 = arith.mulf %1, %0 : f64
-// CHECK-NEXT:   "tad.yields"(%2) : (f64) -> ()
+// CHECK-NEXT:   tad.yield %2 : f64
 // CHECK:      return %f#0, %g, %f#1

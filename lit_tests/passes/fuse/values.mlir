@@ -25,8 +25,7 @@ func.func @f(%a: tensor<9x7xf64> {tad.name = "a"}) -> (tensor<9x7xf64> {tad.name
   return %f : tensor<9x7xf64>
 }
 
-// CHECK:      %f = "tad.maps"() ({
-// CHECK-NEXT: ^bb0(%i: index, %j: index):
+// CHECK:      %f = tad.map (%i, %j) -> tensor<9x7xf64> {
 // CHECK-NEXT:   %0 = tad.read %a[%i, %j] : tensor<9x7xf64>
 // CHECK-NEXT:   %1 = math.sin %0 : f64
 // CHECK-NEXT:   %2 = tad.sum (%k) in {0 <= %k <= 6} -> f64 {
@@ -36,4 +35,4 @@ func.func @f(%a: tensor<9x7xf64> {tad.name = "a"}) -> (tensor<9x7xf64> {tad.name
 // CHECK-NEXT:   }
 // CHECK-NEXT:   %3 = tad.guard where {%i >= %j} -> f64 {
 // CHECK-NEXT:     tad.yield %1 : f64
-// CHECK:        "tad.yields"(%3) : (f64) -> ()
+// CHECK:        tad.yield %3 : f64

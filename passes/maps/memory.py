@@ -1,0 +1,86 @@
+"""The memory of a function's tensors: what a caller gives, what it gets, what is in between, and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The tensors of a function by role, in the order of the lowered function's arguments.
+
+    A tensor that is returned twice is two results. For each temporary `spans` has the number of the map that
+    computes it, and of the last that reads it: the first and the last of a chain, whose maps run by turns.
+    Tensors that are `replaced` are in the memory of another, which is computed from them in place.
+    """
+
+    arguments: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    temporaries: tuple[Tensor, ...]
+    spans: tuple[tuple[int, int], ...]
+    replaced: Mapping[str, str]
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All, in order."""
+        return (*self.arguments, *self.results, *self.temporaries)
+
+
+def memory_of(function: MapFunction) -> Memory:
+    """The memory that a function needs."""
+    tensors = function.tensors()
+    replaced = {name: item.tensors[0].name for item in function.maps if (name := completed(item))}
+    own = {*function.results, *replaced}
+    temporaries = [tensor for item in function.maps for tensor in item.tensors if tensor.name not in own]
+    return Memory(
+        function.arguments,
+        tuple(tensors[name] for name in function.results),
+        tuple(temporaries),
+        tuple(_spans(function.maps, temporaries)),
+        replaced,
+    )
+
+
+def completed(item: Map) -> str | None:
+    """The tensor in whose memory a map that is marked `in_place` stores its elements; None of another map."""
+    if not item.marks.in_place:
+        return None
+    choice = _given(item.body)
+    assert isinstance(choice, Choice)
+    load = _given(choice.otherwise)
+    assert isinstance(load, Load)
+    return load.tensor
+
+
+def _given(block: Block) -> object:
+    """The value that a block gives."""
+    (name,) = block.gives
+    return next(let.value for let in block.lets if name in let.names)
+
+
+def _spans(maps: Sequence[Map], temporaries: Sequence[Tensor]) -> Iterator[tuple[int, int]]:
+    """For each tensor the number of the map that computes it, and of the last that reads it."""
+    first = {tensor.name: number for number, item in enumerate(maps) for tensor in item.tensors}
+    last = dict(first)
+    for number, item in enumerate(maps):
+        last.update((load.tensor, number) for load in item.loads())
+    ends: dict[int, tuple[int, int]] = {}
+    for chain in chains_in(maps):
+        ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
+    for tensor in temporaries:
+        yield ends[first[tensor.name]][0], ends[last[tensor.name]][1]
+
+
+def chains_in(maps: Sequence[Map]) -> list[list[int]]:
+    """The numbers of maps that run together, those of a chain or one."""
+    found: list[list[int]] = []
+    for number, item in enumerate(maps):
+        chain = item.marks.chain
+        if number and chain is not None and chain == maps[number - 1].marks.chain:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found

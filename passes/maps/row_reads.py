@@ -1,0 +1,91 @@
+"""What a map reads of the rows that it computes, and elsewhere.
+
+A row is all elements of one value of the first index, or of the first few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import blocks_of
+from tadc.passes.maps.map import Block, Load, Map, Tensor
+from tadc.passes.terms.costs import ELEMENT
+
+Forms = tuple[Affine, ...]
+
+
+@dataclass(eq=False)
+class RowReads:
+    """The tensors that a map reads, those `near` in its own row alone, others `far`: at these subscripts too,
+    over `?0, ?1, …` for the map's own indices.
+
+    `tensors` are those of the function, whose extents are numbers. What stands in values that it is `without`
+    comes later. Of a sum over rows, `row` is the index that is the row.
+    """
+
+    item: Map
+    tensors: Mapping[str, Tensor]
+    depth: int = 1
+    row: str = ""
+    without: frozenset[str] = frozenset()
+    near: set[str] = field(default_factory=set[str])
+    far: dict[str, list[Forms]] = field(default_factory=dict[str, list[Forms]])
+
+    def __post_init__(self) -> None:
+        own = "?o" if self.row else "?"
+        forms = {name: Affine.var(f"{own}{n}") for n, name in enumerate(self.item.indices)}
+        if self.row:
+            forms[self.row] = Affine.var("?0")
+        rows = tuple(Affine.var(f"?{n}") for n in range(self.depth))
+        for load in _loads(self.item.body, self.without):
+            at = tuple(form.substitute(forms) for form in load.at)
+            if at[: self.depth] == rows:
+                self.near.add(load.tensor)
+            else:
+                self.far.setdefault(load.tensor, []).append(at)
+        self.read_in_row = frozenset(self.near)
+        self.near -= self.far.keys()
+        self.reads = self.near | self.far.keys()
+        self.made = {tensor.name for tensor in self.item.tensors}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the map can run over some of its rows."""
+        return self.item.order is None and not self.item.marks.parts and bool(self.item.extents)
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows; None where a map cannot run over some of them."""
+        return self.item.extents[0].constant if self.is_plain else None
+
+    @property
+    def again(self) -> int:
+        """About how many bytes are read for each few rows anew."""
+        return sum(max(_distinct(self.tensors[name], at) for at in found) for name, found in self.far.items())
+
+
+def _loads(block: Block, without: frozenset[str]) -> Iterator[Load]:
+    """The loads in a block, but for those in some values."""
+    for let in block.lets:
+        if isinstance(let.value, Load):
+            yield let.value
+        if without.isdisjoint(let.names):
+            for inner in blocks_of(let.value):
+                yield from _loads(inner, without)
+
+
+def _distinct(tensor: Tensor, at: Forms) -> int:
+    """About how many bytes of a tensor are read at such subscripts, where the first index has few values."""
+    seen, count = {"?0"}, 1
+    for form, extent in zip(at, tensor.shape, strict=True):
+        count *= 1 if form.variables <= seen else extent.constant
+        seen |= form.variables
+    return count * ELEMENT[tensor.type]
+
+
+def bytes_of(tensor: Tensor, depth: int = 0) -> int:
+    """The bytes of a tensor, or of a row of it."""
+    return math.prod(extent.constant for extent in tensor.shape[depth:]) * ELEMENT[tensor.type]

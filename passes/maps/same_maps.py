@@ -1,0 +1,57 @@
+"""Maps that are equal but for the tensors and sizes they use, as those of a network's layers.
+
+Two maps are equal where one becomes the other as the tensors and sizes of the first are renamed to those of
+the second. Their loops are lowered and compiled once, and called for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.blocks import Renaming, forms_of, normal_block
+from tadc.passes.maps.map import Map, MapFunction, Tensor, Type
+
+Likeness = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Alike:
+    """A map where what it uses is numbered in the order of use: `key` is the same for equal maps.
+
+    `tensors` and `sizes` are in that order; the map's results are the last tensors.
+    """
+
+    key: Likeness
+    tensors: tuple[str, ...]
+    sizes: tuple[str, ...]
+
+
+def likeness(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) -> Alike:
+    """A map of a function that has these tensors, by numbers for what it uses.
+
+    Which tensors are arguments is part of the key: a caller's may start anywhere in a line of the cache.
+    """
+    own = [tensor.name for tensor in item.tensors]
+    used = [name for name in dict.fromkeys(load.tensor for load in item.loads()) if name not in own]
+    names = (*used, *own)
+    shapes = [tensors[name].shape for name in names]
+    forms = [*forms_of(item.body), *(form for shape in shapes for form in shape)]
+    known = set(function.sizes)
+    sizes = dict.fromkeys(name for form in forms for name in sorted(form.variables & known))
+    renaming = Renaming(
+        forms={name: Affine.var(f"u{n}") for n, name in enumerate(sizes)}
+        | {name: Affine.var(f"d{n}") for n, name in enumerate(item.indices)},
+        tensors={name: f"t{n}" for n, name in enumerate(names)},
+    )
+    arguments = {tensor.name for tensor in function.arguments}
+    types: list[tuple[Type, bool]] = [(tensors[name].type, name in arguments) for name in names]
+    key = (
+        normal_block(item.body, renaming),
+        None if item.order is None else renaming.form(item.order),
+        tuple(types),
+        tuple(tuple(map(renaming.form, shape)) for shape in shapes),
+        item.marks,
+    )
+    return Alike(key, names, tuple(sizes))

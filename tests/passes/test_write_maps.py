@@ -1,0 +1,68 @@
+"""Maps written to the dialect are read as they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tadc.dialect.mlir import ir
+from tadc.dialect.reader import tad_functions
+from tadc.driver import compile_until
+from tadc.frontend.source import Source
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.buffers import buffers_of
+from tadc.passes.maps.map import Ask, Block, Let
+from tadc.passes.maps.memory import memory_of
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.maps.write_maps import write_maps
+from tadc.pipeline import run_passes
+from tadc.stages import Compilation, Options
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("mode", ["value", "value-and-vjp"])
+@pytest.mark.one_in(4)
+def test_round_trip(path: Path, mode: str) -> None:
+    """Of all examples: names of tensors, indices and values too, whatever passes have made of the maps."""
+    state = Compilation(Options(mode), Source(path.read_text(), path.name))
+    compile_until(state, "hoist")
+    for passes in ("", "tad-rows,tad-cut,tad-fuse", "tad-chain"):
+        if passes:
+            run_passes(state.module, passes)
+        for function in tad_functions(state.module.operation):
+            with function.context, ir.Location.unknown(function.context):
+                maps = read_maps(function)
+                write_maps(function, maps, replace(maps, maps=tuple(replace(item) for item in maps.maps)))
+                assert state.module.operation.verify()
+                assert read_maps(function) == maps
+
+
+def test_values_that_the_dialect_has_not() -> None:
+    """What only a schedule makes has no operation."""
+    state = Compilation(Options(), Source("x: f64[3]; f[i] = x[i]", "<string>"))
+    compile_until(state, "tad")
+    (function,) = tad_functions(state.module.operation)
+    maps = read_maps(function)
+    (item,) = maps.maps
+    asks = Let((), Ask("x", (Affine.var(item.indices[0]),)))
+    body = Block((asks, *item.body.lets), item.body.gives)
+    with pytest.raises(TypeError, match="the dialect has no Ask"):
+        write_maps(function, maps, replace(maps, maps=(replace(item, body=body),)))
+
+
+@pytest.mark.parametrize("name", ["attention", "stencil", "orbit"])
+def test_memory(name: str) -> None:
+    """Who owns which tensor is the same of maps and of operations, in chains and in place too."""
+    state = Compilation(Options("value-and-vjp"), Source((EXAMPLES[0].parent / f"{name}.tad").read_text()))
+    compile_until(state, "hoist")
+    run_passes(state.module, "tad-fuse,tad-chain")
+    for function in tad_functions(state.module.operation):
+        buffers, memory = buffers_of(function), memory_of(read_maps(function))
+        types = [f"{tensor.type}" for tensor in memory.tensors]
+        assert types == [str(value.type.element_type) for value in buffers.tensors]
+        assert list(memory.spans) == buffers.spans
+        assert len(memory.replaced) == len(buffers.replaced)
