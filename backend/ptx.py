@@ -10,6 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tadc.backend.binding import binding
+from tadc.backend.cuda.architectures import CUDA_TRIPLE, DEFAULT_SM, cuda_machine
 from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.backend.errors import backend_error
 from tadc.backend.interrupts import interruptible
@@ -17,7 +19,6 @@ from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import LLVM_LOCK, run_pipeline
 from tadc.backend.scalar_functions import device_function, device_instruction
 from tadc.backend.steps import step
-from tadc.backend.target import CUDA_TRIPLE, DEFAULT_SM, binding, cuda_machine
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.packages import install_command
 
@@ -32,7 +33,7 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> 
     multiplication and addition are fused, no denormal is flushed.
 
     Raises:
-        CompileError: TAD0702, a function is in neither; TAD0705, an unknown architecture.
+        CompileError: TAD0702, a function is in neither.
     """
     return interruptible(partial(_emit_ptx, text, sm, level, use_libdevice))
 

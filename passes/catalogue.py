@@ -261,11 +261,11 @@ class Cut(Pass):
     The maps are marked `tad.parts` and `tad.joined`.
     """
 
-    sm: int = number_option(0, "for a GPU of this compute capability, contractions of few elements too")
+    gpu: str = word_option("", "for a GPU of this architecture, contractions of few elements too", gpu_of)
 
     def run(self, module: Any) -> None:
         """Cut in every function."""
-        cutting = blocks(gpu_of(self.sm)) if self.sm else THREADS
+        cutting = blocks(gpu_of(self.gpu)) if self.gpu else THREADS
         if not any(may_be_cut(op, cutting) for function in tad_functions(module) for op in maps_of(function)):
             return
         marks: dict[str, str] = {}
@@ -293,7 +293,7 @@ class Fuse(Pass):
     What they share is computed once. It looks at the machine: what is fused has to stay in registers.
     """
 
-    sm: int = number_option(0, "for the threads of a GPU of this compute capability")
+    gpu: str = word_option("", "for the threads of a GPU of this architecture", gpu_of)
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(28, "vectors that a loop may hold in registers")
@@ -303,10 +303,10 @@ class Fuse(Pass):
         """Fuse in every function."""
         machine = Machine(self.vector_bytes, self.registers, self.least_work)
         cost = VectorCost(machine)
-        if self.sm:
+        if self.gpu:
             from tadc.passes.gpu.fusion_cost import ThreadCost
 
-            cost = ThreadCost(gpu_of(self.sm))
+            cost = ThreadCost(gpu_of(self.gpu))
         for function in tad_functions(module):
             fuse_function(function, cost)
 
@@ -320,15 +320,15 @@ class Chain(Pass):
     GPU they are one launch, and tensors in between are in shared memory.
     """
 
-    sm: int = number_option(0, "for blocks of threads of a GPU of this compute capability")
+    gpu: str = word_option("", "for blocks of threads of a GPU of this architecture", gpu_of)
 
     def run(self, module: Any) -> None:
         """Mark in every function."""
         for function in tad_functions(module):
-            if self.sm:
+            if self.gpu:
                 from tadc.passes.gpu.row_chains import mark_chains
 
-                mark_chains(function, gpu_of(self.sm))
+                mark_chains(function, gpu_of(self.gpu))
             else:
                 chain_function(function)
 
@@ -359,7 +359,7 @@ class ToGpu(Pass):
     Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics.
     """
 
-    sm: int = number_option(90, "compute capability of the GPU, as 90: how many multiprocessors there are, …")
+    gpu: str = word_option("sm_90", "architecture of the GPU: how many multiprocessors there are, …", gpu_of)
 
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []
@@ -370,7 +370,7 @@ class ToGpu(Pass):
         from tadc.passes.gpu.functions import lower_to_gpu
 
         for function in tad_functions(module):
-            self.launches += lower_to_gpu(module, function, gpu_of(self.sm))
+            self.launches += lower_to_gpu(module, function, gpu_of(self.gpu))
 
 
 __all__ = [

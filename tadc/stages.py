@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tadc.backend.base import CPU, Backend, Form, Settings, Target
+from tadc.backend.target import backend_of
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
-    from tadc.backend.target import Target
     from tadc.c_signature import CSignature
     from tadc.frontend.extents import Shape
     from tadc.frontend.per_value import PerValue
@@ -24,8 +26,6 @@ MATERIALIZE = ("auto", "always", "never")
 CLEAN_UP = "tad-simplify,canonicalize"
 #: In a function with more, `cse` costs more than it saves.
 MANY_TENSORS = 2000
-#: A map of fewer operations takes 0.1 ms without vectors; with them its code takes 50 ms more to compile.
-WORTH_VECTORS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Options:
 
     mode: str = "value"
     wrt: tuple[str, ...] | None = None
-    target: Target | None = None
+    target: Target = CPU
     level: int = 3
     sizes: tuple[tuple[str, int], ...] = ()
     separate: bool = False
@@ -62,9 +62,14 @@ class Options:
         return self.mode != "value"
 
     @property
-    def is_cuda(self) -> bool:
-        """Whether the target is a GPU."""
-        return self.target is not None and self.target.is_cuda
+    def backend(self) -> Backend:
+        """The backend of the target."""
+        return backend_of(self.target)
+
+    @property
+    def settings(self) -> Settings:
+        """What is asked of the backend."""
+        return Settings(self.target, self.level, self.fast_math, self.fused)
 
 
 @dataclass
@@ -85,10 +90,11 @@ class Compilation:
     signatures: list[CSignature] = field(default_factory=list["CSignature"])
     gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
+    #: The place of the program that each kernel computes, by its name.
+    places: dict[str, str] = field(default_factory=dict[str, str])
     llvm_ir: str = ""
-    ptx: str = ""
-    assembly: str = ""
-    cubin: bytes = b""
+    #: The code that the backend made, by the name of its form.
+    code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
 
 
 def parse_text(state: Compilation) -> None:
@@ -207,23 +213,20 @@ def hoist(state: Compilation) -> None:
 
 
 def lower_to_loops(state: Compilation) -> None:
-    """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
+    """The `tad` dialect to loops for the target; notes the function's symbol and its temporaries."""
     fuse(state)
-    run_pipeline(state, f"tad-to-loops{{{_machine()}}},canonicalize,cse")
+    run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},canonicalize,cse")
 
 
-def _machine() -> str:
-    """Options of passes that look at this machine."""
-    from tadc.backend.target import host_vectors
-
-    size, number = host_vectors()
-    return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+def _machine(state: Compilation) -> str:
+    """Options of passes that look at the target."""
+    return state.options.backend.machine(state.options.target)
 
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
     cut = "tad-rows,tad-cut," if _may_store(state.options) else ""
-    run_pipeline(state, f"{cut}tad-fuse{{{_machine()}}},tad-chain")
+    run_pipeline(state, f"{cut}tad-fuse{{{_machine(state)}}},tad-chain")
     _note_buffers(state)
 
 
@@ -242,7 +245,7 @@ def _note_buffers(state: Compilation) -> None:
     for function in tad_functions(state.module.operation):
         state.symbol = symbol_of(function)
         buffers = buffers_of(function)
-        if not state.options.is_cuda:
+        if not state.options.backend.launches_kernels:
             state.signatures.append(signature_of(function, buffers))
         state.temporaries = [
             (str(v.type.element_type), tuple(extent(form) for form in buffers.shapes[v]), span)
@@ -256,15 +259,33 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.pipeline import run_pass_objects
 
     _refuse_recurrences(state)
-    assert state.options.target is not None
-    sm = state.options.target.sm or 0
-    cut = f"tad-cut{{sm={sm}}}," if _may_store(state.options) else ""
-    run_pipeline(state, f"{cut}tad-fuse{{sm={sm}}},tad-chain{{sm={sm}}}")
+    machine = _machine(state)
+    cut = f"tad-cut{{{machine}}}," if _may_store(state.options) else ""
+    run_pipeline(state, f"{cut}tad-fuse{{{machine}}},tad-chain{{{machine}}}")
     _note_buffers(state)
-    to_gpu = ToGpu(sm)
+    to_gpu = ToGpu(machine.removeprefix("gpu="))
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
+    state.places = _places(state)
     run_pipeline(state, "canonicalize,cse")
+
+
+def _places(state: Compilation) -> dict[str, str]:
+    """The line of the program that each kernel computes; of a gradient, which has none, its name."""
+    from tadc.dialect.locations import name_of, place_of
+    from tadc.dialect.mlir import ir
+
+    found: dict[str, str] = {}
+
+    def visit(op: Any) -> Any:
+        if op.name == "gpu.func":
+            place, tensor = place_of(op.location), name_of(op.location)
+            name = ir.StringAttr(op.attributes["sym_name"]).value
+            found[name] = f"{place.file}:{place.line}:{place.column}" if place else f"`{tensor}`"
+        return ir.WalkResult.ADVANCE
+
+    state.module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _refuse_recurrences(state: Compilation) -> None:
@@ -286,47 +307,36 @@ def _refuse_recurrences(state: Compilation) -> None:
 
 
 def lower_to_llvm_dialect(state: Compilation) -> None:
-    """Loops, or a gpu module, to the llvm (and nvvm) dialect."""
-    from tadc.backend.pipelines import lower_to_llvm_dialect as lower
-    from tadc.backend.target import CPU
+    """Loops, or a gpu module, to the llvm dialect and that of the GPU."""
+    from tadc.backend.lowering import lower_to_llvm_dialect as lower
 
-    options = state.options
-    lower(state.module, options.target or CPU, options.fast_math, fused=options.fused)
+    lower(state.module, state.options.settings)
 
 
 def translate(state: Compilation) -> None:
-    """The llvm dialect to LLVM IR, the scalar functions that it calls included."""
+    """The llvm dialect to LLVM IR, with the functions that it calls where the backend defines them there."""
     from tadc.backend import pipelines
-    from tadc.backend.llvm_ir import complete, fused_if_fast
-    from tadc.backend.splitting import define_splits
 
-    text = pipelines.translate(state.module)
-    state.llvm_ir = text if state.options.is_cuda else complete(define_splits(fused_if_fast(text)))
+    options = state.options
+    state.llvm_ir = options.backend.complete(pipelines.translate(state.module), options.settings)
 
 
-def emit_ptx(state: Compilation) -> None:
-    """LLVM IR to PTX."""
-    from tadc.backend.ptx import emit_ptx as emit
-
-    assert state.options.target is not None
-    assert state.options.target.sm is not None
-    state.ptx = emit(state.llvm_ir, state.options.target.sm)
+def form_of(options: Options, name: str) -> Form | None:
+    """The form of code of this name that the target has."""
+    return next((form for form in options.backend.forms if form.name == name), None)
 
 
-def emit_assembly(state: Compilation) -> None:
-    """LLVM IR to assembly of the host, by LLVM's optimiser and its code generator."""
-    from tadc.backend.object_code import assembly
+def emit(name: str) -> Callable[[Compilation], None]:
+    """What makes a form of code of LLVM IR, or of the form before it."""
 
-    state.assembly = assembly(state.llvm_ir, state.options.level)
+    def run(state: Compilation) -> None:
+        form = form_of(state.options, name)
+        assert form is not None
+        text = state.code.get(form.of, state.llvm_ir)
+        assert isinstance(text, str)
+        state.code[name] = form.make(text, state.options.settings)
 
-
-def emit_cubin(state: Compilation) -> None:
-    """PTX to the machine code of a GPU."""
-    from tadc.backend.ptx import assemble
-
-    assert state.options.target is not None
-    assert state.options.target.sm is not None
-    state.cubin = assemble(state.ptx, state.options.target.sm)
+    return run
 
 
 def show_tree(state: Compilation) -> str:
@@ -355,15 +365,21 @@ def show_module(state: Compilation) -> str:
 
 
 def show_llvm(state: Compilation) -> str:
-    """LLVM IR; of the host it begins with how its functions are called."""
-    return state.llvm_ir if state.options.is_cuda else _calls(state, ";") + state.llvm_ir
+    """LLVM IR; of functions that C can call it begins with how."""
+    return _calls(state, ";") + state.llvm_ir
 
 
-def show_assembly(state: Compilation) -> str:
-    """Assembly of the host, which begins with how its functions are called."""
-    # `#` is no comment in the assembly of ARM, but where a line begins with it.
-    return _calls(state, "#") + state.assembly
+def show_code(name: str) -> Callable[[Compilation], str | bytes]:
+    """What shows a form of code; assembly that C can call begins with how."""
+
+    def show(state: Compilation) -> str | bytes:
+        code = state.code[name]
+        # `#` is no comment in the assembly of ARM, but where a line begins with it.
+        return _calls(state, "#") + code if isinstance(code, str) else code
+
+    return show
 
 
 def _calls(state: Compilation, comment: str) -> str:
+    """How C calls the functions; nothing of kernels, which it does not call."""
     return "\n".join([signature.text(comment) for signature in state.signatures] + [""])

@@ -33,6 +33,9 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import CHAIN
 
+#: On a kernel: a thread has all registers that its plan reckons with, or fewer blocks run at a time.
+WHOLE_REGISTERS = "tad.whole_registers"
+
 
 def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
     """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one."""
@@ -131,8 +134,7 @@ def _lower_kernel(
     """One kernel of a map, over the buffers of these tensors and the sizes."""
     made, lowering, shapes = _function(function, op, buffers, used, name, variant.plan.block, point)
     if isinstance(variant.plan, TilePlan):
-        # Without it ptxas spills a little to fit more blocks than the plan reckons with.
-        made.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1)
+        made.attributes[WHOLE_REGISTERS] = ir.UnitAttr.get()
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
     kernel = Kernel(gpu, op, shapes, lowering, made)
     match variant.plan:
