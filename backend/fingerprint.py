@@ -14,7 +14,7 @@ _PACKAGES = (
     "certificates",
     "commands", "dialect", "dual", "frontend", "inversion", "lattice",
     "passes", "passes/cpu", "passes/derivatives", "passes/gpu", "passes/maps", "passes/nest",
-    "passes/rewrites", "passes/supports", "passes/terms", "uncertainty",
+    "passes/rewrites", "passes/schedule", "passes/supports", "passes/terms", "uncertainty",
 )  # fmt: skip
 
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.

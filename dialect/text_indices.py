@@ -71,8 +71,8 @@ class Space:
         return f"affine_map<{self.head} -> ({', '.join(forms)})>"
 
 
-class Cursor:
-    """A place among tokens, and the readers of what both directions share."""
+class TokenCursor:
+    """A place among tokens."""
 
     def __init__(self, tokens: Tokens, at: int = 0) -> None:
         self.tokens = tokens
@@ -98,17 +98,22 @@ class Cursor:
     def expect(self, text: str) -> Token:
         """Consume a token that must read so."""
         if not self.accept(text):
-            raise TextError(f"expected `{text}`{self._found()}", self.token)
+            raise TextError(f"expected `{text}`{self.found_instead()}", self.token)
         return self.tokens[self.at - 1]
 
     def expect_kind(self, kind: str, what: str) -> Token:
         """Consume a token that must be of a kind."""
         if self.token.kind != kind:
-            raise TextError(f"expected {what}{self._found()}", self.token)
+            raise TextError(f"expected {what}{self.found_instead()}", self.token)
         return self.take()
 
-    def _found(self) -> str:
+    def found_instead(self) -> str:
+        """What a message says stands there."""
         return f", found `{self.token.text}`" if self.token.text else ", found the end of the text"
+
+
+class Cursor(TokenCursor):
+    """A place among tokens, and the readers of what both directions share."""
 
     def values(self, close: str) -> list[Token]:
         """Names separated by commas, up to a closing bracket."""
@@ -192,7 +197,7 @@ class Cursor:
         """A relation among those allowed."""
         if self.token.text not in allowed:
             raise TextError(
-                f"expected one of {', '.join(f'`{r}`' for r in allowed)}{self._found()}", self.token
+                f"expected one of {', '.join(f'`{r}`' for r in allowed)}{self.found_instead()}", self.token
             )
         return self.take().text
 

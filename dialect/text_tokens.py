@@ -38,8 +38,8 @@ class Token(NamedTuple):
 class Tokens(list[Token]):
     """The tokens of a text, ended by an empty one; `partner` pairs the brackets by index."""
 
-    def __init__(self, text: str) -> None:
-        found = (Token(m.lastgroup or "", m.group(), m.start(), m.end()) for m in _PATTERN.finditer(text))
+    def __init__(self, text: str, pattern: re.Pattern[str] = _PATTERN) -> None:
+        found = (Token(m.lastgroup or "", m.group(), m.start(), m.end()) for m in pattern.finditer(text))
         super().__init__(token for token in found if token.kind != "skip")
         self.text = text
         self.append(Token("end", "", len(text), len(text)))

@@ -18,7 +18,10 @@ from tadc.stages import Compilation, Options
 
 @dataclass(frozen=True)
 class Stage:
-    """A step: `run` makes it, `show` gives its text (or bytes), `when` says if it is taken."""
+    """A step: `run` makes it, `show` gives its text (or bytes), `when` says if it is taken.
+
+    One that is `aside` is taken where it is the last: nothing below is made of it.
+    """
 
     name: str
     run: Callable[[Compilation], None]
@@ -26,6 +29,7 @@ class Stage:
     suffix: str
     about: str
     when: Callable[[Options], bool] = lambda options: True
+    aside: bool = False
 
 
 def _loops(options: Options) -> bool:
@@ -53,6 +57,7 @@ _UPPER = (
     Stage("cancel", st.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
     Stage("opt", st.clean_up, st.show_module, ".mlir", "simplified"),
     Stage("hoist", st.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
+    Stage("nest", st.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _loops),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _kernels),
 )
@@ -94,7 +99,8 @@ def planned(options: Options, first: str = "ast", last: str | None = None) -> li
 
     Raises ValueError where `last` is not among them.
     """
-    taken = [s for s in STAGES[STAGE_NAMES.index(first) :] if s.when(options)]
+    begin = STAGE_NAMES.index(first)
+    taken = [s for s in STAGES[begin:] if s.when(options) and (not s.aside or s.name == last)]
     if last is None:
         return taken
     names = [s.name for s in taken]

@@ -92,6 +92,8 @@ class Compilation:
     launches: list[Launch] = field(default_factory=list["Launch"])
     #: The place of the program that each kernel computes, by its name.
     places: dict[str, str] = field(default_factory=dict[str, str])
+    #: The text of the plain nests.
+    nests: str = ""
     llvm_ir: str = ""
     #: The code that the backend made, by the name of its form.
     code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
@@ -212,6 +214,21 @@ def hoist(state: Compilation) -> None:
     run_pipeline(state, f"tad-materialize{{values=true factor=true {tensors(options)}}}")
 
 
+def make_nests(state: Compilation) -> None:
+    """The plain loop nests of the maps that become kernels, as text."""
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.maps.read_maps import read_maps
+    from tadc.passes.nest.plain import plain_nests
+    from tadc.passes.nest.text import nest_text
+
+    if state.options.backend.launches_kernels:
+        _fuse_for_gpu(state)
+    else:
+        fuse(state)
+    functions = (read_maps(function) for function in tad_functions(state.module.operation))
+    state.nests = "\n".join(nest_text(nest) for function in functions for nest in plain_nests(function))
+
+
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for the target; notes the function's symbol and its temporaries."""
     fuse(state)
@@ -259,15 +276,21 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.pipeline import run_pass_objects
 
     _refuse_recurrences(state)
-    machine = _machine(state)
-    cut = f"tad-cut{{{machine}}}," if _may_store(state.options) else ""
-    run_pipeline(state, f"{cut}tad-fuse{{{machine}}},tad-chain{{{machine}}}")
-    _note_buffers(state)
+    machine = _fuse_for_gpu(state)
     to_gpu = ToGpu(machine.removeprefix("gpu="))
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
     state.places = _places(state)
     run_pipeline(state, "canonicalize,cse")
+
+
+def _fuse_for_gpu(state: Compilation) -> str:
+    """The maps that become kernels of a GPU; the options of passes that look at it."""
+    machine = _machine(state)
+    cut = f"tad-cut{{{machine}}}," if _may_store(state.options) else ""
+    run_pipeline(state, f"{cut}tad-fuse{{{machine}}},tad-chain{{{machine}}}")
+    _note_buffers(state)
+    return machine
 
 
 def _places(state: Compilation) -> dict[str, str]:

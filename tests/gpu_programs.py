@@ -17,6 +17,13 @@ class GpuProgram:
 ELEMENTS = {
     "vectors": GpuProgram("x: f32[64, 128]; y: f32[128]; f[i, j] = exp(x[i, j]) * y[j] + 1"),
     "transpose": GpuProgram("x: f32[64, 100]; f[i: 100, j: 64] = x[j, i]"),
+    "transposes of several": GpuProgram(
+        "x: f32[100, 137]; y: f32[137]; f[i: 138, j: 100] ="
+        "(if {i > 0} then (x[j, i - 1] * y[i - 1]) else (2))"
+        "+ (if {i < 137} then (x[99 - j, 136 - i]) else (x[j, 0]))"
+    ),
+    "transpose of the outer index": GpuProgram("x: f64[16, 9, 48]; f[i: 48, k: 9, j: 16] = x[j, k, i]**2"),
+    "transpose at launch": GpuProgram("x: f32[N, M]; f[i: M, j: N] = x[j, i] + x[0, i]", {"N": 100, "M": 70}),
     "even size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1000}),
     "odd size": GpuProgram("x: f32[N]; f[i] = x[i]**2", {"N": 1003}),
     "odd rows": GpuProgram("x: f32[37, 101]; y: f32[37, 101]; a: f32; f[i, j] = a * x[i, j] + exp(y[i, j])"),
@@ -158,6 +165,9 @@ CHAINS = {
     "a map that waits": GpuProgram(
         "x: f64[20, 33]; let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] / s[i]; let c[k] = sum{i} (y[i, k]);"
         "z[i, k] = y[i, k] * c[k] + s[i]"
+    ),
+    "a diagonal that is added last": GpuProgram(
+        "x: f32[45, 45]; f[i] = log(sum{j} (exp(x[i, j] - x[j, j])))"
     ),
     "triangle by rows": GpuProgram(
         "x: f32[40, 40]; let s[i] = sum{k}_0^(i) (x[i, k]);"

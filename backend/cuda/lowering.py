@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tadc.backend.pipelines import drop_repeated_marks, index_bits, operations, run
 from tadc.dialect.mlir import ir
-from tadc.passes.gpu.functions import WHOLE_REGISTERS
 
 #: By the bits of an index; `math` becomes calls of libdevice's `__nv_*`.
 PIPELINE = (
@@ -23,9 +22,8 @@ def lower(module: ir.Module, with_lines: bool) -> None:
     """Lower the gpu modules of a module, in place."""
     one = ir.IntegerType.get_signless(32, module.context)
     for op in operations(module.operation):
-        if op.name == "gpu.func" and WHOLE_REGISTERS in op.attributes:
+        if op.name == "gpu.func":
             # Without it ptxas spills a little to fit more blocks than the plan reckons with.
-            del op.attributes[WHOLE_REGISTERS]
             op.attributes["nvvm.minctasm"] = ir.IntegerAttr.get(one, 1)
     run(PIPELINE.format(bits=index_bits(module)), module)
     drop_repeated_marks(module)

@@ -12,7 +12,6 @@ from typing import Any
 
 from tadc.backend.pipelines import drop_repeated_marks, index_bits, operations, run
 from tadc.dialect.mlir import ir
-from tadc.passes.gpu.functions import WHOLE_REGISTERS
 
 #: By the architecture and the bits of an index; `math` becomes intrinsics, and calls of `__ocml_*`.
 PIPELINE = (
@@ -31,8 +30,6 @@ def lower(module: ir.Module, chipset: str) -> None:
         for op in operations(module.operation):
             if op.name == "gpu.shuffle":
                 keep_in_group(op)
-            elif op.name == "gpu.func" and WHOLE_REGISTERS in op.attributes:
-                del op.attributes[WHOLE_REGISTERS]
     run(PIPELINE.format(chipset=chipset, bits=index_bits(module)), module)
     drop_repeated_marks(module)
 

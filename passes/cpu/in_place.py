@@ -120,10 +120,10 @@ def _add(x: Any, y: Any, location: Any, point: Any) -> Any:
 def in_place_loops(op: Any, sizes: Sequence[Affine], low: BodyLowering, point: Any) -> None:
     """Lower a map that is marked IN_PLACE to loops over the points of its set."""
     tiles = TileLoops(op, sizes, low, Schedule(1, tuple(range(len(sizes)))), [PLAIN] * len(sizes))
-    set_loops(tiles, _set(op), low.known, point)
+    set_loops(tiles, thin_set(op), low.known, point)
 
 
-def _set(op: Any) -> Domain:
+def thin_set(op: Any) -> Domain:
     """The rows of the set, over indices `d0, d1, …` of a map that is marked."""
     block = op.regions[0].blocks[0]
     guard = owner(yielded(block))

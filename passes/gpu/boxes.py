@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from tadc.passes.gpu.kernel import Kernel
 
 
+SECTOR = 32
+"""The bytes that memory gives at least."""
+
+
 def within(ranges: Mapping[str, int]) -> Domain:
     """The rows that hold of variables from 0 to a number less one."""
     rows: list[Constraint] = []
@@ -48,15 +52,20 @@ class Box:
 
 def box_of(op: Any, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box | None:
     """The box of a read at subscripts where variables are in their ranges; None if its size varies."""
-    spans = spans_of(forms, ranges)
+    spans = spans_of(forms, ranges, op.results[0].type.width // 8)
     if spans is None:
         return None
     bases = tuple(extreme(form, ranges, -1) for form in forms)
     return Box(op, bases, tuple(n for n, _ in spans), tuple(step for _, step in spans))
 
 
-def spans_of(forms: Sequence[Affine], ranges: Mapping[str, int]) -> tuple[tuple[int, int], ...] | None:
-    """For each form how many values it takes, at which distance; None if their number varies."""
+def spans_of(
+    forms: Sequence[Affine], ranges: Mapping[str, int], bytes_each: int
+) -> tuple[tuple[int, int], ...] | None:
+    """For each form how many values it takes, at which distance; None if their number varies.
+
+    Rows that are longer than a sector are whole sectors: the next row then begins with one.
+    """
     spans: list[tuple[int, int]] = []
     for form in forms:
         if form.is_linear:
@@ -68,6 +77,9 @@ def spans_of(forms: Sequence[Affine], ranges: Mapping[str, int]) -> tuple[tuple[
         if not span.is_constant:
             return None
         spans.append((span.constant + 1, 1))
+    whole = SECTOR // bytes_each
+    if spans and spans[-1][0] > whole and spans[-1][1] == 1:
+        spans[-1] = (-(-spans[-1][0] // whole) * whole, 1)
     return tuple(spans)
 
 
@@ -92,6 +104,7 @@ class Copier:
     kernel: Kernel
     thread: Affine
     threads: int
+    has_vectors: bool = True
 
     def copy_box(self, box: Box, buffer: Any, order: Sequence[int], facts: Domain, point: Any) -> None:
         """Each thread copies every so many elements, or vectors, of a box, in the order of memory."""
@@ -128,7 +141,7 @@ class Copier:
     def width(self, box: Box, sizes: Sequence[Affine]) -> int:
         """How many consecutive elements are copied at once: each such vector is aligned, and whole."""
         width = VECTOR_BYTES * 8 // box.op.results[0].type.width
-        if not box.extents or box.steps[-1] != 1 or not sizes[-1].is_constant:
+        if not self.has_vectors or not box.extents or box.steps[-1] != 1 or not sizes[-1].is_constant:
             return 1
         ends = (box.extents[-1], sizes[-1].constant, self.kernel.divisor(box.bases[-1]))
         return 1 if any(end % width for end in ends) else width
@@ -176,13 +189,14 @@ class Copier:
             low.create("memref.store", [], [value, buffer, *target], point)
 
 
-def padded(gpu: Gpu, shape: Sequence[int], turned: bool) -> list[int]:
-    """A shape whose rows are aligned for vectors; turned ones start in different banks."""
+def padded(gpu: Gpu, shape: Sequence[int], turned: bool, aligned: int = 4) -> list[int]:
+    """A shape whose rows are aligned for vectors; turned ones, and those without vectors, start in different
+    banks."""
     if not shape:
         return []
-    row = -(-shape[-1] // 4) * 4
-    if turned and row % gpu.banks == 0:
-        row += 4
+    row = -(-shape[-1] // aligned) * aligned
+    if (turned or aligned == 1) and row % (gpu.banks if turned else 2) == 0:
+        row += aligned
     return [*shape[:-1], row]
 
 

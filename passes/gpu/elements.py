@@ -9,12 +9,14 @@ from typing import Any
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
+from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_schedule import variable
+from tadc.passes.gpu.boxes import Copier, Stage, box_of, padded
 from tadc.passes.gpu.groups import Group
 from tadc.passes.gpu.kernel import Kernel, ThreadBody
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan
-from tadc.passes.gpu.staging import StagedLoops
+from tadc.passes.gpu.staging import StagedLoops, in_order
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE, Tile
@@ -188,8 +190,26 @@ def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
     stored = tuple(row for row in rows if not implied(row.form, staged.facts))
     if stored:
         staged.beyond = staged.facts
+    if plan.over is None and plan.staged:
+        _copy_all(kernel, body, staged, point)
     made = kernel.values(body, forms, tuple(known), point)
     kernel.store(made, forms, stored, 1, point, _run(kernel, body, forms))
+
+
+def _copy_all(kernel: Kernel, body: ThreadBody, staged: StagedLoops, point: Any) -> None:
+    """Copy what a block reads along another index than it stores along."""
+    copier = Copier(kernel, staged.thread, staged.plan.block, has_vectors=False)
+    found: dict[Any, Any] = {}
+    for op in in_order(kernel.block, kernel.low.forms):
+        if op in staged.plan.staged:
+            box = box_of(op, kernel.low.subscripts(op, list(op.operands)[1:]), staged.ranges)
+            assert box is not None
+            buffer = kernel.shared(padded(kernel.gpu, box.extents, False, 1), op.results[0].type)
+            order = tuple(range(len(box.extents)))
+            copier.copy_box(box, buffer, order, staged.facts, point)
+            found[op] = Stage(box, buffer, order)
+    body.panels = Panels(found)
+    kernel.barrier(point)
 
 
 def _run(kernel: Kernel, body: ThreadBody, forms: Sequence[Affine]) -> str | None:

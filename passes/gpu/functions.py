@@ -6,7 +6,7 @@ their results in a fixed order, and stored once. The kernels of a function run i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tadc.dialect.locations import unnamed
@@ -17,9 +17,10 @@ from tadc.passes.gpu.chain_kernels import ChainKernel
 from tadc.passes.gpu.elements import emit_groups, emit_threads, emit_tiles, grid_of
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
-from tadc.passes.gpu.plan import VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
+from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.thin_sets import emit_thin
 from tadc.passes.maps.buffers import (
     Buffers,
     BufferViews,
@@ -31,10 +32,7 @@ from tadc.passes.maps.buffers import (
 )
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.marks import CHAIN
-
-#: On a kernel: a thread has all registers that its plan reckons with, or fewer blocks run at a time.
-WHOLE_REGISTERS = "tad.whole_registers"
+from tadc.passes.maps.marks import CHAIN, IN_PLACE
 
 
 def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
@@ -55,6 +53,8 @@ def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
             ops, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
             if CHAIN in ops[0].attributes:
                 launches.append(_lower_chain(gpu, function, ops, buffers, kernel, ir.InsertionPoint(block)))
+            elif IN_PLACE in ops[0].attributes:
+                launches.append(_lower_thin(gpu, function, ops[0], buffers, kernel, ir.InsertionPoint(block)))
             else:
                 launches += _lower_map(gpu, function, ops[0], buffers, kernel, ir.InsertionPoint(block))
     function.erase()
@@ -64,7 +64,7 @@ def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
 def _lower_map(gpu: Gpu, function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> list[Launch]:
     """The kernels of a map."""
     tensors = buffers.tensors
-    stored = [n for n, v in enumerate(tensors) if v in op.results]
+    stored = _stored(op.results, buffers)
     read = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n]]
     used = [*read, *stored]
     shape = buffers.shapes[op.results[0]]
@@ -80,6 +80,12 @@ def _lower_map(gpu: Gpu, function: Any, op: Any, buffers: Buffers, name: str, po
         before = tuple(launch.when for launch in launches)
         launches.append(Launch(kernel, grid, block, tuple(used), variant.when, before))
     return launches
+
+
+def _stored(results: Iterable[Any], buffers: Buffers) -> list[int]:
+    """The places of the buffers that tensors are stored to."""
+    found = [buffers.replaced.get(value, value) for value in results]
+    return [n for n, value in enumerate(buffers.tensors) if value in found]
 
 
 def _reads(op: Any, tensor: Any) -> bool:
@@ -103,7 +109,7 @@ def _lower_chain(
     made = {value for op in ops for value in op.results}
     read = [n for n, v in enumerate(tensors) if v not in tensors[:n] and any(_reads(op, v) for op in ops)]
     used = [n for n in read if tensors[n] not in made]
-    used += [n for n, v in enumerate(tensors) if v in made and v not in inner]
+    used += _stored([value for value in made if value not in inner], buffers)
     outside = [tensors[n] for n in used]
     func, low, shapes = _function(function, ops[0], buffers, outside, name, chain.block, point)
     inside = ir.InsertionPoint(func.regions[0].blocks[0])
@@ -121,6 +127,19 @@ def _lower_chain(
     return Launch(name, grid, (chain.block, 1, 1), tuple(used))
 
 
+def _lower_thin(gpu: Gpu, function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> Launch:
+    """The kernel of a map that completes another in its memory, on a thin set."""
+    tensors, stored = buffers.tensors, _stored(op.results, buffers)
+    used = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n] and n not in stored]
+    used += stored
+    func, low, shapes = _function(function, op, buffers, [tensors[n] for n in used], name, BLOCK_SIZE, point)
+    inside = ir.InsertionPoint(func.regions[0].blocks[0])
+    extents = emit_thin(Kernel(gpu, op, shapes, low, func), BLOCK_SIZE, inside)
+    low.location = unnamed(op.location)
+    low.create("gpu.return", [], [], inside)
+    return Launch(name, (GridAxis(extents, BLOCK_SIZE),), (BLOCK_SIZE, 1, 1), tuple(used))
+
+
 def _lower_kernel(
     gpu: Gpu,
     function: Any,
@@ -133,8 +152,6 @@ def _lower_kernel(
 ) -> Any:
     """One kernel of a map, over the buffers of these tensors and the sizes."""
     made, lowering, shapes = _function(function, op, buffers, used, name, variant.plan.block, point)
-    if isinstance(variant.plan, TilePlan):
-        made.attributes[WHOLE_REGISTERS] = ir.UnitAttr.get()
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
     kernel = Kernel(gpu, op, shapes, lowering, made)
     match variant.plan:

@@ -77,7 +77,8 @@ class TilePlan:
 
     `fast` is the index along which consecutive threads run, and `slow` the other one that has threads.
     `steps` has the steps of the reduction `over` between two barriers, for each of its indices, and
-    `staged` are the reads that are copied. For reductions inside, `inner` has the first value of each
+    `staged` are the reads that are copied; without a reduction all of them before anything is computed. For
+    reductions inside, `inner` has the first value of each
     index and how many there are.
     """
 

@@ -16,7 +16,7 @@ This says what runs together; `chain_kernels.py` makes the code.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -25,16 +25,21 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of
 from tadc.dialect.shapes import sizes_of
 from tadc.lattice.affine import Affine
+from tadc.passes.cpu.gathers import gather_apart
+from tadc.passes.cpu.in_place import split_thin, thin_addends
 from tadc.passes.cpu.row_parts import cut_into_parts, row_sum
 from tadc.passes.maps.buffers import map_around, maps_of
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.marks import CHAIN, PARTS, STEPS
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, PARTS, STEPS
 from tadc.passes.maps.operand_forms import subscripts
 from tadc.passes.maps.tile_values import is_reduction, region_operations
 from tadc.passes.nest.caches import element_bytes
 
 LONG = 1024
 """A row of more elements has a block of its own, one of fewer a warp."""
+
+WORTH_GATHERING = 32
+"""So many rows at least read what is gathered for them in a launch of its own."""
 
 LEAST_ROWS = 8
 """Parts of sums are of so many rows at least: they are few beside what they are sums of."""
@@ -71,6 +76,11 @@ def mark_chains(function: Any, gpu: Gpu) -> None:
     if sizes_of(function):
         return
     with function.context, ir.Location.unknown(function.context):
+        for op in maps_of(function):
+            # Of maps with more indices, what is gathered may be as large as they are.
+            type = op.results[0].type
+            if op.name == "tad.map" and type.rank == 2 and type.shape[0] >= WORTH_GATHERING:
+                gather_apart(op, op)
         waiting, number = maps_of(function), 0
         while waiting:
             found = [chain for depth in _depths(waiting[0]) if (chain := _chain(waiting, depth)).saved]
@@ -89,7 +99,7 @@ def mark_chains(function: Any, gpu: Gpu) -> None:
 
 def _depths(op: Any) -> range:
     """How many of its first indices may number the rows of a map."""
-    is_plain = op.name != "tad.scan" and PARTS not in op.attributes
+    is_plain = op.name != "tad.scan" and PARTS not in op.attributes and IN_PLACE not in op.attributes
     return range(1, op.results[0].type.rank + 1) if is_plain else range(0)
 
 
@@ -98,12 +108,13 @@ class _Member:
     """A map: its `near` tensors are read in its own row alone, its `far` ones elsewhere.
 
     It `fits` a block if all that it reads elsewhere is the same for all rows, and no more than a row is. Of a
-    sum over rows, `row` is the index of a row.
+    sum over rows, `row` is the index of a row. What guards on a `thin` set add to it is added later.
     """
 
     op: Any
     depth: int
     row: Any = None
+    thin: Sequence[Any] = ()
     near: set[Any] = field(default_factory=set[Any])
     far: set[Any] = field(default_factory=set[Any])
     fits: bool = True
@@ -115,7 +126,7 @@ class _Member:
             forms = {value: Affine.var(f"o{n}") for n, value in enumerate(forms)}
             forms[self.row] = Affine.var("d0")
         others = row_bytes(self.op.results[0].type, self.depth if self.row is None else 0)
-        for inner in region_operations(self.op.regions[0].blocks[0]):
+        for inner in _operations(self.op.regions[0].blocks[0], self.thin):
             if inner.name == "tad.index" and all(v in forms for v in inner.operands):
                 forms[inner.results[0]] = subscripts(inner, inner.operands, forms)[0]
             if inner.name != "tad.read":
@@ -133,6 +144,16 @@ class _Member:
         self.fits &= all(row_bytes(tensor.type, 0) <= 2 * others for tensor in self.far)
         if self.row is None and self.op.results[0].type.rank > self.depth:
             self.fits &= not any(is_reduction(o) for o in region_operations(self.op.regions[0].blocks[0]))
+
+
+def _operations(block: Any, without: Sequence[Any]) -> Iterator[Any]:
+    """The operations in a block, but for some and those in their regions."""
+    for operation in block.operations:
+        op = operation.operation
+        if op not in without:
+            yield op
+            for region in op.regions:
+                yield from _operations(region.blocks[0], without)
 
 
 def _subscripts(read: Any, forms: dict[Any, Affine]) -> Sequence[Affine]:
@@ -179,7 +200,13 @@ class _Chain:
 
     def together(self, rows: int) -> list[Any]:
         """The maps that run together, one after the other in the function."""
-        found = [member.op for member in self.members]
+        found: list[Any] = []
+        for member in self.members:
+            op = member.op
+            if member.thin:
+                op, last = split_thin(op, member.thin)
+                self.left.append(last)
+            found.append(op)
         count = math.prod(self.shape)
         for member in self.sums:
             found.append(cut_into_parts(member.op, count, rows))
@@ -201,6 +228,8 @@ def _chain(waiting: Sequence[Any], depth: int) -> _Chain:
         type = op.results[0].type
         is_long = depth in _depths(op) and type.shape[:depth] == shape
         member = _Member(op, depth) if is_long else None
+        if member is not None and not _joins(member, made, near, later) and (guards := thin_addends(op)):
+            member = _Member(op, depth, None, guards)
         if member is not None and _joins(member, made, near, later):
             chain.members.append(member)
             made |= set(op.results)

@@ -17,9 +17,19 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.occupancy import block_of, registers, resident
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, Plan, ThreadPlan, Variant
+from tadc.passes.gpu.plan import (
+    BLOCK_SIZE,
+    VECTOR_BYTES,
+    Along,
+    GroupPlan,
+    Plan,
+    ThreadPlan,
+    TilePlan,
+    Variant,
+)
 from tadc.passes.gpu.prices import Prices, warp_over
 from tadc.passes.gpu.tile_choice import OPEN, tile_plans
+from tadc.passes.gpu.transposes import transposing_plans
 from tadc.passes.maps.accesses import Accesses, Loop
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.operand_forms import subscripts
@@ -37,6 +47,9 @@ MOST_SHARED = 24 << 10
 
 MOST_CODE = 400
 """The most operations that the code of a thread has."""
+
+ROW_COPIES = 4
+"""The elements of a row that a thread computes where the extents of a map are not known."""
 
 LONG = 64
 """A reduction of fewer elements is not worth a warp."""
@@ -86,7 +99,7 @@ def priced_variants(
     if known:
         found: list[tuple[float, Any]] = [(_thread_price(gpu, accesses, single), single)]
         found += [(_group_price(gpu, accesses, plan), plan) for plan in groups]
-        found += tile_plans(gpu, accesses)
+        found += _shared_plans(gpu, accesses)
         price, best = min(found, key=lambda pair: pair[0])
         return [(price, Variant(_with_block(gpu, best, sizes)))]
     when = _fits(single, sizes)
@@ -96,6 +109,7 @@ def priced_variants(
     made = [
         *_open_tiles(gpu, accesses, single, sizes),
         *_open_groups(gpu, accesses, groups, single, sizes),
+        *_open_rows(accesses, sizes),
         *last,
         Variant(plain),
     ]
@@ -104,7 +118,7 @@ def priced_variants(
 
 def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequence[Affine]) -> list[Variant]:
     """The best plan with shared memory, for sizes that give every multiprocessor a tile."""
-    found = sorted(tile_plans(gpu, accesses), key=lambda pair: pair[0])
+    found = sorted(_shared_plans(gpu, accesses), key=lambda pair: pair[0])
     if not found:
         return []
     price, plan = found[0]
@@ -112,12 +126,29 @@ def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequenc
     if price > elements * _thread_price(gpu, accesses, single):
         return []
     tile = plan.fast[1].extent * (plan.slow[1].extent if plan.slow else 1)
-    when = [Condition(tuple(sizes), least=gpu.multiprocessors * tile // 2)]
+    when = [] if plan.over is None else [Condition(tuple(sizes), least=gpu.multiprocessors * tile // 2)]
     for index in (plan.fast[0], *((plan.slow[0],) if plan.slow else ())):
         if not sizes[index].is_constant:
             when.append(Condition((sizes[index],), least=plan.along(index).extent // 2))
+    if plan.over is None:
+        return [Variant(plan, tuple(when))]
     loop = next(loop for loop in accesses.body.inner if loop.op == plan.over)
     return [Variant(plan, (*when, Condition(extents_of(accesses, loop), least=math.prod(plan.steps))))]
+
+
+def _open_rows(accesses: Accesses, sizes: Sequence[Affine]) -> list[Variant]:
+    """A block for a part of a row, for long rows: its threads divide by sizes once for several elements."""
+    if accesses.body.inner or len(sizes) < 2 or all(size.is_constant for size in sizes[1:]):
+        return []
+    along = Along(BLOCK_SIZE // 2, ROW_COPIES)
+    plan = TilePlan((len(sizes) - 1, along), None, None, (), frozenset())
+    return [Variant(plan, (Condition((sizes[-1],), least=along.extent // 2),))]
+
+
+def _shared_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
+    """The plans with shared memory, with their prices for the whole map."""
+    yield from tile_plans(gpu, accesses)
+    yield from transposing_plans(gpu, accesses)
 
 
 def _with_block(gpu: Gpu, plan: Plan, sizes: Sequence[Affine]) -> Plan:

@@ -243,7 +243,7 @@ class StagedReduction(TileReduction):
         copier = Copier(self.kernel, self.staged.thread, self.staged.plan.block)
         inner = self.inner_ranges()
         found: dict[Any, Any] = {}
-        for op in _in_order(self.block, low.forms):
+        for op in in_order(self.block, low.forms):
             if op not in self.staged.plan.staged:
                 continue
             forms = subscripts(op, list(op.operands)[1:], low.forms)
@@ -282,7 +282,7 @@ class StagedReduction(TileReduction):
         return (*(d for d in range(len(forms)) if d != last), last) if forms else ()
 
 
-def _in_order(block: Any, forms: dict[Any, Affine]) -> Iterator[Any]:
+def in_order(block: Any, forms: dict[Any, Affine]) -> Iterator[Any]:
     """The reads of a block, with forms for the indices that are computed before them."""
     for op in region_operations(block):
         if op.name == "tad.index":

@@ -221,7 +221,7 @@ class _Choice:
         forms = self.forms[read.op]
         key = read.op, *(ranges.get(name, 1) for name in sorted(read.names))
         if key not in self.known_spans:
-            self.known_spans[key] = spans_of(forms, ranges) or ()
+            self.known_spans[key] = spans_of(forms, ranges, read.op.results[0].type.width // 8) or ()
         return self.known_spans[key]
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:

@@ -31,6 +31,7 @@ SUFFIXES = {
     ".pdf": ("a picture", "`tadc plot` draws one"),
     ".tad": ("a program", "`tadc check` and `tadc diff` print one"),
     ".mlir": ("MLIR", "`--emit opt` prints it, as do other stages"),
+    ".nest": ("loop nests", "`--emit nest` prints them"),
     ".ll": ("LLVM IR", "`--emit llvm` prints it"),
     ".s": ("assembly", "`--emit asm` prints it"),
     ".ptx": ("PTX", "`--emit ptx --target cuda` prints it"),

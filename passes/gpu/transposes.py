@@ -1,0 +1,84 @@
+"""Maps without reductions that read along another index than they store: tiles through shared memory.
+
+    %f[i, j] = %x[j, i]
+
+A warp that runs along j reads a line of memory for each of its elements. A block that has a tile of both
+indices copies what it reads along i, and reads it from shared memory along j: rows there have an element more
+than they hold, so that neighbours along j are in different banks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tadc.passes.gpu.boxes import padded, spans_of
+from tadc.passes.gpu.plan import Along, TilePlan
+from tadc.passes.gpu.prices import ACCESS, Prices, warp_over
+from tadc.passes.gpu.tile_choice import BARRIER, OPEN, SHARED_INDEX
+from tadc.passes.maps.accesses import Accesses, Read
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.operand_forms import subscripts
+
+TILE = 32
+"""The elements of a tile along each of its indices."""
+
+SLOW = 8
+"""The threads of a block along the second one."""
+
+LEAST = 8
+"""An index of fewer values is not worth a tile."""
+
+
+def transposing_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
+    """The plans for each index that something is read along, with their prices for the whole map."""
+    if accesses.body.inner or len(accesses.names) < 2:
+        return
+    fast = accesses.names[-1]
+    for slow in accesses.names[:-1]:
+        turned = [read for read in accesses.body.reads if is_turned(read, fast, slow)]
+        if turned and min(_extent(accesses, fast), _extent(accesses, slow)) >= LEAST:
+            plan = _plan(gpu, accesses, fast, slow, turned)
+            if plan is not None:
+                yield plan
+
+
+def is_turned(read: Read, fast: str, slow: str) -> bool:
+    """Whether neighbours along `slow` are neighbours in memory, and those along `fast` far apart."""
+    step = read.strides.get(fast, 0)
+    return read.strides.get(slow, 0) in (1, -1) and step is not None and abs(step) > 1
+
+
+def _extent(accesses: Accesses, name: str) -> int:
+    """The values of an index."""
+    found = accesses.ranges[name]
+    is_open = found is not None and not found.extent.is_constant
+    return OPEN if is_open else accesses.extent(name)
+
+
+def _plan(
+    gpu: Gpu, accesses: Accesses, fast: str, slow: str, turned: list[Read]
+) -> tuple[float, TilePlan] | None:
+    """The plan, and its price; None where shared memory does not hold the tiles."""
+    own = {fast: Along(TILE, 1), slow: Along(SLOW, -(-min(_extent(accesses, slow), TILE) // SLOW))}
+    ranges = {name: along.extent for name, along in own.items()}
+    used = 0
+    for read in turned:
+        each = read.op.results[0].type.width // 8
+        spans = spans_of(subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms), ranges, each)
+        if spans is None:
+            return None
+        used += math.prod(padded(gpu, [n for n, _ in spans], False, 1)) * each
+    if used > gpu.static_shared:
+        return None
+    index = {name: n for n, name in enumerate(accesses.names)}
+    staged = frozenset(read.op for read in turned)
+    plan = TilePlan((index[fast], own[fast]), (index[slow], own[slow]), None, (), staged)
+    copies = own[slow].copies
+    extents = {name: _extent(accesses, name) for name in accesses.names}
+    all_reads = Prices(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
+    price = all_reads.thread() - sum(all_reads.read(read, all_reads.warp) for read in turned)
+    price += 2 * BARRIER + len(turned) * copies * (2 + SHARED_INDEX + 3 * ACCESS)
+    tiles = math.prod(-(-extents[name] // ranges.get(name, 1)) for name in accesses.names)
+    # A thread with several independent elements needs fewer others beside it.
+    return price * max(tiles * plan.block, gpu.busy / min(4, copies)), plan

@@ -1,0 +1,160 @@
+"""The loops of a recurrence: which of its indices run in order, which are free.
+
+Loops over some indices, outermost first and each up or down, are right where every element that is read comes
+before the one that reads it, lexicographically (Allen and Kennedy, Automatic translation of Fortran programs
+to vector form, 1987). The other indices are free: inside, in any order, in vectors. Where no such loops are
+found, one over the values of the order is outermost (the hyperplane method, Lamport 1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations, product
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint, box
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Value
+from tadc.passes.terms.ranges import outside
+
+MOST_INDICES = 5
+"""Of more indices not all sequences are tried."""
+
+MOST_CASES = 24
+"""What holds in an `else` is kept in no more cases than these."""
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """How the elements of a recurrence are visited, by the names of its indices.
+
+    `ordered` run in this order, `down` are those of them that count down. Of `batch` indices every element
+    reads those alone that have the same value. `order` is set where a wavefront is needed.
+    """
+
+    ordered: tuple[str, ...]
+    down: frozenset[str] = frozenset()
+    batch: frozenset[str] = frozenset()
+    order: Affine | None = None
+
+    def loops(self, indices: Sequence[str]) -> tuple[str, ...]:
+        """All indices, outermost first: an index of a batch stays where it is in memory."""
+        outermost = min((indices.index(name) for name in self.ordered), default=0)
+        first = [n for n in indices[:outermost] if n in self.batch]
+        rest = [n for n in indices if n not in first and n not in self.ordered]
+        return (*first, *self.ordered, *rest)
+
+    def tiled(self, indices: Sequence[str]) -> frozenset[str]:
+        """The indices of which several values may be computed together."""
+        return frozenset(indices) - frozenset(self.ordered)
+
+
+@dataclass(frozen=True)
+class _OwnRead:
+    """The element that is read, by index, and what holds where it is, in one of some cases."""
+
+    forms: tuple[tuple[str, Affine], ...]
+    facts: Domain
+
+    def back(self, index: str) -> Affine:
+        """How far before the own element it is."""
+        return Affine.var(index) - dict(self.forms)[index]
+
+
+def recurrence_of(item: Map) -> Recurrence | None:
+    """How to visit the elements of a map with an order; None of another map."""
+    if item.order is None:
+        return None
+    reads, order = _own_reads(item), item.order
+    zero = Affine.const(0)
+    batch = frozenset(n for n in item.indices if all(read.back(n) == zero for read in reads))
+    if len(order.terms) == 1:
+        # Proven by the checker, also where that takes what is known of sizes.
+        (name,) = (name for name in item.indices if order.coefficient(name))
+        return Recurrence((name,), frozenset([name] if order.coefficient(name) < 0 else []), batch)
+    others = [n for n in item.indices if n not in batch]
+    if len(others) <= MOST_INDICES:
+        for count in range(len(others) + 1):
+            for chosen in permutations(others, count):
+                for signs in product((1, -1), repeat=count):
+                    if _is_legal(reads, chosen, signs):
+                        down = frozenset(n for n, sign in zip(chosen, signs, strict=True) if sign < 0)
+                        return Recurrence(chosen, down, batch)
+    return Recurrence((), order=order, batch=batch)
+
+
+def _is_legal(reads: Sequence[_OwnRead], chosen: Sequence[str], signs: Sequence[int]) -> bool:
+    """Whether each read is lexicographically before, in loops over the chosen indices."""
+    left = list(reads)
+    for name, sign in zip(chosen, signs, strict=True):
+        still: list[_OwnRead] = []
+        for read in left:
+            back = read.back(name) * sign
+            if implied(back - 1, read.facts):
+                continue
+            if not implied(back, read.facts):
+                return False
+            still.append(read)
+        left = still
+    return not left
+
+
+def _own_reads(item: Map) -> list[_OwnRead]:
+    """The reads of the tensor itself."""
+    (own,) = item.tensors
+    found: dict[_OwnRead, None] = {}
+
+    def visit(block: Block, cases: Sequence[Domain]) -> None:
+        for let in block.lets:
+            match let.value:
+                case Load(tensor=tensor, at=at) if tensor == own.name:
+                    forms = tuple(zip(item.indices, at, strict=True))
+                    found.update({_OwnRead(forms, facts): None for facts in cases})
+                case Choice(rows=rows, then=then, otherwise=otherwise):
+                    inside(then, rows, cases)
+                    others = [case for facts in cases for case in outside(rows, facts)]
+                    # Alternatives multiply, so of too many nothing is kept.
+                    visit(otherwise, others if len(others) <= MOST_CASES else cases)
+                case Fold(rows=rows, body=body):
+                    inside(body, rows, cases)
+                case _:
+                    pass
+
+    def inside(inner: Block, rows: Domain, cases: Sequence[Domain]) -> None:
+        visit(inner, [facts + rows for facts in cases])
+
+    visit(item.body, [box(item.indices, item.extents)])
+    return list(found)
+
+
+def reversed_map(item: Map, down: frozenset[str]) -> Map:
+    """A map that counts some of its indices from the other end: what it computes at i is the element
+    N-1-i."""
+    extents = dict(zip(item.indices, item.extents, strict=True))
+    forms = {name: extents[name] - 1 - Affine.var(name) for name in sorted(down)}
+    return replace(item, body=_substituted(item.body, forms)) if forms else item
+
+
+def _substituted(block: Block, forms: Mapping[str, Affine]) -> Block:
+    lets = (Let(let.names, _value(let.value, forms), let.place) for let in block.lets)
+    return Block(tuple(lets), block.gives)
+
+
+def _value(value: Value, forms: Mapping[str, Affine]) -> Value:
+    match value:
+        case IndexNumber(form=form):
+            return replace(value, form=form.substitute(forms))
+        case Load(at=at) | Ask(at=at):
+            return replace(value, at=tuple(form.substitute(forms) for form in at))
+        case Choice(rows=rows, then=then, otherwise=otherwise):
+            branches = _substituted(then, forms), _substituted(otherwise, forms)
+            return Choice(_rows(rows, forms), *branches, value.type)
+        case Fold(rows=rows, body=body):
+            return replace(value, rows=_rows(rows, forms), body=_substituted(body, forms))
+        case _:
+            return value
+
+
+def _rows(rows: Domain, forms: Mapping[str, Affine]) -> Domain:
+    return tuple(Constraint(row.form.substitute(forms), row.equality) for row in rows)

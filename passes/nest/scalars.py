@@ -1,0 +1,148 @@
+"""Scalar functions on NumPy's numbers, each rounded to its type, for the interpreter of nests."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tadc.frontend.functions import APPLIED, complete
+from tadc.passes.maps.map import Type
+
+Scalar = Any
+"""A number of NumPy, of type `f32` or `f64`, or a truth value."""
+
+DTYPES: dict[Type, type[Any]] = {"f32": np.float32, "f64": np.float64, "i1": bool}
+
+
+def sign(x: Scalar) -> Scalar:
+    """-1 or 1; zeros and NaN stay what they are."""
+    return x if x == 0 or x != x else np.copysign(type(x)(1), x)
+
+
+def sigmoid(x: Scalar) -> Scalar:
+    """1 / (1 + exp(-x)), without overflow."""
+    one = type(x)(1)
+    e = np.exp(-abs(x))
+    return (e if x < 0 else one) / (one + e)
+
+
+def relu(x: Scalar) -> Scalar:
+    """0 below 0, else x, NaN included."""
+    return type(x)(0) if x <= 0 else x
+
+
+def safe(x: Scalar, y: Scalar) -> Scalar:
+    """`x * y`; 0 where x is 0."""
+    return x * y if x != 0 else type(x)(0)
+
+
+def greater(x: Scalar, y: Scalar) -> Scalar:
+    """The greater one, NaN if either is."""
+    return x if x > y or x != x else y
+
+
+def lesser(x: Scalar, y: Scalar) -> Scalar:
+    """The lesser one, NaN if either is."""
+    return x if x < y or x != x else y
+
+
+def integer_power(x: Scalar, exponent: int) -> Scalar:
+    """`x**n` by repeated squaring, in the order of the lowering."""
+    result: Scalar = None
+    square, rest = x, abs(exponent)
+    while rest:
+        if rest & 1:
+            result = square if result is None else result * square
+        rest >>= 1
+        if rest:
+            square = square * square
+    one = type(x)(1)
+    if result is None:
+        return one
+    return result if exponent > 0 else one / result
+
+
+def choose(condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
+    """One value or the other."""
+    return x if condition else y
+
+
+FUNCTIONS: dict[str, Callable[..., Scalar]] = complete(
+    "a function of NumPy",
+    {
+        **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
+        **{name: getattr(np, name) for name in "exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()},
+        **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh floor ceil".split()},
+        **{name: getattr(np, f"arc{name[1:]}") for name in "asin acos atan asinh acosh atanh atan2".split()},
+        "div": operator.truediv,
+        "mod": np.mod,
+        "pow": np.power,
+        "abs": abs,
+        "erf": lambda x: type(x)(math.erf(x)),
+        "sign": sign,
+        "sigmoid": sigmoid,
+        "relu": relu,
+        "safe": safe,
+        "max": greater,
+        "min": lesser,
+        "choose": choose,
+        "=": operator.eq,
+        "!=": operator.ne,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+        "cmpf 14": lambda x, y: x != x or y != y,
+        "math.copysign": np.copysign,
+        "math.fma": lambda x, y, z: type(x)(np.longdouble(x) * y + z),
+        "arith.remf": np.fmod,
+        "arith.andi": operator.and_,
+        "arith.ori": operator.or_,
+        "arith.xori": operator.xor,
+    },
+    APPLIED,
+)
+
+JOINS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
+    "sum": operator.add,
+    "prod": operator.mul,
+    "max": greater,
+    "min": lesser,
+}
+"""Two results of a reduction, in order, to that of both."""
+
+
+def lanes_joined(results: list[Scalar], lanes: int, join: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
+    """The results of all parts of so many lanes in one: the parts in order, then the lanes by halves."""
+    found = results[:lanes]
+    for part in range(lanes, len(results), lanes):
+        found = [join(x, y) for x, y in zip(found, results[part : part + lanes], strict=True)]
+    while len(found) > 1:
+        half = len(found) // 2
+        found = [join(x, y) for x, y in zip(found[:half], found[half:], strict=True)]
+    return found[0]
+
+
+def parts_joined(results: list[Scalar], join: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
+    """The results of parts in one, in order."""
+    found = results[0]
+    for result in results[1:]:
+        found = join(found, result)
+    return found
+
+
+def leaping(first: int, last: int, lanes: int, leap: int) -> list[tuple[int, int]]:
+    """The steps from the first to the last in blocks of `leap` vectors, and the lane of each.
+
+    In a block the first lanes of all vectors come first, then the second ones.
+    """
+    found: list[tuple[int, int]] = []
+    for block in range(first, last + 1, lanes * leap):
+        for lane in range(lanes):
+            steps = range(block + lane, min(block + lanes * leap, last + 1), lanes)
+            found += [(step, lane) for step in steps]
+    return found

@@ -1,0 +1,246 @@
+"""The steps of a schedule as data: each names a primitive and its arguments.
+
+A schedule is a list of steps, applied in order to the plain nest of a map, which has a loop for each index:
+
+    split i 6 overlap -> i0, i1      for i0 by 6: at i = min(i0, N - 6): for i1 = 0 to 6
+    split j 32 overlap -> j0, j1
+    split j1 16 -> j1, j2
+    reorder j0 i0 i1 j1 j2
+    jam i1 j1
+    lane j2
+    stage %2 inside j0 over k j1 j2
+
+Loops are named by their index, reads and reductions by the first name of their `Let` in the map. A step
+means all loops of a name: those before and after a full part too. No step changes the order in which the
+elements of a reduction are joined but `Cut`, `FoldLanes` and `Leap`; they depend on nothing that is known at
+run time alone, so results have the same bits for every number of threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tadc.frontend.terms import Domain
+
+Tail = Literal["exact", "overlap", "rest", "clip", "again"]
+"""What is done where a factor does not divide the number of values:
+
+- `exact`: it does.
+- `overlap`: the last tile is moved back, and computes some elements again.
+- `rest`: a second loop after that over whole tiles takes what is left as one tile, if that is a known number
+  of values, else one by one.
+- `clip`: the last tile has fewer values.
+- `again`: as `overlap`, but the nest runs once for all whole tiles, and once more for the last one moved
+  back: between blocks of a reduction no element may be in two tiles.
+"""
+
+BoundKind = Literal["jam", "lane", "unroll"]
+Fill = Literal["vectors", "transpose", "gather"]
+Ahead = Literal["rows", "vectors", "run"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A loop over `index` becomes one over tiles, `outer`, and one over the `factor` values of a tile,
+    `inner`.
+
+    Of a part of a known number of values that are fewer than a tile, tiles of vectors have no more vectors
+    than that needs. With tail `overlap` a tile moved back ends where its part does: in a full part; elsewhere
+    at the extent of the index.
+    """
+
+    index: str
+    factor: int
+    tail: Tail
+    outer: str
+    inner: str
+
+
+@dataclass(frozen=True)
+class Peel:
+    """The values of `index` for which all `rows` hold, a full part, have a loop apart from those before and
+    after it.
+
+    The full part begins and ends at multiples of `factor`. It is empty where fewer than `room` groups of so
+    many are in it. With `groups`, the parts before and after are in such groups too, but for what is left in
+    the end. In these parts, other loops have full parts only if `all`.
+    """
+
+    index: str
+    rows: Domain
+    factor: int = 1
+    room: int = 1
+    groups: bool = False
+    all: bool = False
+
+
+@dataclass(frozen=True)
+class Residues:
+    """Where `index` is in groups of `factor` elements, it is `factor*outer + r`: a loop over the groups, and
+    the body once for each r, written out; `inner` names this loop."""
+
+    index: str
+    factor: int
+    outer: str
+    inner: str
+
+
+@dataclass(frozen=True)
+class Reorder:
+    """Loops stand in this order, outermost first; they are directly in each other, or can be."""
+
+    indices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Reverse:
+    """A loop runs from the last value of its index down to 0."""
+
+    index: str
+
+
+@dataclass(frozen=True)
+class Bind:
+    """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; an index of a reduction may
+    be `unroll` too, where its bounds are a known number of steps apart."""
+
+    kind: BoundKind
+    indices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A reduction runs in blocks of `steps` values of its `index`; `outer` is a loop over these, outside of
+    all that stand so far. The results of a tile are in memory between two blocks: those of a block are
+    joined with what is there, but for the first one's. It runs once at least.
+
+    The indices of the reduction before `index` are cut already, one value at a time.
+    """
+
+    fold: str
+    index: str
+    steps: int
+    outer: str
+
+
+@dataclass(frozen=True)
+class FoldLanes:
+    """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined
+    at the end."""
+
+    fold: str
+    lanes: int
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class Leap:
+    """The innermost loop of a reduction takes `steps` steps at once, a vector apart, so that they share
+    vectors that they read; by turns for `parts` results."""
+
+    fold: str
+    steps: int
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a read reads inside of the loop `inside` is copied to a buffer first, and read from there.
+
+    The buffer is laid out `over` these loops and indices of reductions, the last one fastest; its elements
+    begin at a line of the cache. `inside` is "" for the whole nest. `fill` says how it is copied: in vectors
+    along the lanes, in squares that are transposed in registers, or lane by lane.
+    """
+
+    read: str
+    inside: str
+    over: tuple[str, ...]
+    fill: Fill = "vectors"
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """The vectors of a read, whose lanes are far apart, are read along the loop `index` of as many copies,
+    and transposed in registers."""
+
+    read: str
+    index: str
+
+
+@dataclass(frozen=True)
+class Interleave:
+    """Values that a loop `index` of copies or residues computes are stored side by side: vectors of them are
+    interleaved in registers."""
+
+    index: str
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Vectors of these tensors are stored past the caches, where they are whole lines of them."""
+
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prefetch:
+    """Asks for lines that a read needs soon.
+
+    `rows`: in steps of a line of the innermost loop of the reduction, for the next tile along the copies;
+    `vectors`: in each step, for the next tile along the lanes; `run`: in each step of the loops and indices
+    `over`, for the next `lines` lines of the run of memory that the next tile of the loop `index` reads.
+    """
+
+    read: str
+    how: Ahead
+    index: str = ""
+    over: tuple[str, ...] = ()
+    lines: int = 0
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads divide the values of one of these indices; of two, which is chosen by their numbers at run
+    time.
+
+    Ranges begin at multiples of a number of values for each.
+    """
+
+    indices: tuple[str, ...]
+    grains: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A range of values of `index` is computed at a time, given from outside, `count` of them or more: tiles
+    end where it does."""
+
+    index: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Points:
+    """Only the points where `rows` hold are visited, in loops found by solving them.
+
+    With a `step`, `rows` has one equation of it with a form of the indices, and it is a loop around all.
+    """
+
+    rows: Domain
+    step: str = ""
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Where one of these indices, whose extents are sizes, has fewer values than its number, the plain nest
+    is computed instead."""
+
+    least: tuple[tuple[str, int], ...]
+
+
+Step = (
+    Split | Peel | Residues | Reorder | Reverse | Bind | Cut | FoldLanes | Leap | Stage | Transpose |
+    Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
+
+Steps = tuple[Step, ...]

@@ -1,0 +1,344 @@
+"""What a map's body does, piece by piece: reads with the stride of each index, operations, loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.passes.maps.map import (
+    Apply,
+    Ask,
+    Block,
+    Choice,
+    Fold,
+    IndexNumber,
+    Let,
+    Load,
+    Map,
+    MapFunction,
+    Number,
+    Tensor,
+)
+from tadc.passes.terms.costs import ELEMENT, LARGE, extent
+from tadc.passes.terms.index_ranges import Range, ranges_within
+
+IRREGULAR = None
+"""The stride of an index that moves an address by no fixed distance."""
+
+GUARD, INDEX_NUMBER = "guard", "index number"
+"""The names of operations that are no functions."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One element read, by the name of its value; `strides` in elements, for indices that the address depends
+    on.
+
+    It is `direct` where no guard of the loop's body stands around it. The indices of reductions move it by
+    `step` elements at least; 0 if none does, or by no fixed distance.
+    """
+
+    name: str
+    tensor: str
+    strides: Mapping[str, int | None]
+    direct: bool
+    step: int = 0
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The indices that it depends on."""
+        return frozenset(self.strides)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation on scalars."""
+
+    name: str
+    names: frozenset[str]
+
+
+@dataclass
+class Loop:
+    """A body: the map's, with trips of 1, or that of a reduction. Loops inside are `inner`."""
+
+    fold: str = ""
+    """The first name of the reduction."""
+    kind: str = ""
+    binders: Sequence[str] = ()
+    trips: Sequence[int] = ()
+    result: frozenset[str] = frozenset()
+    """The indices from outside that the result depends on."""
+    domain: frozenset[str] = frozenset()
+    """Those that the domain depends on."""
+    bounds: frozenset[str] = frozenset()
+    """Those by which the bounds of the loops differ, where the map's index runs in its full part."""
+    is_box: bool = True
+    """Whether no bound of an index depends on another of them."""
+    results: int = 1
+    """How many values it gives."""
+    additions: int = 1
+    """How many of those add up, or compare, what is no product, which would be added in one step."""
+    moved: Affine = ZERO
+    """How far the indices of the map move the innermost binder: its values are counted from there."""
+    is_counted: bool = True
+    """Whether its values can be counted from the lower one of its closest bounds, by `counted_from`."""
+    direct: bool = True
+    """Whether no guard of the body around it stands around it."""
+    reads: list[Read] = field(default_factory=list[Read])
+    operations: list[Operation] = field(default_factory=list[Operation])
+    inner: list[Loop] = field(default_factory=list["Loop"])
+
+    @cached_property
+    def counts(self) -> Mapping[Operation, int]:
+        """How often each operation stands in the body, all of it being known."""
+        return Counter(self.operations)
+
+    @property
+    def size(self) -> int:
+        """The operations of this and the inner ones."""
+        return len(self.reads) + len(self.operations) + sum(4 + loop.size for loop in self.inner)
+
+    def below(self) -> Iterable[Loop]:
+        """This and the inner ones at any depth."""
+        yield self
+        for loop in self.inner:
+            yield from loop.below()
+
+
+class Accesses:
+    """The pieces of a map's body, for these extents. An index whose loop runs by residue counts its
+    groups."""
+
+    def __init__(
+        self, item: Map, function: MapFunction, sizes: Sequence[Affine], factors: Sequence[int]
+    ) -> None:
+        self.map, self.function = item, function
+        self.tensors = function.tensors()
+        self.known = frozenset(function.sizes)
+        self.names = list(item.indices)
+        self.forms: dict[str, Affine] = {}
+        self.deps: dict[str, frozenset[str]] = {}
+        self.ranges: dict[str, Range | None] = {}
+        for name, size, factor in zip(self.names, sizes, factors, strict=True):
+            self.forms[name] = Affine.var(name) * factor
+            self.deps[name] = frozenset([name])
+            self.ranges[name] = Range(Affine.const(0), size.floordiv(factor) - 1)
+        self.widest = max(ELEMENT[tensor.type] for tensor in item.tensors)
+        self.lets = {name: let for let in item.body.all_lets() for name in let.names}
+        self.body = Loop()
+        self.guards = 0
+        self.block(item.body, self.body)
+
+    @property
+    def results(self) -> int:
+        """How many tensors the map computes."""
+        return len(self.map.tensors)
+
+    def extent(self, name: str) -> int:
+        """About how many values an index takes."""
+        return extent(self.ranges[name])
+
+    def is_from_caller(self, read: Read) -> bool:
+        """Whether the tensor that is read is an argument."""
+        return any(tensor.name == read.tensor for tensor in self.function.arguments)
+
+    def block(self, block: Block, loop: Loop) -> frozenset[str]:
+        """Take in a block; what its values depend on."""
+        for let in block.lets:
+            self.let(let, loop)
+        return self.union(block.gives)
+
+    def union(self, names: Iterable[str]) -> frozenset[str]:
+        """What one of some values, or indices, depends on."""
+        return frozenset[str]().union(*(self.deps.get(name, frozenset()) for name in names))
+
+    def form(self, form: Affine) -> Affine:
+        """A form over the values that loops count."""
+        return form.substitute(self.forms)
+
+    def let(self, let: Let, loop: Loop) -> None:
+        """Take in a value."""
+        names = frozenset[str]()
+        match let.value:
+            case Load() as load:
+                read = self.read(let.names[0], load)
+                loop.reads.append(read)
+                names = read.names
+                self.widest = max(self.widest, ELEMENT[load.type])
+            case Fold() as fold:
+                names = self.fold(let.names, fold, loop)
+            case Choice(rows=rows, then=then, otherwise=otherwise):
+                names = self.union(sorted({name for row in rows for name in row.form.variables}))
+                loop.operations.append(Operation(GUARD, names))
+                self.guards += 1
+                for branch in (then, otherwise):
+                    names |= self.block(branch, loop)
+                self.guards -= 1
+            case IndexNumber(form=form):
+                names = self.form(form).variables & frozenset(self.ranges)
+                loop.operations.append(Operation(INDEX_NUMBER, names))
+            case Apply(function=function, operands=operands):
+                names = self.union(operands)
+                loop.operations.append(Operation(function, names))
+            case Number() | Ask():
+                pass
+        self.deps |= dict.fromkeys(let.names, names)
+
+    def unshared(self, name: str, rows: Domain) -> frozenset[str]:
+        """The indices with which the bounds of a binder move, but not all alike.
+
+        Those that are no closest ones do not count: a split leaves them to the boundary.
+        """
+        pair = closest_bounds(name, rows)
+        forms = pair or tuple(f for row in rows for f in row.inequalities if name in f.variables)
+        if pair is not None:
+            shift = shift_of(name, rows, self.names)
+            forms = tuple(f + shift * f.coefficient(name) for f in pair)
+        return frozenset(v for form in forms for v in form.variables) & frozenset(self.ranges)
+
+    def read(self, value: str, load: Load) -> Read:
+        """A read with the strides of its indices."""
+        forms = [self.form(form) for form in load.at]
+        shape = [n.constant if n.is_constant else LARGE for n in self.tensors[load.tensor].shape]
+        strides: dict[str, int | None] = {}
+        for name in sorted(frozenset[str]().union(*(f.variables for f in forms)) & frozenset(self.ranges)):
+            total: int | None = 0
+            step = 1
+            for form, size in zip(reversed(forms), reversed(shape), strict=True):
+                k = form.coefficient(name)
+                if name in (form - Affine.var(name) * k).variables:
+                    total = IRREGULAR
+                    break
+                total += k * step
+                step *= size
+            strides[name] = total
+        inner = [abs(k or 0) for name, k in strides.items() if name not in self.names]
+        return Read(value, load.tensor, strides, not self.guards, min(inner, default=0))
+
+    def fold(self, values: tuple[str, ...], fold: Fold, loop: Loop) -> frozenset[str]:
+        """Take in a reduction; what its result depends on."""
+        binders = fold.indices
+        rows = tuple(Constraint(self.form(row.form), row.equality) for row in fold.rows)
+        self.ranges |= ranges_within(binders, rows, self.ranges, self.known)
+        for name in binders:
+            moved = shift_of(name, rows, self.names)
+            self.forms[name] = Affine.var(name) + moved
+            self.deps[name] = frozenset([name, *moved.variables])
+        trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
+        bounds = frozenset(v for name in binders for v in self.unshared(name, rows)) - set(binders)
+        domain = frozenset(v for row in rows for v in row.form.variables) & frozenset(self.ranges)
+        inner = Loop(values[0], fold.kind, binders, trips, domain=domain - set(binders), bounds=bounds)
+        inner.results = len(values)
+        inner.additions = sum(fold.kind != "sum" or not self.factors(name) for name in fold.body.gives)
+        inner.direct = not self.guards
+        inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
+        inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
+        inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
+        loop.inner.append(inner)
+        inner.result = (self.block(fold.body, inner) | inner.domain) - set(binders)
+        return inner.result
+
+    def factors(self, name: str) -> tuple[str, ...]:
+        """Of a product its operands; of a square its base, twice; nothing of another value."""
+        match self.lets[name].value:
+            case Apply(function="mul", operands=operands):
+                return operands
+            case Apply(function="powi", operands=(base,), exponent=2):
+                return base, base
+            case _:
+                return ()
+
+
+def shape_bytes(tensor: Tensor) -> int | None:
+    """The bytes of a tensor; None where its shape depends on sizes."""
+    if not all(size.is_constant for size in tensor.shape):
+        return None
+    total = ELEMENT[tensor.type]
+    for size in tensor.shape:
+        total *= size.constant
+    return total
+
+
+def closest_bounds(name: str, rows: Sequence[Constraint]) -> tuple[Affine, Affine] | None:
+    """The lower and the upper bound that are closest, of those that move together."""
+    forms = [form for row in rows for form in row.inequalities]
+    lower = [form for form in forms if form.coefficient(name) > 0]
+    upper = [form for form in forms if form.coefficient(name) < 0]
+    best: tuple[float, Affine, Affine] | None = None
+    for low in lower:
+        for high in upper:
+            j, k = low.coefficient(name), -high.coefficient(name)
+            distance = low * k + high * j
+            if distance.is_constant and (best is None or distance.constant / (j * k) < best[0]):
+                best = distance.constant / (j * k), low, high
+    return None if best is None else (best[1], best[2])
+
+
+def counted_from(name: str, rows: Sequence[Constraint]) -> tuple[Affine, int | None] | None:
+    """The first value of an index by the closest bounds that move together, and the number of values; 0 and
+    None where none do.
+
+    None where that is no linear form. It is that of an element, whatever more is known where it is computed.
+    """
+    pair = closest_bounds(name, rows)
+    if pair is None:
+        return ZERO, None
+    low, high = pair
+    if (low.coefficient(name), high.coefficient(name)) != (1, -1) or not low.is_linear:
+        return None
+    return Affine.var(name) - low, (low + high).constant + 1
+
+
+def shift_of(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
+    """How far the closest bounds of an index move with some indices, where by whole steps."""
+    pair = closest_bounds(name, rows)
+    if pair is None:
+        return ZERO
+    low, k = pair[0], pair[0].coefficient(name)
+    moves = {index: -low.coefficient(index) for index in own if low.coefficient(index)}
+    whole = all(move % k == 0 for move in moves.values())
+    return Affine.of({index: move // k for index, move in moves.items()}, 0) if whole else ZERO
+
+
+def _distance(name: str, rows: Sequence[Constraint]) -> int:
+    """The most values between a lower and an upper bound that move together."""
+    pair = closest_bounds(name, rows)
+    if pair is None:
+        return LARGE**3
+    j, k = pair[0].coefficient(name), -pair[1].coefficient(name)
+    return max(0, (pair[0] * k + pair[1] * j).constant // (j * k) + 1)
+
+
+def operations_in(item: Map) -> int:
+    """The number of operations of a map, itself and the ends of its blocks among them."""
+    return 2 + sum(1 + len(blocks_of(let)) for let in item.body.all_lets())
+
+
+def blocks_of(let: Let) -> list[Block]:
+    """The blocks of a value."""
+    match let.value:
+        case Choice(then=then, otherwise=otherwise):
+            return [then, otherwise]
+        case Fold(body=body):
+            return [body]
+        case _:
+            return []
+
+
+def all_forms(block: Block) -> Iterator[Affine]:
+    """All index forms of a block, those of rows too."""
+    for let in block.all_lets():
+        match let.value:
+            case IndexNumber(form=form):
+                yield form
+            case Load(at=at) | Ask(at=at):
+                yield from at
+            case Choice(rows=rows) | Fold(rows=rows):
+                yield from (row.form for row in rows)
+            case _:
+                pass

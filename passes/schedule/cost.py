@@ -1,0 +1,151 @@
+"""What a candidate costs for one element, in halves of a cycle of a processor that starts two vector
+operations a cycle: the pieces of the body, each as often as a tile needs it.
+
+Nothing but strides, trip counts and what depends on what goes in, so the derivatives of a contraction or a
+convolution are treated as what they are, and so is everything else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.leaps import parts_of, steps_of, vectors_read
+from tadc.passes.schedule.packing import Panels, is_far, packing
+from tadc.passes.schedule.splits import Parts
+
+TOGETHER = 4
+"""Vectors of so many copies are interleaved."""
+
+FEW_OPERATIONS = 24
+"""The most that a body costs to which writing by turns makes a difference: less than a function."""
+
+
+def cost(accesses: Accesses, candidate: Candidate, found: Sequence[Parts], machine: CpuMachine) -> float:
+    """The cost of one element."""
+    packed = packing(accesses, candidate, found, machine) if candidate.fold is None else None
+    parts = _Cost(accesses, candidate, found, machine, packed)
+    store = parts.store()
+    total = parts.loop(accesses.body) + store
+    if packed is not None:
+        total += packed.cost + (packed.times - 1) * 2 * store
+        total += packed.rows.cost if packed.rows else 0
+    return total / candidate.elements * parts.waste()
+
+
+def writes_by_turns(accesses: Accesses, machine: CpuMachine) -> bool:
+    """Whether the body writes several tensors, and does not much else."""
+    body = accesses.body
+    if accesses.results < 2:
+        return False
+    return len(body.reads) + sum(machine.cost(o.name) for o in body.operations) <= FEW_OPERATIONS
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """The costs of the pieces of a body for one tile."""
+
+    accesses: Accesses
+    candidate: Candidate
+    found: Sequence[Parts]
+    machine: CpuMachine
+    packed: Panels | None
+
+    def waste(self) -> float:
+        """How many elements tiles compute for each element that there is."""
+        candidate, total = self.candidate, 1.0
+        for name in self.accesses.names:
+            found = self.accesses.ranges[name]
+            width = candidate.width if name == candidate.lane and candidate.fold is None else 1
+            tile = candidate.blocks.get(name, 1) * width
+            if tile > 1 and found is not None and found.extent.is_constant:
+                extent = max(found.extent.constant, 1)
+                total *= math.ceil(extent / tile) * tile / extent
+        return total
+
+    def store(self) -> float:
+        """The cost of storing a tile."""
+        accesses, candidate, machine = self.accesses, self.candidate, self.machine
+        tensors, names = accesses.results, accesses.names
+        if candidate.fold is not None or not candidate.lane:
+            return candidate.elements * tensors
+        vectors, last = candidate.elements // candidate.width * tensors, len(names) - 1
+        if last < 0 or candidate.lane == names[last]:
+            return vectors + (machine.switch * tensors if writes_by_turns(accesses, machine) else 0)
+        # Lanes so far apart that each has a line of its own.
+        inner = names[names.index(candidate.lane) + 1 :] if candidate.lane in names else []
+        distance = math.prod(accesses.extent(name) for name in inner) * accesses.widest
+        scattered = machine.scatter if distance < machine.line else machine.scatter_far
+        rows = 1 if self.found and self.found[last].factor > 1 else candidate.blocks.get(names[last], 1)
+        interleaved = rows // TOGETHER * TOGETHER / rows
+        lane = interleaved * machine.interleaved + (1 - interleaved) * scattered
+        return vectors * candidate.width * lane
+
+    def loop(self, loop: Loop) -> float:
+        """The cost of a loop for one tile."""
+        candidate, machine = self.candidate, self.machine
+        once = sum(self.read(read, self.packed) for read in loop.reads)
+        once += sum(self.misses(loop, read) for read in loop.reads)
+        once += sum(n * machine.cost(o.name) * candidate.copies(o.names) for o, n in loop.counts.items())
+        once += sum(self.loop(inner) for inner in loop.inner)
+        if not loop.binders:
+            return once
+        results = candidate.results(loop)
+        once += loop.additions * results + 2
+        if loop.binders[-1] in candidate.leaps:
+            return self.leaping(loop, once)
+        trips = math.prod(loop.trips)
+        ending = 0.0
+        if loop is candidate.fold:
+            steps = math.ceil(loop.trips[-1] / (candidate.width * candidate.parts))
+            trips = math.prod(loop.trips[:-1]) * steps
+            ending = machine.join_lanes * math.log2(candidate.width) * results * loop.results
+        if candidate.lane in loop.bounds and candidate.fold is None:
+            trips = trips + candidate.width / 2
+        return trips * max(once, machine.latency) + ending + 4
+
+    def leaping(self, loop: Loop, once: float) -> float:
+        """The cost of a loop that takes several steps at once, where a single one costs `once`."""
+        candidate, latency = self.candidate, self.machine.latency
+        leap, (whole, left) = candidate.leaps[loop.binders[-1]], steps_of(loop, candidate)
+        singly = sum(self.read(read, None) for read in loop.reads)
+        together = sum(self.read(read, None) * vectors_read(read, loop, candidate) for read in loop.reads)
+        at_once = leap * (once - singly - 2) + together + 2
+        parts = parts_of(loop, candidate, self.machine)
+        return whole * max(at_once, leap * latency / parts) + left * max(once, latency) + 4
+
+    def read(self, read: Read, packed: Panels | None) -> float:
+        """The cost of what a tile reads at one read."""
+        candidate, machine = self.candidate, self.machine
+        copies, stride = candidate.copies(read.names), candidate.stride(read)
+        if stride == 0:
+            return copies * machine.broadcast
+        if packed is not None and read in packed.reads:
+            return copies * machine.load
+        if stride == 1:
+            return copies * (machine.load + (machine.unaligned if self.is_unaligned(read) else 0))
+        blocks = candidate.blocks.items()
+        if any(count == candidate.width and candidate.squares(read, name) for name, count in blocks):
+            return copies * (machine.load + machine.shuffle * math.log2(candidate.width))
+        return copies * (machine.reversed if stride == -1 else machine.gather * candidate.width)
+
+    def is_unaligned(self, read: Read) -> bool:
+        """Whether a vector may start anywhere in a line of the cache: some index moves it by parts of one."""
+        candidate = self.candidate
+        return any((s or 0) % candidate.width for name, s in read.strides.items() if name != candidate.lane)
+
+    def misses(self, loop: Loop, read: Read) -> float:
+        """The cost of lines that a tile reads for a few elements each, and that do not stay near."""
+        candidate, machine, packed = self.candidate, self.machine, self.packed
+        if candidate.lane in read.names or not is_far(self.accesses, loop, read, machine):
+            return 0
+        if packed is not None and packed.rows is not None and read in packed.rows.reads:
+            return 0
+        line, widest = machine.line, self.accesses.widest
+        rows = [name for name in read.names if candidate.blocks.get(name, 1) > 1]
+        near = all(abs(read.strides[name] or line) * widest < line for name in rows)
+        return machine.miss * (1 if near else candidate.copies(read.names))

@@ -1,0 +1,100 @@
+"""Facts of a CPU that schedules are chosen by. Costs are in halves of a cycle: of so many vector operations a
+processor starts two in a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tadc.passes.maps.machine import Machine
+
+#: What functions and operations cost for a vector, by their names in maps.
+FUNCTION_COSTS: Mapping[str, float] = {
+    **dict.fromkeys(("add", "sub", "mul", "neg", "choose"), 1),
+    **dict.fromkeys(("=", ">", ">=", "<", "<=", "!="), 1),
+    **dict.fromkeys(("abs", "math.fma", "floor", "ceil"), 1),
+    **dict.fromkeys(("max", "min", "relu", "safe", "sign", "guard"), 3),
+    "powi": 2,
+    **dict.fromkeys(("div", "sqrt", "mod"), 16),
+    "index number": 3,
+}
+
+
+@dataclass(frozen=True)
+class CpuMachine:
+    """`vector_bytes` is the size of a vector, 0 for none; `registers` is how many a loop may use.
+
+    A map of fewer operations than `least_work` gets no vectors: they would save less time than it takes to
+    compile them.
+    """
+
+    vector_bytes: int = 64
+    registers: int = 28
+    least_work: int = 0
+
+    line: int = 64
+    """The bytes of a line of the cache."""
+    sets: int = 64
+    """Of so many places far apart, lines do not stay in the first cache."""
+    l2: int = 2 << 20
+    """The bytes of the second cache."""
+    share: int = 8 << 20
+    """A tensor of so many bytes is in no cache of one's own any more when it is read again."""
+    far: int = 1024
+    """Rows so many bytes apart stand on too many pages, may share the sets of a cache, and
+    are not seen as one stream."""
+    streams: int = 32
+    """Of so many places that are read or written by turns, the processor sees which lines come next."""
+
+    latency: int = 8
+    """An addition takes so long, and so many may be under way at once."""
+    miss: float = 8
+    """A line of the second cache, where it is not clear beforehand that it is wanted."""
+    scattered_lines: int = 4
+    """How many times as much a line costs that the processor does not see coming."""
+
+    broadcast: float = 0.75
+    """One element for all lanes."""
+    load: float = 1.0
+    """A vector of consecutive elements."""
+    unaligned: float = 0.75
+    """What a vector costs more that may be in two lines of the cache: those are two loads."""
+    reversed: float = 1.5
+    """A vector whose elements stand in reverse order."""
+    gather: float = 1.2
+    """One lane of a vector that is not consecutive in memory."""
+    shuffle: float = 2
+    """A round in which vectors that are transposed are shuffled."""
+    scatter: float = 1.5
+    """Storing one lane of a vector that is not consecutive in memory."""
+    scatter_far: float = 2.5
+    """That where each lane has a line of its own."""
+    interleaved: float = 0.75
+    """That where vectors of copies are interleaved."""
+    switch: float = 1
+    """Going from one tensor to the next when several are written by turns: vectors that share a line of the
+    cache are written together only one after the other."""
+    join_lanes: float = 3
+    """Joining the halves of a vector once."""
+
+    copy: float = 1.0
+    """Copying a lane of a vector that is consecutive, but far from the one before."""
+    copy_transposed: float = 0.5
+    """Copying one that is consecutive along the reduction."""
+    copy_row: float = 0.6
+    """Copying an element of rows that are consecutive in memory."""
+    copy_far_row: float = 2.0
+    """Copying one of rows that are not."""
+
+    function: float = 25
+    """A function that is not in the table."""
+    functions: Mapping[str, float] = field(default_factory=lambda: FUNCTION_COSTS, compare=False)
+
+    def cost(self, name: str) -> float:
+        """What an operation costs for a vector."""
+        return self.functions.get(name, self.function)
+
+
+def cpu_machine(machine: Machine) -> CpuMachine:
+    """The facts of a CPU with such vectors and registers."""
+    return CpuMachine(machine.vector_bytes, machine.registers, machine.least_work)

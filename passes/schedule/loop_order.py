@@ -1,0 +1,148 @@
+"""In which order the loops over a map's indices stand: what inner loops read again is to be still near.
+
+A loop nest that touches no more bytes than a cache holds brings each line in once. Around it, a line comes
+again with each step of a loop, but for the next loop outwards where the read does not move with it (Wolf and
+Lam, PLDI 1991). So an order has a cost in lines, by the strides of all reads alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+
+from tadc.passes.schedule.accesses import Accesses
+from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.packing import Panels
+
+NEAR = 2
+"""Inner loops may touch so many bytes, as a part of the second cache."""
+
+GAIN = 0.75
+"""What part of the lines another order may need at most to be preferred to that of the indices."""
+
+MOST_INDICES = 5
+"""Of more indices the order stays."""
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """A tensor that tiles read or write: strides in elements by index, a large one where it is no number."""
+
+    strides: Mapping[str, int]
+    machine: CpuMachine
+
+    def lines(self, counts: Mapping[str, int], width: int) -> int:
+        """About how many lines the elements of a box stand in, each of so many bytes."""
+        return self.places(counts, width)[0]
+
+    def cost(self, counts: Mapping[str, int], width: int) -> int:
+        """The lines, those that nobody sees coming several times."""
+        lines, far = self.places(counts, width)
+        scattered = self.machine.scattered_lines
+        return lines * (scattered if far > self.machine.streams and lines < scattered * far else 1)
+
+    def places(self, counts: Mapping[str, int], width: int) -> tuple[int, int]:
+        """The lines, and in how many places far from each other they are."""
+        runs, far, span = 0, 1, 0
+        line = self.machine.line
+        for name, stride in self.strides.items():
+            steps = abs(stride) * (counts[name] - 1)
+            span += steps
+            if abs(stride) * width < line:
+                runs += steps
+            else:
+                far *= counts[name]
+        run = runs * width // line + 1
+        return min(far * run, span * width // line + 1), far
+
+
+def loop_order(
+    accesses: Accesses,
+    candidate: Candidate,
+    packed: Panels | None,
+    fixed: frozenset[str],
+    machine: CpuMachine,
+) -> tuple[str, ...]:
+    """The names of a map's indices, outermost first. The `fixed` ones keep their order among each other.
+
+    Those that packing is for come first, as it needs them.
+    """
+    plain = _in_groups(accesses.names, packed)
+    ranges = [accesses.ranges[name] for name in accesses.names]
+    known = all(found is not None and found.extent.is_constant for found in ranges)
+    if not known or not 1 < len(plain) <= MOST_INDICES:
+        return plain
+    nest = _TileLoops(accesses, candidate, packed, machine)
+    kept = [name for name in plain if name in fixed]
+    orders = [o for o in _orders(plain, packed) if [name for name in o if name in fixed] == kept]
+    least = min(orders, key=nest.lines)
+    return least if nest.lines(least) < GAIN * nest.lines(plain) else plain
+
+
+def _groups(names: Sequence[str], packed: Panels | None) -> list[list[str]]:
+    """The indices around the packing for rows, those around that for lanes, and the others."""
+    around = packed.around if packed else frozenset[str]()
+    lanes = packed.names - around if packed else frozenset[str]()
+    first, second = [n for n in names if n in around], [n for n in names if n in lanes]
+    return [first, second, [n for n in names if n not in around | lanes]]
+
+
+def _in_groups(names: Sequence[str], packed: Panels | None) -> tuple[str, ...]:
+    return tuple(name for group in _groups(names, packed) for name in group)
+
+
+def _orders(names: Sequence[str], packed: Panels | None) -> Iterator[tuple[str, ...]]:
+    """All orders that leave what packing needs first, that of the indices before others."""
+    for groups in product(*(permutations(group) for group in _groups(names, packed))):
+        yield tuple(name for group in groups for name in group)
+
+
+class _TileLoops:
+    """The loops over tiles, and what they touch."""
+
+    def __init__(
+        self, accesses: Accesses, candidate: Candidate, packed: Panels | None, machine: CpuMachine
+    ) -> None:
+        self.machine, self.width = machine, accesses.widest
+        self.extents = {name: accesses.extent(name) for name in accesses.names}
+        self.tile = {name: candidate.blocks.get(name, 1) for name in accesses.names}
+        if candidate.fold is None:
+            self.tile[candidate.lane] *= candidate.width
+        self.binders: dict[str, int] = {}
+        copied = packed.copied if packed else frozenset[str]()
+        self.streams: list[_Stream] = []
+        for loop in accesses.body.below():
+            self.binders |= dict(zip(loop.binders, loop.trips, strict=True))
+            self.streams += [self.stream(r.strides) for r in loop.reads if r.name not in copied]
+        steps = [math.prod(list(self.extents.values())[n + 1 :]) for n in range(len(accesses.names))]
+        stored = self.stream(dict(zip(accesses.names, steps, strict=True)))
+        self.streams += [stored] * accesses.results
+
+    def stream(self, strides: Mapping[str, int | None]) -> _Stream:
+        """What has these strides."""
+        line = self.machine.line
+        return _Stream({n: line if stride is None else stride for n, stride in strides.items()}, self.machine)
+
+    def lines(self, order: Sequence[str]) -> int:
+        """The lines that come from afar."""
+        for depth in range(len(order) + 1):
+            counts = self.binders | {
+                name: min(self.tile[name], self.extents[name])
+                if name in order[:depth]
+                else self.extents[name]
+                for name in order
+            }
+            touched = [stream.lines(counts, self.width) for stream in self.streams]
+            if sum(touched) * self.machine.line <= self.machine.l2 // NEAR or depth == len(order):
+                break
+        else:
+            return 0
+        total = 0
+        for stream in self.streams:
+            lines = stream.cost(counts, self.width)
+            around = [n for n in order[:depth] if n in stream.strides or n != order[depth - 1]]
+            total += lines * math.prod(-(-self.extents[name] // self.tile[name]) for name in around)
+        return total

@@ -1,0 +1,295 @@
+"""What a tile reads is copied to a small buffer first, where many tiles read it and it is scattered.
+
+As in BLIS and GETT, what is copied (packed) is a panel: all that a reduction reads for the lanes of a
+tile. It is read again for each tile along the other indices, one vector after the next. Where a panel
+is too large to stay near, the loops of the reduction are cut into blocks: outer ones run one value at a
+time, the next one in steps, and results go to memory and back between them.
+
+Where what the rows of a tile read, one scalar for all lanes, is far apart too, it is packed as well: row
+by row of a step, for a chunk of rows, before all that is packed for lanes. Only the copies know the layout
+of a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
+from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.splits import WHOLE, Parts
+
+SHARE = 8
+"""Panels for lanes take this part of the second cache at most, and so do those for rows: they stay there, and
+fit on the stack."""
+
+FEWEST_ROWS = 64
+"""So many rows at least are packed at a time."""
+
+LEAST_STEPS = 64
+"""So many steps at least has a reduction between two packings: results are loaded and stored for each."""
+
+LEAST_REUSE = 3
+"""So often at least a panel is to be read."""
+
+LEAST_REUSE_NEAR = 16
+"""So often one at least that is packed for its alignment alone."""
+
+
+@dataclass(frozen=True)
+class RowPanels:
+    """Reads that are packed for the rows of tiles, which are copies along the index `name`.
+
+    `names` are the indices whose loops are around all, `chunk` the most rows between two packings,
+    `points` the elements of a row, by read; `cost` that of packing, for a tile, `share` what it is of the
+    whole cost.
+    """
+
+    name: str
+    reads: tuple[Read, ...]
+    names: frozenset[str]
+    chunk: int
+    points: tuple[int, ...]
+    cost: float
+    share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Reads of one reduction that are packed.
+
+    `names` are the indices whose loops are around the packing. The loops over the first `outer` binders
+    of the reduction are too, and of the next one `block` values are taken between two packings (None for
+    all). `cost` is that of packing, for a tile; `share` what it is of the whole cost.
+    """
+
+    loop: Loop
+    lane: str
+    reads: tuple[Read, ...]
+    names: frozenset[str]
+    outer: int
+    block: int | None
+    cost: float
+    share: float = 0.0
+    rows: RowPanels | None = None
+
+    @property
+    def around(self) -> frozenset[str]:
+        """The indices whose loops are around the packing for rows."""
+        return self.rows.names if self.rows else frozenset()
+
+    @property
+    def copied(self) -> frozenset[str]:
+        """The names of all reads that are packed."""
+        return frozenset(read.name for read in (*self.reads, *(self.rows.reads if self.rows else ())))
+
+    @property
+    def times(self) -> int:
+        """How often a tile is taken up."""
+        if self.block is None:
+            return 1
+        return math.prod(self.loop.trips[: self.outer]) * -(-self.loop.trips[self.outer] // self.block)
+
+
+def along(loop: Loop, read: Read, width: int) -> str | None:
+    """The binder of a reduction along which a read is consecutive, for a vector at least."""
+    for name, trips in zip(loop.binders, loop.trips, strict=True):
+        if read.strides.get(name) == 1 and trips >= width:
+            return name
+    return None
+
+
+def is_far(accesses: Accesses, loop: Loop, read: Read, machine: CpuMachine) -> bool:
+    """Whether a reduction reads from many places, one element or a few from each."""
+    if read.step * accesses.widest < machine.far:
+        return False
+    places = (n for name, n in zip(loop.binders, loop.trips, strict=True) if name in read.names)
+    return math.prod(places) >= machine.sets
+
+
+def packing(
+    accesses: Accesses, candidate: Candidate, found: Sequence[Parts], machine: CpuMachine
+) -> Panels | None:
+    """What is worth packing; None if nothing is, or the map has no reduction with bounds of its own."""
+    if len(accesses.body.inner) != 1 or not accesses.names or candidate.leaps:
+        return None
+    loop = accesses.body.inner[0]
+    lane = accesses.names.index(candidate.lane)
+    if loop.domain or not loop.is_box or loop.inner or (found and found[lane].factor > 1):
+        return None
+    return _Packing(accesses, candidate, found, machine, loop).panels()
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """A candidate with one reduction, which is a box."""
+
+    accesses: Accesses
+    candidate: Candidate
+    found: Sequence[Parts]
+    machine: CpuMachine
+    loop: Loop
+
+    def panels(self) -> Panels | None:
+        """What is worth packing."""
+        candidate, loop = self.candidate, self.loop
+        reads, names = self.lane_reads()
+        rows = self.row_reads()
+        if not reads and not rows:
+            return None
+        lanes = candidate.width * candidate.blocks.get(candidate.lane, 1)
+        # With rows, the panels of lanes are packed again for each chunk, and both are to stay near.
+        cut = self.cut(reads or rows, lanes if reads else FEWEST_ROWS, 1 + 3 * bool(rows))
+        if cut is None:
+            return None
+        outer, block = cut
+        of_rows = self.rows(rows, outer, block)
+        reuse = self.reuse(names, of_rows)
+        cost = sum(
+            math.prod(loop.trips[:outer]) * self.points(read, outer) * lanes * self.copy(read)
+            for read in reads
+        )
+        if not reads and of_rows is None:
+            return None
+        return Panels(loop, candidate.lane, tuple(reads), names, outer, block, cost / reuse, rows=of_rows)
+
+    def copy(self, read: Read) -> float:
+        """The cost of copying one element for a lane."""
+        if read.strides[self.candidate.lane] == 1:
+            return self.machine.copy
+        turned = along(self.loop, read, self.candidate.width)
+        return self.machine.copy_transposed if turned else self.machine.gather
+
+    def lane_reads(self) -> tuple[list[Read], frozenset[str]]:
+        """What is worth packing for lanes, and the indices whose loops are around that."""
+        lane, blocks = self.candidate.lane, self.candidate.blocks
+        names = frozenset([lane])
+        reads: list[Read] = []
+        for read in self.loop.reads:
+            together = names | (read.names & frozenset(self.accesses.names))
+            # A panel has no copies along other indices than that of the lanes.
+            if any(blocks.get(name, 1) > 1 for name in together - {lane}):
+                continue
+            least = self.least_reuse(read)
+            if least is not None and self.reuse(together) >= least:
+                reads.append(read)
+                names = together
+        return reads, names if reads else frozenset()
+
+    @property
+    def row(self) -> str | None:
+        """The index along which tiles have copies, besides that of the lanes."""
+        candidate = self.candidate
+        blocks = candidate.blocks.items()
+        return next((name for name, count in blocks if name != candidate.lane and count > 1), None)
+
+    def row_reads(self) -> list[Read]:
+        """What is worth packing for rows."""
+        accesses, row = self.accesses, self.row
+        if row is None or not self.known(row):
+            return []
+        if self.found and self.found[accesses.names.index(row)] != WHOLE:
+            return []
+        return [
+            read
+            for read in self.loop.reads
+            if read.direct
+            and row in read.names
+            and self.candidate.lane not in read.names
+            and IRREGULAR not in read.strides.values()
+            and is_far(accesses, self.loop, read, self.machine)
+            and self.reuse(read.names) >= LEAST_REUSE
+        ]
+
+    def rows(self, reads: Sequence[Read], outer: int, block: int | None) -> RowPanels | None:
+        """How reads are packed for rows; None if there are none, or too few rows are packed at a time."""
+        accesses, loop, row = self.accesses, self.loop, self.row
+        if not reads or row is None:
+            return None
+        names = frozenset[str]().union(*(read.names for read in reads)) & frozenset(accesses.names)
+        points = tuple(self.points(read, outer, block) for read in reads)
+        tile = self.candidate.blocks[row]
+        whole = -(-accesses.extent(row) // tile)
+        tiles = min(self.machine.l2 // SHARE // (sum(points) * accesses.widest * tile), whole)
+        if tiles < 2:
+            return None
+        tiles = -(-whole // -(-whole // tiles))
+        machine = self.machine
+        cost = sum(
+            math.prod(loop.trips[:outer])
+            * self.points(read, outer)
+            * tile
+            * (machine.copy_row if read.strides[row] == 1 else machine.copy_far_row)
+            for read in reads
+        )
+        reuse = max(1, self.reuse(names))
+        return RowPanels(row, tuple(reads), names - {row}, tiles * tile, points, cost / reuse)
+
+    def cut(self, reads: Sequence[Read], lanes: int, kinds: int) -> tuple[int, int | None] | None:
+        """How many loops run around the packing, and the steps of the next one; None if panels are too large.
+
+        Of the room for panels they take the part that one of so many kinds of panels has.
+        """
+        loop, room = self.loop, self.machine.l2 // SHARE
+        known = [self.known(name) for name in loop.binders]
+        if not all(loop.trips):
+            return None
+        each = lanes * self.accesses.widest * kinds
+        if all(known) and sum(self.points(r, 0) for r in reads) * each <= room:
+            return 0, None
+        if not self.is_value():
+            return None
+        for outer, trips in enumerate(loop.trips):
+            step = sum(self.points(r, outer, 1) for r in reads) * each
+            block = min(room // step, trips)
+            steps = block * math.prod(loop.trips[outer + 1 :])
+            if steps >= LEAST_STEPS and all(known[:outer] + known[outer + 1 :]):
+                return outer, -(-trips // -(-trips // block)) if known[outer] else block
+        return None
+
+    def is_value(self) -> bool:
+        """Whether a sum is the map's one value as it stands."""
+        loop, item = self.loop, self.accesses.map
+        return item.body.gives == (loop.fold,) and loop.results == 1 and loop.kind == "sum"
+
+    def least_reuse(self, read: Read) -> int | None:
+        """How often at least a panel is to be read that a read may be packed for; None where it may not."""
+        accesses = self.accesses
+        if not read.direct or self.candidate.lane not in read.strides:
+            return None
+        if read.strides[self.candidate.lane] != 1:
+            return LEAST_REUSE
+        inner = [k for name, k in read.strides.items() if name not in accesses.names]
+        if any(k is None or abs(k) * accesses.widest >= self.machine.far for k in inner):
+            return LEAST_REUSE
+        # Vectors of what the caller gives are in two lines of the cache each.
+        return LEAST_REUSE_NEAR if accesses.is_from_caller(read) else None
+
+    def reuse(self, names: frozenset[str], rows: RowPanels | None = None) -> float:
+        """How many tiles read a panel that depends on some of the map's indices, of a chunk of rows."""
+        candidate = self.candidate
+        total = 1.0
+        others = [name for name in self.accesses.names if name not in names]
+        for name in others:
+            extent = self.accesses.extent(name)
+            if rows is not None and name == rows.name:
+                extent = min(extent, rows.chunk)
+            width = candidate.width if name == candidate.lane else 1
+            total *= extent / (candidate.blocks.get(name, 1) * width)
+        return total if others else 0
+
+    def known(self, name: str) -> bool:
+        """Whether the number of values of an index is a number."""
+        found = self.accesses.ranges[name]
+        return found is not None and found.extent.is_constant
+
+    def points(self, read: Read, outer: int, steps: int | None = None) -> int:
+        """The elements of a lane, or a row, inside so many loops; `steps` replaces the trips of the next
+        one."""
+        trips = list(self.loop.trips)
+        if steps is not None:
+            trips[outer] = steps
+        inner = zip(self.loop.binders[outer:], trips[outer:], strict=True)
+        return math.prod(n for name, n in inner if name in read.names)

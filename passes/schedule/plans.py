@@ -1,0 +1,164 @@
+"""How a map becomes loops: in tiles of vectors, in parts, or plainly where time to compile is worth more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map
+from tadc.passes.schedule.accesses import all_forms, operations_in
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.operations import LEAST
+from tadc.passes.schedule.probes import probed_operations
+from tadc.passes.schedule.search import EACH, least_cost, tiling_of
+from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
+from tadc.passes.schedule.threads import Division
+from tadc.passes.schedule.tiling import Tiling
+
+TYPICAL = 32
+"""A body of more operations than this takes longer to compile, and gets vectors for more work only."""
+
+SMALL = 8
+"""A map of fewer operations than the least work over this has no vectors, and its body once."""
+
+TINY = 16
+"""Of fewer than the least work over this, it is compiled for the size of its code: that takes 20 ms less, and
+up to a fifth more time, which is some microseconds for more operations."""
+
+LEAST_CODE = 256
+MOST_CODE = 1 << 12
+"""Code of more than LEAST_CODE operations is worth compiling for so many operations of work, each."""
+
+LEAST_INTERLEAVED = 2 * LEAST_CODE
+"""Where so much code is worth compiling, vectors are interleaved."""
+
+SLACK = 1.05
+"""A map whose elements cost more than so many times as much in a few rows runs over all rows at once: what
+it packs would not be read often enough."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is decided before the nest of a map is made.
+
+    `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
+    the loop of each index runs; `tiling` how tiles are laid, None for single elements; `axes` which indices
+    may be divided among threads. With `rows`, a range of so many rows or more is computed at a time.
+    """
+
+    work: int | None
+    parts: tuple[Parts, ...]
+    tiling: Tiling | None
+    axes: tuple[str, ...]
+    is_small: bool = False
+    recurrence: Recurrence | None = None
+    rows: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the body stands once, for single elements."""
+        return self.tiling is None and all(part == WHOLE for part in self.parts)
+
+    def smaller(self, code: int) -> Plan:
+        """A plan with less code than so many operations, which are more than is worth compiling."""
+        assert self.work is not None
+        tiling = self.tiling and self.tiling.smaller(_worthwhile(self.work) / code)
+        if tiling is not None:
+            return replace(self, tiling=tiling)
+        return Plan(self.work, (WHOLE,) * len(self.parts), None, self.axes, True, self.recurrence, self.rows)
+
+
+def is_worth(code: int, work: int | None) -> bool:
+    """Whether so many operations are worth compiling for this work, None where it is not known."""
+    return work is None or code <= _worthwhile(work)
+
+
+def _worthwhile(work: int) -> int:
+    """So many operations of code are worth compiling for this work."""
+    return max(LEAST_CODE, work // MOST_CODE)
+
+
+def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | None = None) -> Plan:
+    """The plan of a map of a function.
+
+    With `rows`, so many values of the first index or more are computed at a time.
+    """
+    plain = (WHOLE,) * len(item.indices)
+    if item.marks.in_place:
+        return Plan(None, plain, None, ())
+    recurrence = recurrence_of(item)
+    if recurrence is not None:
+        item = reversed_map(item, recurrence.down)
+    work = None
+    if _is_known(item, function):
+        work = probed_operations(item)
+        if SMALL * work < machine.least_work:
+            return Plan(work, plain, None, (), TINY * work < machine.least_work, recurrence)
+    if recurrence is not None and recurrence.order is not None:
+        return Plan(work, plain, None, (), recurrence=recurrence)
+    parts, tiling = tuple(parts_of(item, item.extents)), None
+    if item.marks.steps:
+        parts = (WHOLE, *parts[1:])
+    body = operations_in(item)
+    in_batches = recurrence is not None and bool(recurrence.batch)
+    # Of a batch each step computes the same elements in the same thread, those of tiles past an end too.
+    if in_batches or (machine.least_work and not is_worth(EACH * copies(parts) * body, work)):
+        parts = plain
+    if work is None or TYPICAL * work >= machine.least_work * max(TYPICAL, body):
+        code = None if work is None or not machine.least_work else _worthwhile(work)
+        extents = _in_rows(item, rows)
+        tiling = tiling_of(item, function, extents, parts, machine, code, recurrence)
+        if tiling is not None and code is not None and code < LEAST_INTERLEAVED:
+            tiling = replace(tiling, interleaves=False)
+    axes: tuple[str, ...] = ()
+    if work is None or work >= LEAST:
+        division = Division(item.indices, item.extents, tiling)
+        axes = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
+    return Plan(work, parts, tiling, axes, recurrence=recurrence, rows=rows)
+
+
+def _is_known(item: Map, function: MapFunction) -> bool:
+    """Whether a map depends on no size whose value is not known."""
+    forms = (*item.extents, *all_forms(item.body))
+    return all(form.variables.isdisjoint(function.sizes) for form in forms)
+
+
+def _in_rows(item: Map, rows: int | None) -> Sequence[Affine]:
+    """The extents of a map of which so many rows are computed."""
+    return item.extents if rows is None else (Affine.const(rows), *item.extents[1:])
+
+
+def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan | None:
+    """The plan of a map of a chain, whose rows run so many at a time or more; None where it cannot."""
+    rows = 1 if item.marks.steps else item.marks.rows
+    plan = plan_of(item, function, machine, rows)
+    tiling = plan.tiling
+    if plan.parts[0] != WHOLE:
+        return None
+    if tiling is not None:
+        if tiling.packed is not None and tiling.packed.block is not None:
+            return None
+        if _suffers(item, function, plan.parts, machine, rows):
+            return None
+        tiling = replace(tiling, stays=True)
+    return replace(plan, tiling=tiling, axes=(item.indices[0],), rows=rows)
+
+
+def _suffers(
+    item: Map, function: MapFunction, parts: Sequence[Parts], machine: CpuMachine, rows: int
+) -> bool:
+    """Whether elements cost more where only so many rows are computed at a time."""
+    first = item.indices[0]
+    if item.marks.steps or all(_moves(load.at, first) for load in item.loads()):
+        # No two rows read the same.
+        return False
+    few = least_cost(item, function, _in_rows(item, rows), parts, machine)
+    full = least_cost(item, function, item.extents, parts, machine)
+    # What packing saves in caches is not in the cost.
+    return few[0] > SLACK * full[0] or few[1] < full[1]
+
+
+def _moves(forms: Sequence[Affine], name: str) -> bool:
+    return any(name in form.variables for form in forms)

@@ -1,0 +1,100 @@
+"""What reads ask for ahead of time: lines that the next tile will read, while one is computed.
+
+The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a
+few kilobytes ends before it has caught up. Where a tensor is so large that it comes from memory, a long
+innermost loop of a sum runs in steps of a line, and before each the line that the next tile reads there is
+asked for, in each of its rows. What vectors read from rows far apart is asked for at each step. It may be
+outside of the tensor: then it is not used. Where what the loops inside a step read is one run of memory, its
+lines are asked for in their order instead (`prefetch_runs`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from tadc.lattice.affine import Affine, box
+from tadc.lattice.bounds import Level
+from tadc.lattice.nest import loop_nest
+from tadc.passes.maps.map import Fold, Load, Map, MapFunction
+from tadc.passes.nest.steps import Ahead
+from tadc.passes.schedule.accesses import shape_bytes
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.tiling import Tiling
+from tadc.passes.terms.costs import ELEMENT
+
+LEAST_STEPS = 64
+"""Loops of fewer steps are not worth it."""
+
+LEAST_COPIES = 16
+"""Nor are bodies of fewer copies."""
+
+
+def reads_ahead(item: Map, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> Mapping[str, Ahead]:
+    """How reads ask for what the next tile reads, by their names."""
+    found: dict[str, Ahead] = {}
+    if tiling.lanes is None or tiling.leaps:
+        return found
+    copies = math.prod(tiling.blocks.values())
+    for let in item.body.all_lets():
+        if isinstance(let.value, Fold) and copies >= LEAST_COPIES and _is_long(let.value, item, function):
+            found |= _Look(let.value, function, tiling, machine).reads()
+    return found
+
+
+def _is_long(fold: Fold, item: Map, function: MapFunction) -> bool:
+    """Whether the innermost loop of a reduction is long, and has one bound on each side."""
+    facts = (*box(item.indices, item.extents), *function.known)
+    bounds = {name for row in fold.rows for name in row.form.variables}
+    if not fold.indices or not bounds.isdisjoint(item.indices):
+        return False
+    level: Level = loop_nest(fold.indices, fold.rows, facts).levels[-1]
+    if len(level.lower) != 1 or len(level.upper) != 1:
+        return False
+    span = level.upper[0].floor() + 1 - level.lower[0].ceil()
+    return not span.is_constant or span.constant >= LEAST_STEPS
+
+
+class _Look:
+    """The reads of the body of a reduction, none in guards."""
+
+    def __init__(self, fold: Fold, function: MapFunction, tiling: Tiling, machine: CpuMachine) -> None:
+        self.fold, self.tiling, self.machine = fold, tiling, machine
+        self.tensors = function.tensors()
+        self.step = fold.indices[-1]
+
+    def reads(self) -> dict[str, Ahead]:
+        """How they ask."""
+        found: dict[str, Ahead] = {}
+        copied = self.tiling.packed.copied if self.tiling.packed else frozenset[str]()
+        for let in self.fold.body.lets:
+            name = let.names[0]
+            if isinstance(let.value, Load) and name not in copied:
+                how = "run" if name in self.tiling.runs else self.ahead(let.value)
+                if how is not None:
+                    found[name] = how
+        return found
+
+    def ahead(self, load: Load) -> Ahead | None:
+        """How one asks."""
+        tensor, lane = self.tensors[load.tensor], self.tiling.lanes
+        if len(tensor.shape) < 2 or (shape_bytes(tensor) or 0) < self.machine.share:
+            return None
+        *others, last = load.at
+        names = frozenset[str]().union(*(form.variables for form in others))
+        if lane in names or any(list(form.floors()) for form in load.at):
+            return None
+        if lane in last.variables:
+            moved = self.distance(load, others) >= self.machine.far
+            near = last.coefficient(lane) == 1 and self.step not in last.variables
+            return "vectors" if near and moved else None
+        in_rows = last.coefficient(self.step) == 1 and self.step not in names
+        return "rows" if in_rows and not names.isdisjoint(self.tiling.blocks) else None
+
+    def distance(self, load: Load, others: list[Affine]) -> int:
+        """The bytes from what one step reads to what the next reads."""
+        tensor = self.tensors[load.tensor]
+        shape = [size.constant for size in tensor.shape]
+        strides = [math.prod(shape[n + 1 :]) for n in range(len(others))]
+        moved = sum(k * form.coefficient(self.step) for k, form in zip(strides, others, strict=True))
+        return abs(moved) * ELEMENT[tensor.type]

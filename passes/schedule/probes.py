@@ -1,0 +1,109 @@
+"""How many operations a map of known sizes takes, from random descents into its reductions.
+
+A descent picks one element of the map, and in each reduction on its way one index after the other, from the
+bounds that the indices before leave. The number of choices, multiplied, times the operations met is an
+unbiased estimate of all operations (D. E. Knuth, Estimating the efficiency of backtrack programs, 1975).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from random import Random
+
+from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.maps.map import Block, Choice, Fold, Map
+from tadc.passes.schedule.operations import Sides, sides, weight_of
+from tadc.passes.terms.costs import ACCESS, LARGE
+
+DESCENTS = 32
+
+#: The value of each index.
+Point = dict[str, int]
+#: The operations that a point takes.
+Cost = Callable[[Point], int]
+
+
+def probed_operations(item: Map) -> int:
+    """About how many operations a map takes, in the weights of `costs`; the same number at each call.
+
+    Nothing in it may depend on a size whose value is not known.
+    """
+    random = Random(0)
+    sizes = [size.constant for size in item.extents]
+    count = _Descent(random).block(item.body)
+    elements = math.prod(sizes)
+    if not elements:
+        return 0
+    total = 0
+    for _ in range(DESCENTS):
+        point = {name: random.randrange(size) for name, size in zip(item.indices, sizes, strict=True)}
+        total += count(point) + ACCESS
+    return elements * total // DESCENTS
+
+
+class _Descent:
+    """Makes of values the functions that count their operations along a path."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+
+    def block(self, block: Block) -> Cost:
+        """The operations of a block."""
+        fixed = 0
+        steps: list[Cost] = []
+        for let in block.lets:
+            match let.value:
+                case Fold() as fold:
+                    steps.append(self.fold(fold, len(let.names)))
+                case Choice() as choice:
+                    steps.append(self.choice(choice))
+                case value:
+                    fixed += weight_of(value)
+        return lambda point: fixed + sum(step(point) for step in steps)
+
+    def choice(self, choice: Choice) -> Cost:
+        """The test and the branch taken."""
+        then, otherwise = self.block(choice.then), self.block(choice.otherwise)
+
+        def count(point: Point) -> int:
+            holds = all(row.holds(point) for row in choice.rows)
+            return 1 + (then if holds else otherwise)(point)
+
+        return count
+
+    def fold(self, fold: Fold, results: int) -> Cost:
+        """One path into a reduction, times the number of paths like it."""
+        order = _order(fold.indices, [form for row in fold.rows for form in row.inequalities])
+        body = self.block(fold.body)
+
+        def count(point: Point) -> int:
+            paths = 1
+            for name, lower, upper in order:
+                low = max(-(form.evaluate(point) // k) for k, form in lower)
+                high = min(form.evaluate(point) // k for k, form in upper)
+                if high < low:
+                    return 0
+                point[name] = self.random.randint(low, high)
+                paths *= high - low + 1
+            return paths * (results + body(point))
+
+        return count
+
+
+#: An index and its bounds below and above.
+_Bounded = tuple[str, list[tuple[int, Affine]], list[tuple[int, Affine]]]
+
+#: For an index without bounds, which cannot be lowered.
+_UNKNOWN: Sides = [(1, ZERO)], [(1, Affine.const(LARGE))]
+
+
+def _order(names: Sequence[str], forms: Sequence[Affine]) -> list[_Bounded]:
+    """Indices in an order in which each has bounds by those before it."""
+    waiting, result = list(names), list[_Bounded]()
+    while waiting:
+        bounded = [(name, *sides(name, forms, set(waiting) - {name})) for name in waiting]
+        found = next((b for b in bounded if b[1] and b[2]), (waiting[0], *_UNKNOWN))
+        result.append(found)
+        waiting.remove(found[0])
+    return result

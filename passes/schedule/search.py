@@ -1,0 +1,238 @@
+"""The cheapest tiling of a map: which index makes vectors, and how large tiles are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.recurrence import Recurrence
+from tadc.passes.schedule.accesses import Accesses, Loop, shape_bytes
+from tadc.passes.schedule.candidate import Candidate
+from tadc.passes.schedule.cost import cost, writes_by_turns
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.leaps import leap_of, leaping_candidates, leaping_loops
+from tadc.passes.schedule.loop_order import loop_order
+from tadc.passes.schedule.packing import Panels, packing
+from tadc.passes.schedule.prefetch_runs import Run, prefetch_runs
+from tadc.passes.schedule.splits import WHOLE, Parts, copies
+from tadc.passes.schedule.tiling import Tiling
+from tadc.passes.terms.costs import ELEMENT
+
+STREAMED = 8
+"""An element of a higher cost takes longer to compute than the line that it is in to be read."""
+
+MOST_WORK = 600
+"""The most operations that the code of a tile has."""
+
+MASKED = 4
+"""So many times the operations count where bounds move with a tile."""
+
+EACH = 3
+"""So many operations of code does an operation of a tile make, for its indices and bounds."""
+
+FOLD = 8
+"""So many operations more has a tile where lanes are those of a reduction, to join them."""
+
+BLOCKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14)
+VECTORS = (1, 2, 4)
+
+
+def tiling_of(
+    item: Map,
+    function: MapFunction,
+    sizes: Sequence[Affine],
+    found: Sequence[Parts],
+    machine: CpuMachine,
+    code: int | None = None,
+    recurrence: Recurrence | None = None,
+) -> Tiling | None:
+    """The cheapest tiling with vectors of a map of these extents, or None where there is none worth having.
+
+    `found` are the parts of the indices. Tiles are so small that they make about `code` operations at most.
+    Of the ordered indices of a recurrence each value has its turn.
+    """
+    if not machine.vector_bytes or item.marks.joined:
+        return None
+    accesses = Accesses(item, function, sizes, [part.factor for part in found])
+    tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
+    best = _best(accesses, sizes, found, machine, tiled, code)
+    if best is None:
+        return None
+    blocks = {name: count for name, count in best.blocks.items() if count > 1}
+    alone = best.fold is None and recurrence is None
+    packed = packing(accesses, best, found, machine) if alone else None
+    if recurrence is None:
+        split = frozenset(n for n, part in zip(item.indices, found, strict=True) if part != WHOLE)
+        order = loop_order(accesses, best, packed, split, machine)
+        ahead = prefetch_runs(accesses, best, order, packed, machine)
+    else:
+        order, ahead = recurrence.loops(item.indices), dict[str, Run]()
+    if best.fold is not None:
+        return Tiling(
+            best.width, order, None, blocks, best.fold.binders[-1], best.fold.fold, parts=best.parts
+        )
+    each = cost(accesses, best, found, machine)
+    whole_lines = each <= STREAMED and may_stream(item, function, best.width, machine)
+    groups = found[item.indices.index(best.lane)].factor
+    if packed is None:
+        leaps = {loop.fold: leap_of(loop, best, machine) for loop in leaping_loops(best, accesses.body)}
+        streams = whole_lines and best.lane == order[-1] and groups == 1 and recurrence is None
+        return Tiling(best.width, order, best.lane, blocks, leaps=leaps, streams=streams, runs=ahead)
+    streams = whole_lines and best.lane == item.indices[-1] and groups == 1 and packed.block is None
+    packed = _shares(packed, each * best.elements)
+    return Tiling(best.width, order, best.lane, blocks, packed=packed, streams=streams, runs=ahead)
+
+
+def _shares(packed: Panels, whole: float) -> Panels:
+    """Panels with what packing is of the whole cost."""
+    rows = packed.rows and replace(packed.rows, share=packed.rows.cost / whole)
+    return replace(packed, share=packed.cost / whole, rows=rows)
+
+
+def may_stream(item: Map, function: MapFunction, width: int, machine: CpuMachine) -> bool:
+    """Whether what a map stores in vectors of this width may go past the caches: nothing but the caller reads
+    it, it is large, and its rows are whole lines."""
+    for tensor in item.tensors:
+        if not tensor.shape or (shape_bytes(tensor) or 0) < machine.share:
+            return False
+        element = ELEMENT[tensor.type]
+        row = tensor.shape[-1].constant * element
+        if width * element != machine.line or (len(tensor.shape) > 1 and row % machine.line):
+            return False
+        if not is_for_caller(tensor.name, function):
+            return False
+    return True
+
+
+def is_for_caller(tensor: str, function: MapFunction) -> bool:
+    """Whether no map reads a tensor, but for one that completes it in place."""
+    readers = (item for item in function.maps if any(load.tensor == tensor for load in item.loads()))
+    return all(item.marks.in_place for item in readers)
+
+
+def least_cost(
+    item: Map, function: MapFunction, sizes: Sequence[Affine], found: Sequence[Parts], machine: CpuMachine
+) -> tuple[float, int]:
+    """The cost of an element, and how many reads are packed, in the tiling that `tiling_of` chooses.
+
+    Where it chooses none, that is one without vectors.
+    """
+    accesses = Accesses(item, function, sizes, [part.factor for part in found])
+    best = _best(accesses, sizes, found, machine, frozenset(item.indices))
+    if best is None:
+        plain = Candidate(1, accesses.names[-1] if accesses.names else "", None, {})
+        return cost(accesses, plain, found, machine), 0
+    packed = packing(accesses, best, found, machine) if best.fold is None else None
+    return cost(accesses, best, found, machine), len(packed.reads) if packed else 0
+
+
+def _best(
+    accesses: Accesses,
+    sizes: Sequence[Affine],
+    found: Sequence[Parts],
+    machine: CpuMachine,
+    tiled: frozenset[str],
+    code: int | None = None,
+) -> Candidate | None:
+    """The candidate with the least cost, tiles along some indices alone.
+
+    Where there is none of so little code, that with the least code.
+    """
+    budget = (MOST_WORK if code is None else min(MOST_WORK, code // EACH)) // copies(found)
+    if _moves(accesses):
+        # Loops whose bounds move with a tile stand three times in its code, under masks.
+        budget //= MASKED
+    if accesses.body.size > budget:
+        return None
+    candidates = _Candidates(accesses, machine, budget).all(sizes, found, tiled)
+    return min(candidates, key=lambda candidate: cost(accesses, candidate, found, machine), default=None)
+
+
+def _moves(accesses: Accesses) -> bool:
+    """Whether bounds of a loop move with a tile."""
+    return any(loop.bounds for loop in accesses.body.below())
+
+
+class _Candidates:
+    """What fits sizes and registers, of so many operations at most."""
+
+    def __init__(self, accesses: Accesses, machine: CpuMachine, budget: int) -> None:
+        self.accesses, self.body, self.machine = accesses, accesses.body, machine
+        self.budget, self.extents = budget, dict[str, int | None]()
+
+    def all(
+        self, sizes: Sequence[Affine], found: Sequence[Parts], tiled: frozenset[str]
+    ) -> Iterator[Candidate]:
+        """All candidates."""
+        accesses, body, budget = self.accesses, self.body, self.budget
+        width = self.machine.vector_bytes // accesses.widest
+        self.extents = {
+            name: size.constant // part.factor if size.is_constant else None
+            for name, size, part in zip(accesses.names, sizes, found, strict=True)
+            if name in tiled
+        }
+        size = max(body.size, 1)
+        most, code = budget // size, budget * (MASKED if _moves(accesses) else 1)
+        if accesses.map.marks.parts:
+            self.extents = {}
+        for lane, extent in self.extents.items():
+            fitting = _width(width, extent)
+            if fitting >= 2:
+                for vectors in VECTORS:
+                    room = extent is None or extent >= vectors * fitting
+                    several = room and (body.inner or writes_by_turns(accesses, self.machine))
+                    if vectors == 1 or several:
+                        yield from self.blocked(Candidate(fitting, lane, None, {lane: vectors}), most)
+                plain = Candidate(fitting, lane, None, {lane: 1})
+                yield from leaping_candidates(body, plain, extent, EACH * code, self.machine)
+        for loop in body.below():
+            if loop.binders and not (loop.bounds and len(loop.binders) > 1):
+                innermost, trips = loop.binders[-1], loop.trips[-1]
+                fitting = _width(width, trips)
+                for parts in VECTORS:
+                    if fitting >= 4 and fitting * parts <= trips:
+                        candidate = Candidate(fitting, innermost, loop, {}, parts)
+                        yield from self.blocked(candidate, budget // (size + FOLD))
+
+    def blocked(self, candidate: Candidate, most: int) -> Iterator[Candidate]:
+        """A candidate, and those with copies along one more index."""
+        own = math.prod(candidate.blocks.values()) * candidate.parts
+        if own <= max(most, 1) and _fits(self.body, candidate, self.machine):
+            yield candidate
+        for name, extent in self.extents.items():
+            if name == candidate.lane:
+                continue
+            blocks = BLOCKS[1:] if self.body.inner or _shares_vectors(self.body, candidate, name) else ()
+            if own == 1 and any(candidate.squares(read, name) for read in self.body.reads):
+                blocks = (*blocks, candidate.width)
+            for block in blocks:
+                made = replace(candidate, blocks={**candidate.blocks, name: block})
+                room = own * block <= most and (extent is None or extent >= block)
+                if room and _fits(self.body, made, self.machine):
+                    yield made
+
+
+def _width(width: int, extent: int | None) -> int:
+    """The width, or the greatest power of two that an extent holds."""
+    return width if extent is None or extent >= width else 1 << max(extent, 1).bit_length() - 1
+
+
+def _shares_vectors(body: Loop, candidate: Candidate, name: str) -> bool:
+    """Whether copies along an index share a vector that is not consecutive in memory."""
+    strides = (read.strides.get(candidate.lane, 0) for read in body.reads if name not in read.names)
+    return any(stride not in (0, 1, -1) for stride in strides)
+
+
+def _fits(body: Loop, candidate: Candidate, machine: CpuMachine) -> bool:
+    """Whether the results that innermost loops carry and what they read fit in registers."""
+    for loop in body.below():
+        if not loop.binders or loop.inner:
+            continue
+        carried = candidate.results(loop) * loop.results
+        reads = (candidate.copies(r.names) for r in loop.reads if candidate.stride(r) != 0)
+        if carried > 1 and carried + max(reads, default=0) + 1 > machine.registers:
+            return False
+    return True

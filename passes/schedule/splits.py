@@ -1,0 +1,232 @@
+"""Which element loops run in parts: by residue, and a full part apart from its boundary.
+
+With `b = c*q + r` and the body once for each r, every `b % c` is a number and every `b // c`
+is q plus a number: guards on residues fold, and reads walk memory with a fixed stride in q.
+Where a sum runs from `max(0, b - 4)` to `min(9, b)`, it has the same number of terms for each
+b from 4 to 9; there its bounds need no maximum, and LLVM makes vectors of the loop over b.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from tadc.lattice.affine import Affine, Floor
+from tadc.passes.maps.map import Block, Choice, Fold, Load, Map
+
+LARGEST_FACTOR = 8
+"""The largest c; beyond, copies cost more than tests."""
+
+MOST_TERMS = 32
+"""The most terms of a sum whose bounds are worth a full part of their own."""
+
+MOST_COPIES = 24
+"""The most copies of a body, over all of its indices."""
+
+MOST_OPERATIONS = 300
+"""The most operations of all copies of a body."""
+
+BOUNDS = 8
+"""As many operations count the bounds of a reduction, for each of its indices."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """`slope * b + rest >= 0` of an index b; no index is in `rest`."""
+
+    slope: int
+    rest: Affine
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The full part of an index holds the groups of `factor` elements that all meet the rows."""
+
+    factor: int = 1
+    rows: tuple[Row, ...] = ()
+
+
+WHOLE = Parts()
+"""One loop over all elements."""
+
+
+def parts_of(item: Map, sizes: Sequence[Affine]) -> list[Parts]:
+    """For each index of a map of these extents in which parts its loop runs.
+
+    The factor is the least one that removes the floors and moduli of indices of the map from
+    guards and bounds, if it is small; for the innermost index also those from reads, where no
+    other read is contiguous along it and would no longer be. The rows make the sums run over a
+    fixed number of elements, if they hold for at least half of the elements.
+    """
+    found = _Collector(item)
+    result: list[Parts] = []
+    for name, size in zip(item.indices, sizes, strict=True):
+        rows = found.rows(name)
+        factor = _combined(found.periods(name), size)
+        result.append(Parts(factor, rows if _most(rows, factor, size) else ()))
+    while any(part != WHOLE for part in result):
+        count = copies(result)
+        if count <= MOST_COPIES and count * found.operations <= MOST_OPERATIONS:
+            break
+        # The innermost index is worth most: its loop becomes vectors.
+        outermost = next(i for i, part in enumerate(result) if part != WHOLE)
+        result[outermost] = WHOLE
+    return result
+
+
+def copies(found: Sequence[Parts]) -> int:
+    """How often the body stands in the loops."""
+    count = 1
+    for part in reversed(found):
+        count = count if part == WHOLE else 2 + part.factor * count
+    return count
+
+
+def _most(rows: Sequence[Row], factor: int, size: Affine) -> bool:
+    """Whether at least half of the elements meet all rows, as far as numbers tell."""
+    if not size.is_constant:
+        return True
+    start, stop = 0, size.constant
+    for row in rows:
+        if not row.rest.is_constant:
+            continue
+        if row.slope > 0:
+            start = max(start, -(row.rest.constant // row.slope))
+        else:
+            stop = min(stop, row.rest.constant // -row.slope + 1)
+    return 2 * (stop - start - 2 * (factor - 1)) >= size.constant
+
+
+def _combined(periods: set[int], size: Affine) -> int:
+    """The least common multiple of as many periods as stay small, small ones first."""
+    result, largest = 1, LARGEST_FACTOR
+    if size.is_constant:
+        largest = min(largest, size.constant // 2)
+    for period in sorted(periods):
+        together = math.lcm(result, period)
+        if together <= largest:
+            result = together
+    return result
+
+
+def _period(atom: Floor, name: str) -> int:
+    """The least c such that with `name = c*q + r` the atom is a multiple of q plus a form without."""
+    period = 1
+    for inner, k in atom.numerator.terms:
+        if name in (inner.variables if isinstance(inner, Floor) else (inner,)):
+            below = _period(inner, name) if isinstance(inner, Floor) else 1
+            period = math.lcm(period, below * (atom.denominator // math.gcd(atom.denominator, k)))
+    return period
+
+
+class _Collector:
+    """What the index forms of a map's body say about its indices."""
+
+    def __init__(self, item: Map) -> None:
+        self.names = item.indices
+        self.bound = set(item.indices)
+        """All indices, those of reductions so far among them."""
+        self.tested: dict[Floor, None] = {}
+        """Floors in guards and bounds."""
+        self.read: dict[Floor, None] = {}
+        """Floors in subscripts."""
+        self.contiguous = False
+        """Whether a read is contiguous along the innermost index."""
+        self.limits: list[Affine] = []
+        """Forms in one index of the map that are to be >= 0."""
+        self.operations = 0
+        self.block(item.body)
+
+    def periods(self, name: str) -> set[int]:
+        """The factors that remove a floor on indices of the map."""
+        own = set(self.names)
+        found = [*self.tested]
+        if name == self.names[-1] and not self.contiguous:
+            found += self.read
+        return {_period(atom, name) for atom in found if name in atom.variables and atom.variables <= own}
+
+    def rows(self, name: str) -> tuple[Row, ...]:
+        """The rows for an index."""
+        found = (limit for limit in self.limits if name in limit.variables)
+        rows = (
+            Row(limit.coefficient(name), limit - Affine.var(name) * limit.coefficient(name))
+            for limit in found
+        )
+        return tuple(dict.fromkeys(rows))
+
+    def block(self, block: Block) -> None:
+        """Take in all values of a block; its end counts as one."""
+        self.operations += len(block.lets) + 1
+        for let in block.lets:
+            match let.value:
+                case Fold() as fold:
+                    self.fold(fold)
+                case Choice(rows=rows, then=then, otherwise=otherwise):
+                    self.test(row.form for row in rows)
+                    self.block(then)
+                    self.block(otherwise)
+                case Load(at=at):
+                    self.access(at)
+                case _:
+                    pass
+
+    def test(self, forms: Iterable[Affine]) -> None:
+        """Take in forms that are compared."""
+        self.tested |= {atom: None for form in forms for atom in form.floors()}
+
+    def access(self, subscripts: Sequence[Affine]) -> None:
+        """Take in a read."""
+        self.read |= {atom: None for form in subscripts for atom in form.floors()}
+        if self.names and subscripts:
+            inner = self.names[-1]
+            *others, last = subscripts
+            rest = last - Affine.var(inner)
+            self.contiguous |= all(inner not in form.variables for form in (*others, rest))
+
+    def fold(self, fold: Fold) -> None:
+        """Take in a reduction."""
+        # Each copy works out bounds of its own, which costs as much as some operations.
+        self.operations += BOUNDS * len(fold.indices)
+        self.bound |= set(fold.indices)
+        self.test(row.form for row in fold.rows)
+        sides = [side for row in fold.rows for side in row.inequalities]
+        for name in fold.indices:
+            limits, pair = self.limits_of(name, sides)
+            self.limits += limits
+            # In the full part no other bounds are left.
+            for form in pair if limits else sides:
+                self.test(_bounds(form, name))
+        self.block(fold.body)
+
+    def limits_of(self, name: str, rows: Sequence[Affine]) -> tuple[list[Affine], Sequence[Affine]]:
+        """Where the closest pair of bounds of a sum's index that move together are its bounds, and the pair.
+
+        Each form returned first has one index of the map; none if there is no such pair or no other bound.
+        """
+        own = set(self.names)
+        rows = [form for form in rows if name in form.variables]
+        if any(not form.is_linear or form.variables & self.bound - own - {name} for form in rows):
+            return [], ()
+        sides = [[form for form in rows if form.coefficient(name) * sign > 0] for sign in (1, -1)]
+        closest, limits, pair = Fraction(MOST_TERMS), list[Affine](), ()
+        for low, high in product(*sides):
+            j, k = low.coefficient(name), -high.coefficient(name)
+            distance = low * k + high * j
+            if not distance.is_constant or Fraction(distance.constant, j * k) >= closest:
+                continue
+            # A bound is the tighter one where these are not negative.
+            found = [f * j - low * f.coefficient(name) for f in sides[0] if f is not low]
+            found += [f * k + high * f.coefficient(name) for f in sides[1] if f is not high]
+            if all(len(form.variables & own) == 1 for form in found):
+                closest, limits, pair = Fraction(distance.constant, j * k), found, (low, high)
+        return limits, pair
+
+
+def _bounds(form: Affine, name: str) -> Iterator[Affine]:
+    """The bound that a row gives to the loop of an index, whose rounding is a floor."""
+    k = abs(form.coefficient(name))
+    if k > 1:
+        yield (form - Affine.var(name) * form.coefficient(name)).floordiv(k)

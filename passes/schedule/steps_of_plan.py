@@ -1,0 +1,387 @@
+"""A plan as the steps of a schedule, which primitives take on the plain nest of a map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
+from tadc.passes.nest.steps import (
+    Bind,
+    Cut,
+    Fill,
+    Fits,
+    FoldLanes,
+    Interleave,
+    Leap,
+    Peel,
+    Points,
+    Prefetch,
+    Reorder,
+    Residues,
+    Rows,
+    Split,
+    Stage,
+    Step,
+    Stream,
+    Tail,
+    Threads,
+    Transpose,
+)
+from tadc.passes.schedule.accesses import Read, closest_bounds
+from tadc.passes.schedule.cost import TOGETHER
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.packing import Panels, along
+from tadc.passes.schedule.plans import Plan
+from tadc.passes.schedule.prefetches import reads_ahead
+from tadc.passes.schedule.splits import WHOLE, Parts, copies
+from tadc.passes.schedule.threads import Division
+from tadc.passes.schedule.tiling import Tiling
+
+FEW_COPIES = 4
+"""So many copies of a body may stand before and after a full part too."""
+
+FEW_TILES = 4
+"""An index of so few tiles has no full part."""
+
+FEW_STEPS = 5
+"""So many steps of a loop may be written one after the other."""
+
+
+def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> tuple[Step, ...]:
+    """What a plan says, step by step."""
+    return _Steps(item, function, plan, machine).all()
+
+
+@dataclass
+class _Loops:
+    """The loops that an index has become, and the kinds of those inside."""
+
+    tile: str
+    residue: str = ""
+    chunk: str = ""
+    copies: str = ""
+    lane: str = ""
+    new: list[str] = field(default_factory=list[str])
+
+
+class _Steps:
+    """The steps so far, and what the indices have become."""
+
+    def __init__(self, item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> None:
+        self.map, self.function, self.plan, self.machine = item, function, plan, machine
+        self.tiling = plan.tiling or Tiling(1, self.plain_order())
+        self.extents = dict(zip(item.indices, item.extents, strict=True))
+        self.parts = {n: self.fitting(n, part) for n, part in zip(item.indices, plan.parts, strict=True)}
+        self.loops = {name: _Loops(name) for name in item.indices}
+        self.taken = {*item.indices, *function.sizes}
+        self.taken |= {
+            n for let in item.body.all_lets() if isinstance(let.value, Fold) for n in let.value.indices
+        }
+        self.natural = list(self.plain_order())
+        """The loops as they stand, outermost first."""
+        self.steps: list[Step] = []
+        self.cuts: list[str] = []
+
+    def plain_order(self) -> tuple[str, ...]:
+        """The order of loops in the plain nest."""
+        recurrence = self.plan.recurrence
+        return self.map.indices if recurrence is None else recurrence.loops(self.map.indices)
+
+    def all(self) -> tuple[Step, ...]:
+        """All steps."""
+        if self.map.marks.in_place:
+            return (Points(self.set_in_place()),)
+        if self.plan.recurrence is not None and self.plan.recurrence.order is not None:
+            return ()
+        self.reorder(list(self.tiling.order))
+        self.peel()
+        self.reductions()
+        self.split()
+        self.cut()
+        self.reorder(self.order())
+        self.kinds()
+        self.stage()
+        self.registers()
+        self.memory()
+        self.divide()
+        return tuple(self.steps)
+
+    def fresh(self, index: str) -> str:
+        """A name for a loop that an index becomes."""
+        number = 0
+        while f"{index}{number}" in self.taken:
+            number += 1
+        self.taken.add(f"{index}{number}")
+        return f"{index}{number}"
+
+    def set_in_place(self) -> tuple[Constraint, ...]:
+        """The set of a map that completes another tensor in place."""
+        lets = {name: let for let in self.map.body.lets for name in let.names}
+        value = lets[self.map.body.gives[0]].value
+        assert isinstance(value, Choice)
+        return value.rows
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def fitting(self, index: str, part: Parts) -> Parts:
+        """The parts of an index, if tiles may fit its full part."""
+        size, tile = self.extents[index], self.tiling.extent(index)
+        if not size.is_constant:
+            return part
+        if size.constant < part.factor * tile:
+            return WHOLE
+        # Tiles before and after the full part take the time of one in it and more.
+        tiles = -(-size.constant // (part.factor * tile))
+        if part.rows and tile > 1 and tiles <= FEW_TILES:
+            return Parts(part.factor)
+        return part
+
+    def reorder(self, wanted: list[str]) -> None:
+        """The loops in another order, if it is one."""
+        if wanted != self.natural:
+            self.steps.append(Reorder(tuple(wanted)))
+            self.natural = wanted
+
+    def peel(self) -> None:
+        """Full parts, and what is computed by residue."""
+        tiling = self.tiling
+        parts = [self.parts[name] for name in self.map.indices]
+        for index in tiling.order:
+            part = self.parts[index]
+            if part == WHOLE:
+                continue
+            rows = tuple(Constraint(Affine.var(index) * row.slope + row.rest) for row in part.rows)
+            size, tile = self.extents[index], tiling.extent(index)
+            groups = 1 < part.factor <= FEW_COPIES and size.is_constant and tile > 1
+            after = parts[self.map.indices.index(index) + 1 :]
+            everywhere = tiling.width > 1 and copies(after) <= FEW_COPIES
+            self.steps.append(Peel(index, rows, part.factor, tile, groups, everywhere))
+        for index in tiling.order:
+            factor = self.parts[index].factor
+            if factor > 1:
+                loops = self.loops[index]
+                group, loops.residue = self.fresh(index), self.fresh(index)
+                self.steps.append(Residues(index, factor, group, loops.residue))
+                self.became(index, group, loops.residue)
+
+    def became(self, index: str, outer: str, inner: str) -> None:
+        """The outermost loop of an index is two now."""
+        loops = self.loops[index]
+        place = self.natural.index(loops.tile)
+        self.natural[place : place + 1] = [outer, inner]
+        loops.tile = outer
+
+    def reductions(self) -> None:
+        """What the loops of reductions take at once."""
+        tiling = self.tiling
+        if tiling.lanes_of is not None:
+            self.steps.append(FoldLanes(tiling.fold, tiling.width, tiling.parts))
+        self.steps += [Leap(fold, leap.steps, leap.parts) for fold, leap in tiling.leaps.items()]
+        if tiling.interleaves and tiling.width > 1:
+            short = [name for let in self.map.body.all_lets() if (name := self.short(let.value))]
+            self.steps += [Bind("unroll", (name,)) for name in short]
+
+    def short(self, value: object) -> str | None:
+        """The innermost index of a reduction that has few steps, the same number for all points of a tile."""
+        if not isinstance(value, Fold) or not value.indices:
+            return None
+        name = value.indices[-1]
+        pair = closest_bounds(name, value.rows)
+        if pair is None or self.tiled().isdisjoint(pair[0].variables):
+            return None
+        low, high = pair
+        if (low.coefficient(name), high.coefficient(name)) != (1, -1):
+            return None
+        return name if (low + high).constant < FEW_STEPS else None
+
+    def tiled(self) -> frozenset[str]:
+        """The indices of which a tile has several values."""
+        return frozenset(name for name in self.map.indices if self.tiling.extent(name) > 1)
+
+    def split(self) -> None:
+        """Tiles, of copies and lanes."""
+        tiling = self.tiling
+        rows = tiling.packed.rows if tiling.packed else None
+        for index in tiling.order:
+            tile, loops = tiling.extent(index), self.loops[index]
+            if rows is not None and index == rows.name:
+                outer, inner = self.fresh(index), self.fresh(index)
+                self.steps.append(Split(loops.tile, rows.chunk, "clip", outer, inner))
+                self.became(index, outer, inner)
+                loops.chunk, loops.tile = outer, inner
+            if tile == 1:
+                continue
+            outer, inner = self.fresh(index), self.fresh(index)
+            self.steps.append(Split(loops.tile, tile, self.tail(index, tile), outer, inner))
+            self.became(index, outer, inner)
+            if index != tiling.lanes:
+                loops.copies = inner
+            elif tile == tiling.width:
+                loops.lane = inner
+            else:
+                loops.copies, loops.lane = self.fresh(index), self.fresh(index)
+                self.steps.append(Split(inner, tiling.width, "exact", loops.copies, loops.lane))
+                place = self.natural.index(inner)
+                self.natural[place : place + 1] = [loops.copies, loops.lane]
+
+    def tail(self, index: str, tile: int) -> Tail:
+        """What is done where tiles do not fit."""
+        size, packed = self.extents[index], self.tiling.packed
+        is_whole = self.parts[index] == WHOLE and size.is_constant and not size.constant % tile
+        if packed is not None and packed.rows is not None and index == packed.rows.name:
+            return "rest"
+        if is_whole:
+            return "exact"
+        if packed is None or packed.block is None:
+            return "overlap"
+        if index != self.tiling.lanes:
+            return "rest"
+        return "again" if packed.rows is not None else "overlap"
+
+    def cut(self) -> None:
+        """Blocks of a reduction."""
+        packed = self.tiling.packed
+        if packed is None or packed.block is None:
+            return
+        for number, binder in enumerate(packed.loop.binders[: packed.outer + 1]):
+            outer = self.fresh(binder)
+            steps = packed.block if number == packed.outer else 1
+            self.steps.append(Cut(packed.loop.fold, binder, steps, outer))
+            self.natural.insert(0, outer)
+            self.cuts.append(outer)
+
+    def order(self) -> list[str]:
+        """Loops over tiles, chunks and blocks, then those of a tile: what all lanes read is used up at
+        once."""
+        tiling, packed = self.tiling, self.tiling.packed
+        found: list[str] = []
+        around = len(packed.around) if packed and packed.rows else len(packed.names) if packed else 0
+        for number, index in enumerate(tiling.order):
+            if packed and number == around:
+                found += self.chunks(packed)
+            loops = self.loops[index]
+            found.append(loops.tile)
+            if loops.residue and index != tiling.lanes:
+                found.append(loops.residue)
+        if packed and around == len(tiling.order):
+            found += self.chunks(packed)
+        if tiling.lanes is not None and self.loops[tiling.lanes].residue:
+            found.append(self.loops[tiling.lanes].residue)
+        return [*found, *self.jammed(), *self.lane()]
+
+    def chunks(self, packed: Panels) -> list[str]:
+        """The loops over chunks of rows and over blocks of the reduction."""
+        return [*([self.loops[packed.rows.name].chunk] if packed.rows else []), *self.cuts]
+
+    def jammed(self) -> list[str]:
+        """The loops over copies, that of vectors last."""
+        names = sorted(self.tiling.blocks, key=lambda name: name == self.tiling.lanes)
+        return [self.loops[name].copies for name in names if self.loops[name].copies]
+
+    def lane(self) -> list[str]:
+        """The loop over the lanes."""
+        lanes = self.tiling.lanes
+        return [] if lanes is None else [self.loops[lanes].lane]
+
+    def kinds(self) -> None:
+        """The loops of a tile in lockstep, those over residues written out."""
+        residues = [self.loops[n].residue for n in self.tiling.order if self.loops[n].residue]
+        if residues:
+            self.steps.append(Bind("unroll", tuple(residues)))
+        if self.jammed():
+            self.steps.append(Bind("jam", tuple(self.jammed())))
+        if self.lane():
+            self.steps.append(Bind("lane", tuple(self.lane())))
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def stage(self) -> None:
+        """What is packed."""
+        packed, tiling = self.tiling.packed, self.tiling
+        if packed is None or tiling.lanes is None:
+            return
+        rows, lanes = packed.rows, self.loops[tiling.lanes]
+        if rows is not None:
+            loops = self.loops[rows.name]
+            inside = [loops.chunk, *self.cuts][-1]
+            for read in rows.reads:
+                over = (loops.tile, *self.inner_binders(packed, read), loops.copies)
+                fill: Fill = "vectors" if read.strides[rows.name] == 1 else "gather"
+                self.steps.append(Stage(read.name, inside, over, fill))
+        last = self.loops[tiling.order[len(packed.names | packed.around) - 1]].tile
+        inside = self.cuts[-1] if self.cuts and rows is None else last
+        for read in packed.reads:
+            own = (*self.inner_binders(packed, read), *([lanes.copies] if lanes.copies else []), lanes.lane)
+            self.steps.append(Stage(read.name, inside, own, self.fill(packed, read)))
+
+    def inner_binders(self, packed: Panels, read: Read) -> list[str]:
+        """The indices of a reduction that move a read inside a block."""
+        return [name for name in packed.loop.binders[packed.outer :] if name in read.names]
+
+    def fill(self, packed: Panels, read: Read) -> Fill:
+        """How a panel for lanes is filled."""
+        if read.strides[packed.lane] == 1:
+            return "vectors"
+        turned = self.tiling.interleaves and along(packed.loop, read, self.tiling.width)
+        return "transpose" if turned else "gather"
+
+    def registers(self) -> None:
+        """Vectors that are transposed or interleaved."""
+        tiling, lanes = self.tiling, self.tiling.lanes
+        if lanes is None:
+            return
+        copied = tiling.packed.copied if tiling.packed else frozenset[str]()
+        for let in self.map.body.all_lets():
+            if isinstance(let.value, Load) and let.names[0] not in copied:
+                index = self.beside(let.value.at, tiling.width)
+                if index is not None and tiling.blocks[index] == tiling.width:
+                    self.steps.append(Transpose(let.names[0], self.loops[index].copies))
+        if self.loops[lanes].residue and lanes == self.map.indices[-1]:
+            self.steps.append(Interleave(self.loops[lanes].residue))
+        elif tiling.interleaves and tiling.width >= TOGETHER:
+            own = [Affine.var(name) * self.parts[name].factor for name in self.map.indices]
+            index = self.beside(own, TOGETHER)
+            if index is not None:
+                self.steps.append(Interleave(self.loops[index].copies))
+
+    def beside(self, forms: Sequence[Affine], least: int) -> str | None:
+        """The index of at least so many copies that are side by side in memory where lanes are not."""
+        if not forms:
+            return None
+        *others, last = forms
+        names = frozenset[str]().union(*(form.variables for form in others))
+        lanes = self.tiling.lanes
+        if lanes not in names or lanes in last.variables:
+            return None
+        for name, count in self.tiling.blocks.items():
+            if count >= least and name not in names and last.coefficient(name) == 1:
+                return name if name not in (last - Affine.var(name)).variables else None
+        return None
+
+    def memory(self) -> None:
+        """What is asked for ahead, and what is stored past the caches."""
+        tiling = self.tiling
+        for read, how in reads_ahead(self.map, self.function, tiling, self.machine).items():
+            if how != "run":
+                self.steps.append(Prefetch(read, how))
+                continue
+            run = tiling.runs[read]
+            over = (*(self.loops[name].tile for name in run.indices), *run.binders)
+            self.steps.append(Prefetch(read, how, self.loops[run.index].tile, over, run.lines))
+        if tiling.streams:
+            self.steps.append(Stream(tuple(tensor.name for tensor in self.map.tensors)))
+
+    def divide(self) -> None:
+        """Ranges, and what is done where tiles do not fit at all."""
+        plan = self.plan
+        if plan.rows is not None:
+            self.steps.append(Rows(self.map.indices[0], plan.rows))
+        elif plan.axes:
+            division = Division(self.map.indices, self.map.extents, plan.tiling)
+            self.steps.append(Threads(plan.axes, tuple(division.grain(axis) for axis in plan.axes)))
+        tiles = [(name, self.tiling.extent(name)) for name in self.map.indices]
+        unknown = tuple((n, tile) for n, tile in tiles if tile > 1 and not self.extents[n].is_constant)
+        if unknown:
+            self.steps.append(Fits(unknown))

@@ -1,0 +1,107 @@
+"""Which index of a map is divided among threads.
+
+Elements are independent, so any index is; but one of few values gives too few parts, and the loop over
+the one that is divided has no constant bounds. Where sizes are symbols the choice is made at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tadc.lattice.affine import Affine
+from tadc.passes.schedule.packing import Panels
+from tadc.passes.schedule.tiling import Tiling
+
+FEW = 32
+"""An index of fewer values is divided only if there is no better one."""
+
+MANY = 1024
+"""An index after one of unknown extent may be divided, if it has so many values, or unknown many."""
+
+MULTIPLE = 64
+"""Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
+
+AGAIN = 0.2
+"""What part of its time a map takes longer for each loop outside of that over the index that is divided: what
+the inner loops read is further away when they run again."""
+
+RANGES = 8
+"""So many ranges, about, are made of an index: four for each thread, as in `backend/pool.ll`."""
+
+
+class Division:
+    """How the indices of a map, of these extents, may be divided."""
+
+    def __init__(self, indices: Sequence[str], extents: Sequence[Affine], tiling: Tiling | None) -> None:
+        self.indices, self.tiling = list(indices), tiling
+        self.extents = dict(zip(indices, extents, strict=True))
+
+    def axes(self) -> tuple[str, ...]:
+        """The index to divide; of two where it is known at run time alone which is better."""
+        tiling, extents = self.tiling, list(self.extents.values())
+        if tiling is not None and (tiling.packed is not None or all(e.is_constant for e in extents)):
+            wasted = {axis: self._wasted(axis, tiling) for axis in tiling.order}
+            best = min(wasted, key=lambda axis: wasted[axis], default=None)
+            return (best,) if best is not None and wasted[best] < 1 else ()
+        unknown = next((n for n, extent in enumerate(extents) if not extent.is_constant), len(extents))
+        known = [extent.constant for extent in extents[:unknown]]
+        if unknown < len(extents) and all(extent < FEW for extent in known):
+            inner = self.indices[unknown + 1 :]
+            return (self.indices[unknown], *[n for n in inner if self._is_large(n, MANY)][:1])
+        large = [n for n, extent in zip(self.indices, known, strict=False) if extent >= FEW]
+        if large:
+            return (large[0],)
+        most = max(known, default=0)
+        return (self.indices[known.index(most)],) if most > 1 else ()
+
+    def batch_axes(self, batch: frozenset[str]) -> tuple[str, ...]:
+        """The index to divide of those along which a recurrence does not go: no thread waits for another."""
+        names = [name for name in self.indices if name in batch]
+        many = (name for name in names if self._is_large(name, FEW))
+        found = next(many, max(names, key=lambda name: self.extents[name].constant, default=None))
+        return () if found is None or not self._is_large(found, 2) else (found,)
+
+    def _is_large(self, name: str, least: int) -> bool:
+        """Whether an index has so many values, or unknown many."""
+        extent = self.extents[name]
+        return not extent.is_constant or extent.constant >= least
+
+    def grain(self, axis: str) -> int:
+        """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
+        tiling = self.tiling
+        tile = 1 if tiling is None else tiling.extent(axis)
+        if axis != self.indices[-1] or (tiling is not None and tiling.packed is not None):
+            return tile
+        return -(-MULTIPLE // tile) * tile
+
+    def _wasted(self, axis: str, tiling: Tiling) -> float:
+        """What two threads lose that divide an index: what all ranges read or pack again, the time one
+        waits."""
+        extent = self.extents[axis].constant if self.extents[axis].is_constant else MANY
+        grain = self.grain(axis)
+        # The last tile is moved back, but where results are packed for.
+        tiles = max(1, -(-extent // grain) if tiling.packed is None else extent // grain)
+        each = -(-tiles // RANGES)
+        ranges = -(-tiles // each)
+        waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1
+        # Where there are few ranges, more threads than two would wait.
+        waits += 0.1 / ranges
+        if tiling.packed is None:
+            # Each range runs through the loops outside of that over the index.
+            return waits + AGAIN * tiling.order.index(axis)
+        return waits + _packed_again(axis, extent, ranges, tiling.packed)
+
+
+def _packed_again(axis: str, extent: int, ranges: int, packed: Panels) -> float:
+    """What part of the time ranges of an index take to pack what one packs already."""
+    rows = packed.rows
+    again = float(ranges - 1)
+    if axis in packed.names | packed.around:
+        again = 0.0
+    elif rows is not None and axis == rows.name:
+        # All chunks of rows pack for lanes again anyway.
+        again = max(0.0, ranges * rows.chunk / extent - 1)
+    repeats = again * packed.share
+    if rows is not None and axis not in rows.names | {rows.name}:
+        repeats += (ranges - 1) * rows.share
+    return repeats
