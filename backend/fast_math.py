@@ -6,6 +6,9 @@ a multiplication by a reciprocal, and zeros lose their signs. `exp` and `tanh` a
 
 What LLVM makes of it differs between machines, and between an element inside a vector and one at the end
 of a loop: so results may differ in their last bits between machines and between numbers of threads.
+
+On a GPU f32 has approximate instructions, which take the place of functions, of square roots and of divisions
+(`approximate.py`).
 """
 
 from __future__ import annotations
@@ -24,13 +27,21 @@ OPERATIONS = frozenset(
 FUSED = "#arith.fastmath<contract>"
 
 
-def relax(module: ir.Module, allowed: str = FLAGS) -> None:
-    """Set the flags on all arithmetic of a module, in place."""
+#: What convert-gpu-to-nvvm makes a call of libdevice's approximate function of, in f32: `__nv_fast_expf`.
+APPROXIMATE = FLAGS.replace(">", ",afn>")
+FUNCTIONS = frozenset({"math.exp", "math.log", "math.log2", "math.log10"})
+
+
+def relax(module: ir.Module, allowed: str = FLAGS, *, is_gpu: bool = False) -> None:
+    """Set the flags on all arithmetic of a module, in place; on a GPU on functions, too."""
     flags = ir.Attribute.parse(allowed, module.context)
+    approximate = ir.Attribute.parse(APPROXIMATE, module.context)
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in OPERATIONS:
             op.attributes["fastmath"] = flags
+        elif is_gpu and op.name in FUNCTIONS:
+            op.attributes["fastmath"] = approximate
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)

@@ -18,9 +18,10 @@ def lower_to_llvm_dialect(module: ir.Module, settings: Settings) -> None:
     Raises:
         ir.MLIRError: a pass fails; the module is then left half lowered.
     """
+    backend = backend_of(settings.target)
     if settings.fast_math:
-        relax(module)
+        relax(module, is_gpu=backend.launches_kernels)
     elif settings.fused:
         relax(module, FUSED)
         carry(module)
-    backend_of(settings.target).lower(module, settings)
+    backend.lower(module, settings)

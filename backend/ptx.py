@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tadc.backend.approximate import approximate_function, with_approximate_divisions
 from tadc.backend.binding import binding
 from tadc.backend.cuda.architectures import CUDA_TRIPLE, DEFAULT_SM, cuda_machine
 from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
@@ -23,37 +25,44 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.packages import install_command
 
 _DEVICE_FUNCTION = re.compile(r"^declare [^\n]*@(__nv_\w+)\(", re.M)
-_FLAGS = re.compile(r"^!llvm\.module\.flags = !\{(.*)\}$", re.M)
+#: The names of libdevice's questions, and where it asks them.
+_QUESTION = re.compile(r'^(@[\w.]+) = [^\n]*c"(\w+)\\00"', re.M)
+_REFLECT = re.compile(r"call i32 @__nvvm_reflect\(ptr (@[\w.]+)\)(?: #\d+)?")
 
 
-def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True) -> str:
+def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True, fast_math: bool = False) -> str:
     """PTX for compute capability `sm / 10` of the LLVM IR text of a gpu module.
 
     Functions `__nv_*` come from libdevice where it is installed, else from our own. No
-    multiplication and addition are fused, no denormal is flushed.
+    multiplication and addition are fused but those that the text allows, no denormal is flushed. With
+    `fast_math` approximate instructions compute what `approximate.py` says.
 
     Raises:
         CompileError: TAD0702, a function is in neither.
     """
-    return interruptible(partial(_emit_ptx, text, sm, level, use_libdevice))
+    return interruptible(partial(_emit_ptx, text, sm, level, use_libdevice, fast_math))
 
 
-def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool) -> str:
+def _emit_ptx(text: str, sm: int, level: int, use_libdevice: bool, fast_math: bool) -> str:
     with LLVM_LOCK:
         machine = cuda_machine(sm, level)
         library = toolkit_file(LIBDEVICE) if use_libdevice else None
+        if fast_math:
+            text = complete(text, approximate_function)
         text = complete(text, device_instruction)
         needs = _DEVICE_FUNCTION.findall(text)
         if needs and library is None:
             text = complete(text, device_function)
             _reject_unknown(_DEVICE_FUNCTION.findall(text))
-        module = binding().parse_assembly(_without_flushing(text))
+        module = binding().parse_assembly(text)
         module.triple = CUDA_TRIPLE
         module.data_layout = str(machine.target_data)
         if needs and library is not None:
-            _link(module, library, needs)
+            _link(module, library, needs, fast_math)
         with step("optimise"):
             run_pipeline(module, machine, level, vectorise=level >= 2, unroll=level >= 2)
+            if fast_math:
+                module = binding().parse_assembly(with_approximate_divisions(str(module)))
         with step("emit"):
             return machine.emit_assembly(module)
 
@@ -69,18 +78,11 @@ def _reject_unknown(names: list[str]) -> None:
         )
 
 
-def _without_flushing(text: str) -> str:
-    """Set the flag that libdevice reads to choose code that keeps denormals."""
-    flag = '!{i32 4, !"nvvm-reflect-ftz", i32 0}'
-    if _FLAGS.search(text):
-        return _FLAGS.sub(r"!llvm.module.flags = !{\1, !9000}", text) + f"\n!9000 = {flag}\n"
-    return f"{text}\n!llvm.module.flags = !{{!9000}}\n!9000 = {flag}\n"
-
-
-def _link(module: Any, library: Path, needs: list[str]) -> None:
+def _link(module: Any, library: Path, needs: list[str], fast_math: bool) -> None:
     """Link what the module uses of libdevice, as internal functions."""
     own = {function.name for function in module.functions if not function.is_declaration}
-    device = binding().parse_bitcode(_part_of_library(library, frozenset(needs), str(module.data_layout)))
+    layout = str(module.data_layout)
+    device = binding().parse_assembly(_part_of_library(library, frozenset(needs), layout, fast_math))
     module.link_in(device)
     for function in module.functions:
         if not function.is_declaration and function.name not in own:
@@ -89,8 +91,8 @@ def _link(module: Any, library: Path, needs: list[str]) -> None:
 
 
 @cache
-def _part_of_library(library: Path, names: frozenset[str], data_layout: str) -> bytes:
-    """Bitcode of these functions of libdevice and of what they use."""
+def _part_of_library(library: Path, names: frozenset[str], data_layout: str, fast_math: bool) -> str:
+    """LLVM IR of these functions of libdevice and of what they use."""
     llvm = binding()
     device = llvm.parse_bitcode(library.read_bytes())
     device.triple, device.data_layout = CUDA_TRIPLE, data_layout
@@ -102,7 +104,17 @@ def _part_of_library(library: Path, names: frozenset[str], data_layout: str) -> 
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(device, builder)
-    return device.as_bitcode()
+    return _reflected(str(device), {"__CUDA_FTZ": 0, "__CUDA_PREC_SQRT": int(not fast_math)})
+
+
+def _reflected(text: str, values: Mapping[str, int]) -> str:
+    """The text of libdevice with answers in the place of its questions for how to compile it.
+
+    Without one LLVM answers 0: square roots inside of functions would then be approximate. The architecture
+    is left for it to answer.
+    """
+    named = {name: values[asked] for name, asked in _QUESTION.findall(text) if asked in values}
+    return _REFLECT.sub(lambda m: f"add i32 0, {named[m[1]]}" if m[1] in named else m[0], text)
 
 
 def assemble(ptx: str, sm: int) -> bytes:

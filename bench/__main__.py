@@ -4,6 +4,7 @@
 `python -m bench everyday [PROGRAM …]`: programs that no schedule was chosen for by hand, against JAX.
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.
+`python -m bench gpu-host`: what a call on a GPU takes on the host.
 `python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
 `python -m bench inverse`: products with inverse Jacobians, and their plans.
 `python -m bench operations`: what gradients cost over the value, by count.
@@ -36,6 +37,8 @@ def main(words: list[str]) -> None:
         from bench.operations import main as run
     elif words == ["functions"]:
         from bench.functions import main as run
+    elif words == ["gpu-host"]:
+        from bench.gpu.host import main as run
     elif words == ["inverse"]:
         from bench.inverse import main as run
     elif words == ["empty"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
+from tadc.frontend.literals import literal
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Const, Term, Terms
 from tadc.lattice.affine import Affine
@@ -76,7 +76,9 @@ class RegionReader:
         elif name in ("arith.extf", "arith.truncf"):
             self.values[result] = self.converted(operation)
         elif name == "arith.constant":
-            self.values[result] = self.terms.const(_literal(operation), place)
+            self.values[result] = self.terms.const(
+                literal(operation.attributes["value"].value, str(result.type)), place
+            )
         elif name == "arith.select":
             self.values[result] = self.select(operation, place)
         elif name == scalar_ops.INTEGER_POWER:
@@ -86,8 +88,6 @@ class RegionReader:
             if name == "math.powf" and isinstance(below[1], Const):
                 # `x**2.0` is a power, `x**2` a product.
                 below[1] = self.terms.const(float(below[1].value), place)
-            if name == "arith.mulf" and isinstance(below[1], Const) and not isinstance(below[0], Const):
-                below.reverse()  # canonicalisation puts literals last, people put factors first
             self.values[result] = self.terms.apply(scalar_ops.FUNCTION_OF[name], below, place)
             _require_float(operation)
         else:
@@ -198,16 +198,3 @@ def _maker(value: Any, name: str) -> Any | None:
     """The operation of this name that makes a value, if one does."""
     owner = getattr(value.owner, "operation", None) or value.owner
     return owner if isinstance(owner, ir.Operation) and owner.name == name else None
-
-
-def _literal(operation: Any) -> int | float:
-    """A literal as a person writes it: integral ones as ints, f32 ones in no more digits than they need."""
-    value: float = operation.attributes["value"].value
-    if value.is_integer() and abs(value) < 2**53 and repr(value) != "-0.0":
-        return int(value)
-    if str(operation.results[0].type) == "f32":
-        for digits in range(1, 10):
-            short = float(f"{value:.{digits}g}")
-            if abs(short) < 3e38 and struct.pack("f", short) == struct.pack("f", value):
-                return short
-    return value

@@ -6,10 +6,21 @@ only a branch or a sum needs stays in there, so no read leaves the guard that pr
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from tadc.frontend.terms import Apply, Guard, Reduce, Select, Term, integer_exponent, join_types, operands
+from tadc.frontend.terms import (
+    Apply,
+    Const,
+    Guard,
+    Reduce,
+    Select,
+    Term,
+    integer_exponent,
+    join_types,
+    operands,
+)
 
 Wanted = tuple[Term, str]
 
@@ -60,7 +71,12 @@ def schedule(root: Term, type: str, scope: Scope) -> list[Wanted]:
             _reachable(term, levels) if is_region else [t.number for t, _ in always_evaluated(term, wanted)]
         )
         levels[term.number] = max((levels.get(n, 0) for n in below), default=0) + is_region
-    return sorted(strict.values(), key=lambda w: (levels[w[0].number], w[0].number))
+    return sorted(strict.values(), key=lambda w: (levels[w[0].number], *_place(w[0])))
+
+
+def _place(term: Term) -> tuple[float, int]:
+    """The place of a term on its level: literals first by value, whatever the definitions before hold."""
+    return (term.value, -1) if isinstance(term, Const) else (math.inf, term.number)
 
 
 def always_evaluated(term: Term, type: str) -> list[Wanted]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tadc.dialect import scalar_ops
 from tadc.dialect.index_maps import map_attribute, reading_order, set_attribute
-from tadc.dialect.mlir import ir
+from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.ops import load_dialect
 from tadc.dialect.schedule import Scope, always_evaluated, schedule
 from tadc.frontend.deep import deep_recursion
@@ -33,6 +33,13 @@ from tadc.frontend.terms import (
     integer_exponent,
 )
 from tadc.lattice.affine import Affine, box
+
+
+def new_module(program: Program) -> Any:
+    """A module that holds the program alone, in a context of its own. Raises as `write_program`."""
+    module = ir.Module.create(ir.Location.unknown(new_context()))
+    write_program(program, module)
+    return module
 
 
 def write_program(program: Program, module: Any, name: str | None = None, before: Any = None) -> Any:
@@ -65,7 +72,7 @@ class _Writer:
     def function(self, point: Any, name: str | None) -> Any:
         program = self.program
         outputs = program.outputs
-        name = name or (outputs[0].name if outputs else "main")
+        name = name or program.symbol
         tensors = [self.tensor_type(a.type, a.shape) for a in program.arguments]
         arguments = [*tensors, *[self.index_type] * len(program.sizes)]
         results = [self.tensor_type(d.type, d.shape) for d in outputs]

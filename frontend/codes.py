@@ -83,6 +83,7 @@ CODES: dict[str, str] = {
     "TAD0608": "a plug-in that cannot be loaded",
     "TAD0609": "diagnostics that are not those expected",
     "TAD0610": "a text that is no loop nest",
+    "TAD0613": "a loop nest that is wrong",
     # Code generation.
     "TAD0701": "an operation without a translation to LLVM IR",
     "TAD0702": "a scalar function without device code",

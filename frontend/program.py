@@ -80,6 +80,12 @@ class Program:
     excluded: tuple[Domain, ...] = ()
     given: tuple[tuple[str, int], ...] = ()  # symbols of the source that were given values
     doubts: tuple[Diagnostic, ...] = field(default=(), repr=False, compare=False)  # warnings about its text
+    name: str = field(default="", repr=False, compare=False)  # of its function, where passes have made it
+
+    @property
+    def symbol(self) -> str:
+        """The name of the program's function: the one it was given, or that of its first output."""
+        return self.name or next((d.name for d in self.outputs), "main")
 
     @property
     def outputs(self) -> tuple[Definition, ...]:

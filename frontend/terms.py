@@ -179,10 +179,12 @@ def integer_exponent(term: Term) -> int | None:
 def index_forms(term: Term) -> tuple[Affine, ...]:
     """The index forms that a node holds itself."""
     match term:
-        case IndexValue():
-            return (term.form,)
+        case Apply():
+            return ()
         case Read():
             return term.indices
+        case IndexValue():
+            return (term.form,)
         case Reduce():
             return tuple(c.form for c in term.domain)
         case Guard():
@@ -232,14 +234,17 @@ class Terms:
             node.number = len(self._table)
             node.span, node.type = span, type
             node.below = _operands(node)
+            free, height = node.free, 0
             for term in node.below:
-                node.height = max(node.height, term.height)
+                if term.height > height:
+                    height = term.height
                 # Most operands depend on the same indices: one set for all of them.
-                if not term.free <= node.free:
-                    node.free |= term.free
+                if not term.free <= free:
+                    free = free | term.free if free else term.free
             forms = index_forms(node)
             if forms:
-                node.free = node.free.union(*(form.variables for form in forms))
+                free = free.union(*[form.variables for form in forms])
+            node.free, node.height = free, height
             if isinstance(node, Reduce):
                 node.height += len(node.binders)
                 node.free = node.free.difference(node.binders)
@@ -265,8 +270,11 @@ class Terms:
     def apply(self, function: str, below: Sequence[Term], span: Where | None = None) -> Apply:
         """A function of operands."""
         terms = tuple(below)
-        key = ("apply", function, *(t.number for t in terms))
-        return self._make(key, lambda: Apply(function, terms), span, join_types(t.type for t in terms))
+        key = ("apply", function, *[t.number for t in terms])
+        known = self._table.get(key)
+        if known is not None:
+            return known  # type: ignore[return-value]
+        return self._make(key, lambda: Apply(function, terms), span, join_types([t.type for t in terms]))
 
     def reduce(
         self,
@@ -362,13 +370,13 @@ class Terms:
     ) -> Term:
         """Make the node again over other operands, with `rule` applied to its index forms."""
         match node:
-            case IndexValue():
-                return self.index(rule(node.form), node.span)
-            case Read(tensor=tensor):
-                assert node.type
-                return self.read(tensor, [rule(form) for form in node.indices], node.type, node.span)
             case Apply():
                 return self.apply(node.function, below, node.span)
+            case Read():
+                assert node.type
+                return self.read(node.tensor, [rule(form) for form in node.indices], node.type, node.span)
+            case IndexValue():
+                return self.index(rule(node.form), node.span)
             case Reduce():
                 rows = [Constraint(rule(c.form), c.equality) for c in node.domain]
                 return self.reduce(

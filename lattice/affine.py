@@ -80,10 +80,12 @@ class Affine:
         """Build the form with these coefficients by atom."""
         kept = [term for term in coefficients.items() if term[1]]
         if len(kept) > 1:
-            try:
+            for atom in coefficients:
+                if atom.__class__ is not str:
+                    kept.sort(key=_term_order)
+                    break
+            else:
                 kept.sort()  # names are distinct strings
-            except TypeError:
-                kept.sort(key=_term_order)
         return Affine(tuple(kept), constant)
 
     @staticmethod
@@ -226,6 +228,11 @@ class Affine:
         """Replace variables everywhere, floors included."""
         if self.variables.isdisjoint(mapping):
             return self
+        if len(self.terms) == 1 and (name := self.terms[0][0]).__class__ is str:
+            form = mapping[name]  # type: ignore[index]
+            k = self.terms[0][1]
+            result = (form if k == 1 else form * k) + self.constant
+            return self if result == self else result
         total: dict[str | Floor, int] = {}
         constant = self.constant
         for atom, k in self.terms:

@@ -9,7 +9,7 @@ from lit_tests import runner
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "LitFile | None":
     """Take the files that `lit` takes."""
-    if file_path.suffix in (".tad", ".mlir"):
+    if file_path.suffix in (".tad", ".mlir", ".nest"):
         return LitFile.from_parent(parent, path=file_path)
     return None
 

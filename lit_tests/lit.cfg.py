@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent
 
 config.name = "tadc"  # noqa: F821
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
-config.suffixes = [".tad", ".mlir"]  # noqa: F821
+config.suffixes = [".tad", ".mlir", ".nest"]  # noqa: F821
 config.test_source_root = str(ROOT)  # noqa: F821
 config.test_exec_root = str(ROOT.parent / "build" / "lit")  # noqa: F821
 config.environment["NO_COLOR"] = "1"  # noqa: F821

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tadc.dialect.index_maps import IndexOverflow
-from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
-from tadc.dialect.writer import write_program
+from tadc.dialect.reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
@@ -37,35 +33,21 @@ from tadc.passes.registry import (
     word_option,
 )
 from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
+from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
-from tadc.passes.terms.liveness import needed
+from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
+from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.functions import Launch
 
 
-def rewrite_functions(module: Any, rewrite: Callable[[Program], Program], suffix: str = "") -> None:
-    """Replace every program of a module by what `rewrite` makes of it and needs, if that is another."""
-    for function in tad_functions(module):
-        before = read_program(function)
-        program = rewrite(before)
-        if program is before:
-            continue
-        program = replace(program, definitions=needed(program.definitions))
-        name = ir.StringAttr(function.attributes["sym_name"]).value
-        try:
-            write_program(program, module, name + suffix, before=function)
-        except IndexOverflow as overflow:
-            raise UnsupportedIR(str(overflow), function.location) from None
-        function.erase()
-
-
 @register("tad-reverse-diff", "each function becomes its vector-Jacobian product, in gather form with deltas")
 @dataclass
-class ReverseDiff(Pass):
+class ReverseDiff(TermPass):
     """Reverse-mode differentiation: functions of tensors to functions of their inputs and cotangents.
 
     From a program it makes the one that gives a gradient for each argument in `wrt`. A gradient gathers: it
@@ -78,31 +60,28 @@ class ReverseDiff(Pass):
     unit_cotangent: bool = flag_option("the cotangent of the one, scalar output is 1")
     separate: bool = flag_option("what different reads contribute stays in sums of their own")
 
-    def run(self, module: Any) -> None:
-        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
-        location = module.location
+    suffix = "_vjp"
 
-        def rewrite(program: Program) -> Program:
-            names = argument_names(program, self.wrt, location)
-            if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
-                raise UnsupportedIR("unit-cotangent needs one scalar output", location)
-            # What is separate shows the sums of the program itself, and is never computed.
-            stored = program if self.separate else store_compared(program, names)
-            made = reverse_program(
-                stored,
-                names,
-                keep_values=self.keep_values,
-                unit_cotangent=self.unit_cotangent,
-                separate=self.separate,
-            )
-            return made if self.separate else store_compared_of_recurrences(made, names)
-
-        rewrite_functions(module, rewrite, "_vjp")
+    def rewrite(self, program: Program) -> Program:
+        """Differentiate; raises Refused for a name in `wrt` that is no argument."""
+        names = argument_names(program, self.wrt)
+        if self.unit_cotangent and [d.shape for d in program.outputs] != [()]:
+            raise Refused("unit-cotangent needs one scalar output")
+        # What is separate shows the sums of the program itself, and is never computed.
+        stored = program if self.separate else store_compared(program, names)
+        made = reverse_program(
+            stored,
+            names,
+            keep_values=self.keep_values,
+            unit_cotangent=self.unit_cotangent,
+            separate=self.separate,
+        )
+        return made if self.separate else store_compared_of_recurrences(made, names)
 
 
 @register("tad-forward-diff", "each function becomes its value and its Jacobian-vector product")
 @dataclass
-class ForwardDiff(Pass):
+class ForwardDiff(TermPass):
     """Forward-mode differentiation: functions of tensors to functions of their inputs and tangents.
 
     The values are kept, and before each tangent stands what it is of. Sums keep their domains; no deltas.
@@ -112,22 +91,19 @@ class ForwardDiff(Pass):
     drop_values: bool = flag_option("return the tangents alone")
     chunk: int = number_option(0, "tangents at once, along a dimension in front (0: one, without it)")
 
-    def run(self, module: Any) -> None:
-        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
-        location = module.location
+    suffix = "_jvp"
 
-        def rewrite(program: Program) -> Program:
-            names = argument_names(program, self.wrt, location)
-            stored = store_compared(program, names)
-            made = forward_program(stored, names, keep_values=not self.drop_values, chunk=self.chunk)
-            return store_compared_of_recurrences(made, names)
-
-        rewrite_functions(module, rewrite, "_jvp")
+    def rewrite(self, program: Program) -> Program:
+        """Differentiate; raises Refused for a name in `wrt` that is no argument."""
+        names = argument_names(program, self.wrt)
+        stored = store_compared(program, names)
+        made = forward_program(stored, names, keep_values=not self.drop_values, chunk=self.chunk)
+        return store_compared_of_recurrences(made, names)
 
 
 @register("tad-jacobian", "each function becomes the partial derivatives of all elements, with deltas")
 @dataclass
-class Jacobian(Pass):
+class Jacobian(TermPass):
     """All partial derivatives of all elements: tensors with the indices of the output, then of the argument.
 
     They are written with deltas, which `tad-cancel-deltas` solves.
@@ -135,30 +111,27 @@ class Jacobian(Pass):
 
     wrt: list[str] = names_option("arguments to differentiate by (all)")  # noqa: RUF009 - a field of the dataclass
 
-    def run(self, module: Any) -> None:
-        """Differentiate; raises UnsupportedIR for a name in `wrt` that is no argument."""
-        location = module.location
+    suffix = "_jacobian"
 
-        def rewrite(program: Program) -> Program:
-            names = argument_names(program, self.wrt, location)
-            made = jacobian_program(store_compared(program, names), names)
-            return store_compared_of_recurrences(made, names)
-
-        rewrite_functions(module, rewrite, "_jacobian")
+    def rewrite(self, program: Program) -> Program:
+        """Differentiate; raises Refused for a name in `wrt` that is no argument."""
+        names = argument_names(program, self.wrt)
+        made = jacobian_program(store_compared(program, names), names)
+        return store_compared_of_recurrences(made, names)
 
 
-def argument_names(program: Program, wrt: list[str], location: Any) -> list[str]:
-    """The arguments to differentiate by, all where none is named; raises UnsupportedIR for another name."""
+def argument_names(program: Program, wrt: list[str]) -> list[str]:
+    """The arguments to differentiate by, all where none is named; raises Refused for another name."""
     names = [a.name for a in program.arguments]
     for name in wrt:
         if name not in names:
-            raise UnsupportedIR(f"no argument `{name}`; has: {', '.join(names)}", location)
+            raise Refused(f"no argument `{name}`; has: {', '.join(names)}")
     return wrt or names
 
 
 @register("tad-materialize", "reductions that would be computed again are tensors of their own")
 @dataclass
-class Materialize(Pass):
+class Materialize(TermPass):
     """Reductions and dear values that would be computed again become definitions of their own.
 
     From one definition it makes several, which read each other; `mode` says which values are worth it, and
@@ -168,28 +141,21 @@ class Materialize(Pass):
     wrt: list[str] = names_option("arguments to differentiate by next (all)")  # noqa: RUF009
     values: bool = flag_option("no derivative follows")
     mode: str = word_option("auto", "auto, always or never")
-    factor: bool = flag_option("tad-factor first, without writing the program in between")
     limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
 
-    def run(self, module: Any) -> None:
-        """Materialise in every function; raises UnsupportedIR for another mode."""
+    def rewrite(self, program: Program) -> Program:
+        """Materialise; raises Refused for another mode."""
         if self.mode not in MODES:
-            raise UnsupportedIR(f"no mode `{self.mode}`; has: {', '.join(MODES)}", module.location)
-
-        def rewrite(program: Program) -> Program:
-            if self.factor:
-                program = factor_program(program, self.values)
-            active = None
-            if not self.values:
-                active = active_tensors(program, self.wrt or [a.name for a in program.arguments])
-            return materialise_program(program, active, self.mode, None if self.limit < 0 else self.limit)
-
-        rewrite_functions(module, rewrite)
+            raise Refused(f"no mode `{self.mode}`; has: {', '.join(MODES)}")
+        active = None
+        if not self.values:
+            active = active_tensors(program, self.wrt or [a.name for a in program.arguments])
+        return materialise_program(program, active, self.mode, None if self.limit < 0 else self.limit)
 
 
 @register("tad-factor", "no sum holds a factor that its indices do not change; cheaper sums of products")
 @dataclass
-class Factor(Pass):
+class Factor(TermPass):
     """Sums of products to products of sums: factors that an index does not change leave the sum over it.
 
     Sums of several addends are split, and products shared, where that takes fewer operations.
@@ -197,14 +163,14 @@ class Factor(Pass):
 
     values: bool = flag_option("no derivative follows")
 
-    def run(self, module: Any) -> None:
-        """Rewrite the sums of every function."""
-        rewrite_functions(module, lambda program: factor_program(program, self.values))
+    def rewrite(self, program: Program) -> Program:
+        """Rewrite the sums of a program."""
+        return factor_program(program, self.values)
 
 
 @register("tad-specialise", "size symbols that are given values are gone")
 @dataclass
-class Specialise(Pass):
+class Specialise(TermPass):
     """Programs over size symbols to programs for given values of some; ranges and shapes become numbers.
 
     A program without a meaning for these values is an error.
@@ -212,19 +178,19 @@ class Specialise(Pass):
 
     sizes: list[str] = names_option("values, as in N=4")  # noqa: RUF009 - a field of the dataclass
 
-    def run(self, module: Any) -> None:
-        """Put values in the place of symbols; raises UnsupportedIR where that has no meaning."""
+    def rewrite(self, program: Program) -> Program:
+        """Put values in the place of symbols; raises Refused where that has no meaning."""
         pairs = [text.partition("=") for text in self.sizes]
         values = {name: int(value) if value.isdecimal() else value for name, _, value in pairs}
         try:
-            rewrite_functions(module, lambda program: specialised(program, values))
+            return specialised(program, values)
         except CompileError as error:
-            raise UnsupportedIR(error.diagnostics[0].message, module.location) from None
+            raise Refused(error.diagnostics[0].message) from None
 
 
 @register("tad-cancel-deltas", "no equality is left in the domain of a sum")
 @dataclass
-class CancelDeltas(Pass):
+class CancelDeltas(TermPass):
     """Sums with equalities to sums over the points that solve them, by the Smith normal form.
 
     What has no free index left is no sum any more: the read stands at the solution, under a guard that says
@@ -234,23 +200,36 @@ class CancelDeltas(Pass):
     def __post_init__(self) -> None:
         self.gathers: list[Gather] = []
 
-    def run(self, module: Any) -> None:
+    def rewrite(self, program: Program) -> Program:
         """Solve the equalities of every sum."""
-        rewrite_functions(module, lambda program: cancel_program(program, self.gathers))
+        return cancel_program(program, self.gathers)
 
 
 @register("tad-simplify", "no guard, row or factor is left that says nothing")
 @dataclass
-class Simplify(Pass):
+class Simplify(TermPass):
     """Guards, domains and trivial arithmetic to fewer of them, exactly.
 
     A guard that its context implies goes, one that never holds leaves its other branch; a row of a domain
     that others imply goes; 0, 1 and empty sums are folded.
     """
 
-    def run(self, module: Any) -> None:
-        """Simplify every function."""
-        rewrite_functions(module, simplify_program)
+    def rewrite(self, program: Program) -> Program:
+        """Simplify a program."""
+        return simplify_program(program)
+
+
+@register("tad-fold", "no arithmetic on literals is left, and no two tensors are equal")
+@dataclass
+class Fold(TermPass):
+    """Functions of literals to literals, equal tensors to one.
+
+    What reads the later one of two reads the first; a result is a copy of it.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Fold the literals of a program, and merge its tensors."""
+        return merge_equal_tensors(renewed(program, folds=True))
 
 
 @register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
@@ -376,8 +355,10 @@ class ToGpu(Pass):
 __all__ = [
     "REGISTRY",
     "CancelDeltas",
+    "Chain",
     "Cut",
     "Factor",
+    "Fold",
     "ForwardDiff",
     "Fuse",
     "Jacobian",
@@ -386,6 +367,7 @@ __all__ = [
     "Rows",
     "Simplify",
     "Specialise",
+    "TermPass",
     "ToGpu",
     "ToLoops",
     "rewrite_functions",

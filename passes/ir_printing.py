@@ -57,32 +57,41 @@ def show(module: Any) -> str:
 
 
 def with_dumps(manager: Any, text: str, add: Callable[[], None], *, name: str = "") -> None:
-    """Add a pass, and the dumps around it that are asked for.
+    """Add a pass, and the dumps around it that are asked for; `text` and `name` as of `banners`."""
+    before, after = banners(text, name)
+    if before:
+        _add_dump(manager, before)
+    add()
+    if after:
+        _add_dump(manager, after)
+
+
+def banners(text: str, name: str = "") -> tuple[str, str]:
+    """The titles of the dumps before and after a pass, empty where none is asked for.
 
     `text` is how a pipeline spells it: a nest, `func.func(cse)`, is shown as a whole where any of its passes
     is named. `name` is that of its class; MLIR tells those of its own.
     """
     wanted = _current.get()
     if not wanted.dumps:
-        add()
-        return
+        return "", ""
     passes = set(re.findall(r"[\w.-]+", re.sub(r"\{[^{}]*\}", "", text)))
     wanted.met.update(passes)
     before, after = passes & wanted.before, wanted.after_all or passes & wanted.after
     if not before and not after:
-        add()
-        return
+        return "", ""
     title = f"{name}: {text}" if name else _title(text)
-    if before:
-        _add_dump(manager, f"Before {title}")
-    add()
-    if after:
-        _add_dump(manager, f"After {title}")
+    return f"Before {title}" if before else "", f"After {title}" if after else ""
+
+
+def print_dump(title: str, module: Any) -> None:
+    """Print a module under a banner."""
+    print(f"// -----// IR Dump {title} //----- //\n{show(module)}", file=sys.stderr, flush=True)
 
 
 def _add_dump(manager: Any, title: str) -> None:
     def dump(operation: Any, external: Any) -> None:
-        print(f"// -----// IR Dump {title} //----- //\n{show(operation)}", file=sys.stderr, flush=True)
+        print_dump(title, operation)
 
     manager.add(dump, name="Dump", argument="dump", description="prints the IR")
 

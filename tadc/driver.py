@@ -52,7 +52,7 @@ def _materializes(options: Options) -> bool:
 _UPPER = (
     Stage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
     Stage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
-    Stage("tad", st.build_module, st.show_module, ".mlir", "the tad dialect"),
+    Stage("tad", st.begin, st.show_module, ".mlir", "the tad dialect"),
     Stage("diff", st.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
     Stage("cancel", st.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
     Stage("opt", st.clean_up, st.show_module, ".mlir", "simplified"),

@@ -225,6 +225,10 @@ class Function:
         try:
             if self.per_value is not None:
                 return self.at_call(args, kwargs)(*args, out=out, **kwargs)
+            if self._on_gpu is not None:
+                found = self._on_gpu.again(args, kwargs, out)
+                if found is not None:
+                    return found
             for value in (*args, *kwargs.values()) if kwargs else args:
                 if type(value) not in PLAIN and not is_plain(value):
                     return self._called_with_foreign(args, kwargs, out)

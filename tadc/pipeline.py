@@ -7,12 +7,17 @@ from typing import Any
 
 from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import LOCK, check_bindings, ir, passmanager
+from tadc.dialect.writer import new_module
+from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.index_sets import limits_told
+from tadc.frontend.program import Program
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.catalogue import REGISTRY
-from tadc.passes.ir_printing import Printing, printing
+from tadc.passes.ir_printing import Printing, banners, print_dump, printing
 from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded, is_of_mlir
+from tadc.passes.term_pass import Refused, TermPass
 
 
 def run_passes(module: Any, pipeline: str, source: Source | None = None) -> None:
@@ -52,6 +57,26 @@ def run_pass_objects(module: Any, passes: Iterable[Pass], source: Source | None 
     _run(manager, module, source)
 
 
+def rewrite_program(program: Program, passes: Iterable[TermPass], source: Source | None = None) -> Program:
+    """Run passes on a program in memory, one after the other; dumps show it in the dialect.
+
+    Raises CompileError as `run_passes`.
+    """
+    for item in passes:
+        before, after = banners(item.text(), type(item).__name__)
+        if before:
+            print_dump(before, new_module(program))
+        try:
+            with LOCK, deep_recursion(), limits_told(source):
+                program = item.applied(program)
+        except Refused as problem:
+            message = f"{item.argument}: {problem}"
+            raise CompileError([Diagnostic("TAD0605", message, source=source)]) from None
+        if after:
+            print_dump(after, new_module(program))
+    return program
+
+
 def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
     with LOCK:
@@ -74,4 +99,12 @@ def _diagnostic(problem: Any, source: Source | None) -> Diagnostic:
     return made
 
 
-__all__ = ["REGISTRY", "Printing", "check_names", "printing", "run_pass_objects", "run_passes"]
+__all__ = [
+    "REGISTRY",
+    "Printing",
+    "check_names",
+    "printing",
+    "rewrite_program",
+    "run_pass_objects",
+    "run_passes",
+]

@@ -35,7 +35,7 @@ def compile(
 
     With `fast_math` arithmetic may round otherwise than it is written, and `exp` and `tanh` err by up to
     5 units in the last place: results may differ in their last digits between machines and between
-    numbers of threads.
+    numbers of threads. On a GPU `exp`, `log`, `sqrt` and divisions of f32 are approximate instructions.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; s = sum{i} (x[i])")
@@ -102,6 +102,28 @@ def unwarned(source: Source, sizes: Mapping[str, int] | None = None) -> Function
         return Function(lambda: _read(source, sizes)[0], recipe=recipe, signature=signature)
     program, per_value = _read(source, sizes)
     return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
+def function_in_memory(program: Program, name: str) -> Function:
+    """The function of a program that was made here; its kernel is kept on disk by its text.
+
+    The program says where nothing of it stands in that text, so errors at run time name none.
+    """
+    from tadc.frontend.printer import print_program
+    from tadc.passes.terms.renewal import renewed
+
+    source = Source(print_program(program), name)
+    made = renewed(program, spans=False)
+    plain = replace(
+        made,
+        arguments=tuple(replace(a, span=None, cotangent_of="", tangent_of="") for a in made.arguments),
+        definitions=tuple(replace(d, gradient_of="", tangent_of="") for d in made.definitions),
+        source=source,
+        given=(),
+        doubts=(),
+    )
+    # A program that is read from this text is another one: its sums have the form that text gives them.
+    return Function(lambda: plain, recipe=Recipe(source, ("in memory",)))
 
 
 def _is_path(text: str) -> bool:

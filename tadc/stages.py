@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from tadc.frontend.syntax import Module
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.functions import Launch
+    from tadc.passes.term_pass import TermPass
 
 
 #: When a reduction becomes a tensor of its own.
 MATERIALIZE = ("auto", "always", "never")
-CLEAN_UP = "tad-simplify,canonicalize"
-#: In a function with more, `cse` costs more than it saves.
-MANY_TENSORS = 2000
 
 
 @dataclass(frozen=True)
@@ -74,14 +72,20 @@ class Options:
 
 @dataclass
 class Compilation:
-    """A program on its way down; each stage fills in what it makes."""
+    """A program on its way down; each stage fills in what it makes.
+
+    `program` is the one to compile, `form` what the stages on terms have made of it so far. `written` is a
+    module of MLIR: one that was given in the place of a program, or `form` from the time that it is looked at
+    or lowered.
+    """
 
     options: Options
     source: Source | None = None
     tree: Module | None = None
     program: Program | None = None
     per_value: PerValue | None = None
-    module: Any = None
+    form: Program | None = None
+    written: Any = None
     symbol: str = ""
     #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order; the maps that use them.
     temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
@@ -97,6 +101,29 @@ class Compilation:
     llvm_ir: str = ""
     #: The code that the backend made, by the name of its form.
     code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
+
+    @property
+    def module(self) -> Any:
+        """The module; raises CompileError (TAD0603) for a program that no module holds."""
+        if self.written is None:
+            from tadc.dialect.index_maps import IndexOverflow
+            from tadc.dialect.writer import new_module
+
+            assert self.form is not None
+            try:
+                self.written = new_module(self.form)
+            except IndexOverflow as overflow:
+                raise CompileError([Diagnostic("TAD0603", str(overflow), source=self.source)]) from None
+        return self.written
+
+    def rewrite(self, *passes: TermPass) -> None:
+        """Run passes on the program, or on each of a module that was given."""
+        from tadc.pipeline import rewrite_program, run_pass_objects
+
+        if self.form is None:
+            run_pass_objects(self.written, passes, self.source)
+        else:
+            self.form, self.written = rewrite_program(self.form, passes, self.source), None
 
 
 def parse_text(state: Compilation) -> None:
@@ -120,19 +147,12 @@ def check_tree(state: Compilation) -> None:
         state.program = found
 
 
-def build_module(state: Compilation) -> None:
-    """Typed program to the `tad` dialect, in a context of its own."""
-    from tadc.dialect.index_maps import IndexOverflow
-    from tadc.dialect.mlir import ir, new_context
-    from tadc.dialect.writer import write_program
+def begin(state: Compilation) -> None:
+    """Typed program to a form of its own, which the passes on terms rewrite."""
+    from tadc.passes.terms.renewal import renewed
 
     assert state.program is not None
-    context = new_context()
-    state.module = ir.Module.create(ir.Location.unknown(context))
-    try:
-        write_program(state.program, state.module)
-    except IndexOverflow as overflow:
-        raise CompileError([Diagnostic("TAD0603", str(overflow), source=state.source)]) from None
+    state.form, state.written = renewed(state.program), None
 
 
 def run_pipeline(state: Compilation, pipeline: str) -> None:
@@ -144,74 +164,74 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
 
 def differentiate(state: Compilation) -> None:
     """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
+    from tadc.passes.catalogue import Factor
+
     options = state.options
-    wrt = [f"wrt={','.join(options.wrt)}"] if options.wrt else []
-    prepare = [*wrt, tensors(options)]
     # The certificate and the paper's form show the sums as they are written.
-    if options.materialize != "never" and not options.separate:
-        prepare.append("factor=true")
-    name, *settings = MODES.get(options.mode, reverse)(options)
-    run_pipeline(state, f"tad-materialize{{{' '.join(prepare)}}},{name}{{{' '.join([*wrt, *settings])}}}")
+    prepare = [] if options.materialize == "never" or options.separate else [Factor()]
+    state.rewrite(*prepare, tensors(options), MODES.get(options.mode, reverse)(options))
 
 
-def forward(options: Options) -> list[str]:
-    """The pass for tangents and its options."""
-    chunk = [f"chunk={options.chunk}"] if options.chunk else []
-    return ["tad-forward-diff", *chunk, *(["drop-values=true"] if options.mode == "tangents" else [])]
+def forward(options: Options) -> TermPass:
+    """The pass for tangents."""
+    from tadc.passes.catalogue import ForwardDiff
+
+    return ForwardDiff(list(options.wrt or ()), options.mode == "tangents", options.chunk)
 
 
-def reverse(options: Options) -> list[str]:
-    """The pass for gradients and its options."""
-    settings = {
-        "keep-values": options.mode.startswith("value-and"),
-        "unit-cotangent": options.mode.endswith("grad"),
-        "separate": options.separate,
-    }
-    return ["tad-reverse-diff", *(f"{name}=true" for name, is_set in settings.items() if is_set)]
+def reverse(options: Options) -> TermPass:
+    """The pass for gradients."""
+    from tadc.passes.catalogue import ReverseDiff
+
+    return ReverseDiff(
+        list(options.wrt or ()),
+        keep_values=options.mode.startswith("value-and"),
+        unit_cotangent=options.mode.endswith("grad"),
+        separate=options.separate,
+    )
 
 
-def jacobian(options: Options) -> list[str]:
+def jacobian(options: Options) -> TermPass:
     """The pass for all partial derivatives."""
-    return ["tad-jacobian"]
+    from tadc.passes.catalogue import Jacobian
+
+    return Jacobian(list(options.wrt or ()))
 
 
-#: The pass of a mode and its options; reverse mode's for all others.
+#: The pass of a mode; reverse mode's for all others.
 MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
 
 
-def tensors(options: Options) -> str:
-    """The options of `tad-materialize`."""
-    limit = "" if options.memory_limit is None else f" limit={options.memory_limit}"
-    return f"mode={options.materialize}{limit}"
+def tensors(options: Options, values: bool = False) -> TermPass:
+    """The pass that gives tensors of their own to values; before a derivative unless it is for `values`."""
+    from tadc.passes.catalogue import Materialize
+
+    limit = -1 if options.memory_limit is None else options.memory_limit
+    wrt = [] if values else list(options.wrt or ())
+    return Materialize(wrt, values, options.materialize, limit)
 
 
 def cancel_deltas(state: Compilation) -> None:
     """The derivative without deltas; notes how the sums that gather for reads were solved."""
     from tadc.passes.catalogue import CancelDeltas
-    from tadc.pipeline import run_pass_objects
 
     cancel = CancelDeltas()
-    run_pass_objects(state.module, [cancel], state.source)
+    state.rewrite(cancel)
     state.gathers = cancel.gathers
 
 
 def clean_up(state: Compilation) -> None:
-    """What a person would write.
+    """What a person would write."""
+    from tadc.passes.catalogue import Fold, Simplify
 
-    MLIR's `cse` compares each tensor with all others of its shape, for its hash leaves out what a
-    region computes: with very many tensors that takes minutes.
-    """
-    from tadc.dialect.reader import tad_functions
-
-    functions = tad_functions(state.module.operation)
-    few = all(len(f.regions[0].blocks[0].operations) <= MANY_TENSORS for f in functions)
-    run_pipeline(state, f"{CLEAN_UP},cse" if few else CLEAN_UP)
+    state.rewrite(Simplify(), Fold())
 
 
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once."""
-    options = state.options
-    run_pipeline(state, f"tad-materialize{{values=true factor=true {tensors(options)}}}")
+    from tadc.passes.catalogue import Factor
+
+    state.rewrite(Factor(values=True), tensors(state.options, values=True))
 
 
 def make_nests(state: Compilation) -> None:
@@ -287,7 +307,7 @@ def lower_to_gpu(state: Compilation) -> None:
 def _fuse_for_gpu(state: Compilation) -> str:
     """The maps that become kernels of a GPU; the options of passes that look at it."""
     machine = _machine(state)
-    cut = f"tad-cut{{{machine}}}," if _may_store(state.options) else ""
+    cut = f"tad-rows,tad-cut{{{machine}}}," if _may_store(state.options) else ""
     run_pipeline(state, f"{cut}tad-fuse{{{machine}}},tad-chain{{{machine}}}")
     _note_buffers(state)
     return machine

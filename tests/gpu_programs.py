@@ -17,6 +17,12 @@ class GpuProgram:
 ELEMENTS = {
     "vectors": GpuProgram("x: f32[64, 128]; y: f32[128]; f[i, j] = exp(x[i, j]) * y[j] + 1"),
     "transpose": GpuProgram("x: f32[64, 100]; f[i: 100, j: 64] = x[j, i]"),
+    "windows of several rows": GpuProgram(
+        "x: f32[303, 132]; f[i: 301, j: 130] = x[i, j + 1] + x[i + 1, j] * x[i + 2, j + 1] - x[i + 1, j + 2]"
+    ),
+    "what rows share": GpuProgram(
+        "x: f32[201, 260]; y: f32[260]; f[i, j] = x[i, j] * y[j] + y[(j + 7) // 3]"
+    ),
     "transposes of several": GpuProgram(
         "x: f32[100, 137]; y: f32[137]; f[i: 138, j: 100] ="
         "(if {i > 0} then (x[j, i - 1] * y[i - 1]) else (2))"
@@ -162,6 +168,11 @@ CHAINS = {
         "y[i, k] = (x[i, k] - m[i]) / sqrt(v[i] + 1) * g[k];"
         "c[k] = sum{i} (y[i, k] * x[i, k]); d[k] = sum{i} (x[i, k])"
     ),
+    "sums over long rows": GpuProgram(
+        "x: f32[11, 1100]; g: f32[1100]; let s[i] = sum{k} (x[i, k]); y[i, k] = exp(x[i, k] / s[i]) * g[k];"
+        "c[k] = sum{i} (y[i, k] * x[i, k]); d[k] = sum{i} (x[i, k])"
+    ),
+    "sums of a diagonal": GpuProgram("x: f64[60, 60]; f[i] = sum{j} (x[i, j] * x[59 - j, j])"),
     "a map that waits": GpuProgram(
         "x: f64[20, 33]; let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] / s[i]; let c[k] = sum{i} (y[i, k]);"
         "z[i, k] = y[i, k] * c[k] + s[i]"

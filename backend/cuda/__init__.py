@@ -5,7 +5,10 @@ driver      these functions as methods that raise diagnostics; whether there is 
 device      a GPU: its context, memory, and the modules loaded into it
 arrays      arrays that lie on a GPU: ours, and those of others
 frameworks  PyTorch, CuPy and JAX: their streams, their arrays
-kernel      a compiled program as a callable: arguments, grids, launches, results
+kernel      a compiled program as a callable: its arguments, its plans, its results
 arguments   arrays of a call, and what is wrong with them
+call        one call: where it runs, and what it reads; `results` is what it writes
+repeats     calls like one before, by `glances` at their arrays
+prepared    a call for given sizes on a stream: its memory and its launches, `graphs` of many
 manifest    what a kernel needs to know of its PTX, also as JSON
 """

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from collections.abc import Callable
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from typing import Any
 
 LIBRARY = "libcuda.so.1"
 
 _OUT = POINTER(c_void_p)
 _GRID = (c_uint,) * 6
+
+
+class KernelNode(Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v1: a launch as the node of a graph."""
+
+    _fields_ = [
+        ("function", c_void_p), ("grid", c_uint * 3), ("block", c_uint * 3), ("shared", c_uint),
+        ("pointers", POINTER(c_void_p)), ("extra", POINTER(c_void_p)),
+    ]  # fmt: skip
+
 
 #: Arguments of each; all return a CUresult.
 PROTOTYPES: dict[str, tuple[Any, ...]] = {
@@ -39,12 +50,20 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
     "cuMemcpyDtoDAsync_v2": (c_uint64, c_uint64, c_size_t, c_void_p),
     "cuStreamSynchronize": (c_void_p,),
+    "cuStreamIsCapturing": (c_void_p, POINTER(c_int)),
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
     "cuEventCreate": (_OUT, c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventSynchronize": (c_void_p,),
     "cuEventElapsedTime": (POINTER(c_float), c_void_p, c_void_p),
     "cuEventDestroy_v2": (c_void_p,),
+    "cuGraphCreate": (_OUT, c_uint),
+    "cuGraphAddKernelNode": (_OUT, c_void_p, POINTER(c_void_p), c_size_t, POINTER(KernelNode)),
+    "cuGraphInstantiateWithFlags": (_OUT, c_void_p, c_uint64),
+    "cuGraphExecKernelNodeSetParams": (c_void_p, c_void_p, POINTER(KernelNode)),
+    "cuGraphLaunch": (c_void_p, c_void_p),
+    "cuGraphExecDestroy": (c_void_p,),
+    "cuGraphDestroy": (c_void_p,),
     "cuGetErrorName": (c_int, POINTER(c_char_p)),
     "cuGetErrorString": (c_int, POINTER(c_char_p)),
 }
@@ -53,6 +72,8 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INSUFFICIENT_DRIVER = 1, 2, 3, 35
 NO_DEVICE, INVALID_DEVICE, INVALID_CONTEXT, NO_BINARY, INVALID_PTX = 100, 101, 201, 209, 218
 UNSUPPORTED_PTX, INVALID_HANDLE, NOT_FOUND, ILLEGAL_ADDRESS, UNKNOWN = 222, 400, 500, 700, 999
+#: Those of work that failed after the call that queued it had returned; any later call tells.
+LATE = frozenset({214, 220, 226, ILLEGAL_ADDRESS, 702, 710, 714, 715, 716, 717, 718, 719})
 
 #: Values of CUdevice_attribute.
 MULTIPROCESSORS, MAJOR, MINOR, MEMORY_POOLS = 16, 75, 76, 115
@@ -78,3 +99,13 @@ def load_library() -> Any:
         if function is not None:
             function.argtypes, function.restype = types, c_int
     return library
+
+
+def bare(function: Any) -> Callable[..., int]:
+    """A function of the library without its types: quicker, for arguments that are instances of them.
+
+    What is no function of C, as a test may put in its place, stays as it is.
+    """
+    if not hasattr(function, "argtypes"):
+        return function
+    return ctypes.CFUNCTYPE(c_int)(ctypes.cast(function, c_void_p).value or 0)

@@ -12,14 +12,14 @@ from tadc.backend.runtime.outputs import by_name, shared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
 #: What libraries raise for an array that they do not hand over.
-_REFUSALS = (ValueError, TypeError, KeyError, AttributeError, BufferError, RuntimeError)
+REFUSALS = (ValueError, TypeError, KeyError, AttributeError, BufferError, RuntimeError)
 
 
 def viewed(parameter: Parameter, value: Any) -> View:
     """The view of an array on a GPU. Raises ArgumentError."""
     try:
         return view_of(value)
-    except _REFUSALS as error:
+    except REFUSALS as error:
         message = f"`{parameter.name}` cannot be read: {error}"
         known = unreadable(parameter, value)
         raise ArgumentError([known or Diagnostic("TAD0504", message, notes=[declared(parameter)])]) from None

@@ -31,15 +31,21 @@ class DeviceArray:
     `numpy.asarray(a)` copies it to the host.
     """
 
-    def __init__(self, allocation: Allocation, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+    __slots__ = ("__weakref__", "allocation", "dtype", "offset", "shape")
+
+    def __init__(
+        self, allocation: Allocation, shape: Sequence[int], dtype: np.dtype[Any], offset: int = 0
+    ) -> None:
+        """`offset` is the first byte in the allocation, which other arrays may share."""
         self.allocation = allocation
         self.shape = tuple(shape)
         self.dtype = dtype
+        self.offset = offset
 
     @property
     def address(self) -> int:
         """Of the first element."""
-        return self.allocation.address
+        return self.allocation.address + self.offset
 
     @property
     def nbytes(self) -> int:
@@ -176,7 +182,7 @@ def view_of(value: Any) -> View:
         memory = value.allocation
         stream = memory.stream or LEGACY_STREAM
         return View(
-            memory.address, value.shape, value.dtype, True, memory.device.number, value, None, stream
+            value.address, value.shape, value.dtype, True, memory.device.number, value, None, stream
         )  # fmt: skip
     framework = framework_of(value)
     if framework is not None:
@@ -196,8 +202,7 @@ def view_of(value: Any) -> View:
         )  # fmt: skip
     # The legacy default stream waits for what computes the array.
     capsule = value.__dlpack__(stream=LEGACY_STREAM)
-    address, shape, strides, type, is_read_only = read_capsule(capsule)
-    number = value.__dlpack_device__()[1]
+    address, shape, strides, type, (_, number), is_read_only = read_capsule(capsule)
     return View(
         address, shape, np.dtype(type), _row_major(shape, strides, 1), number, (value, capsule), framework,
         LEGACY_STREAM, is_read_only or is_constant,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def _ptx(text: str, settings: Settings) -> str:
     from tadc.backend.ptx import emit_ptx
 
-    return emit_ptx(text, sm_of(settings.target))
+    return emit_ptx(text, sm_of(settings.target), fast_math=settings.fast_math)
 
 
 def _cubin(text: str, settings: Settings) -> bytes:

@@ -26,6 +26,10 @@ class Call:
     """Memory that belongs to another stream."""
     reads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """The first byte of each argument, and the one after its last."""
+    held: list[tuple[int, Allocation]] = field(default_factory=list[tuple[int, "Allocation"]])
+    """Copies of Python's numbers among the arguments, by position: another call may read them again."""
+    is_plain: bool = True
+    """Whether another call on the same arrays has nothing to do but to launch."""
 
     def read(self, address: int, bytes: int) -> None:
         """Take so many bytes as the next argument."""
@@ -37,6 +41,7 @@ class Call:
         if view.stream is not None and not same_stream(view.stream, self.stream):
             with self.device.current() as driver:
                 driver.wait_for(self.stream, view.stream)
+            self.is_plain = False
             if isinstance(view.keepalive, DeviceArray):
                 self.borrowed.append(view.keepalive.allocation)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
+from ctypes import byref, c_size_t, c_uint64, c_void_p
 from hashlib import sha256
+from typing import Any, Protocol
 
 from tadc.backend.cuda import api
 from tadc.backend.cuda.driver import Driver, cuda_driver
@@ -12,6 +13,13 @@ from tadc.frontend.diagnostics import CompileError
 
 #: Bytes that a pool keeps: without any, memory goes back to the system when the GPU is idle.
 KEPT = 1 << 30
+
+
+class Place(Protocol):
+    """Where the driver writes an address: a cell, and a reference to it."""
+
+    address: c_uint64
+    out: Any
 
 
 class Device:
@@ -28,6 +36,39 @@ class Device:
         self._functions: dict[tuple[str, str], int] = {}
         self._modules: dict[str, int] = {}
         self._lock = threading.Lock()
+        library = driver.library
+        self._push, self._pop = api.bare(library.cuCtxPushCurrent_v2), api.bare(library.cuCtxPopCurrent_v2)
+        self._allocate = api.bare(library.cuMemAllocAsync if self.pooled else library.cuMemAlloc_v2)
+        self._free = api.bare(library.cuMemFreeAsync if self.pooled else library.cuMemFree_v2)
+        self._argument, self._popped = c_void_p(self._context), byref(c_void_p())
+
+    def enter(self) -> None:
+        """Make the context current in this thread; `leave` undoes it. `current` does both, more slowly."""
+        result = self._push(self._argument)
+        if result:
+            self.driver.fail("cuCtxPushCurrent_v2", result)
+
+    def leave(self) -> None:
+        """The context before is current again."""
+        result = self._pop(self._popped)
+        if result:
+            self.driver.fail("cuCtxPopCurrent_v2", result)
+
+    def address_of_new(self, place: Place, count: int, stream: int) -> int:
+        """The address of so many bytes; the context is current."""
+        arguments = (place.out, c_size_t(count or 1))
+        result = self._allocate(*arguments, c_void_p(stream)) if self.pooled else self._allocate(*arguments)
+        # A second try says what is wrong.
+        return self.driver.allocate(count, stream, self.pooled) if result else place.address.value
+
+    def give_back(self, address: int, stream: int) -> None:
+        """Free memory, what the stream does before may still use it; the context is current."""
+        if self.pooled:
+            result = self._free(c_uint64(address), c_void_p(stream))
+        else:
+            result = self._free(c_uint64(address))
+        if result:
+            self.driver.fail("cuMemFreeAsync" if self.pooled else "cuMemFree_v2", result)
 
     def current(self) -> Current:
         """The driver, with this device's context current in this thread."""
@@ -77,20 +118,31 @@ class Current:
 class Allocation:
     """Bytes on a device, from `address` on."""
 
+    __slots__ = ("address", "bytes", "device", "stream")
+
     def __init__(self, device: Device, address: int, bytes: int, stream: int) -> None:
         self.device, self.address, self.bytes, self.stream = device, address, bytes, stream
 
     def free(self) -> None:
         """Give the memory back; what the stream does before may still use it."""
         if self.address:
-            address, self.address = self.address, 0
-            with self.device.current() as driver:
-                driver.free(address, self.stream, self.device.pooled)
+            self.device.enter()
+            try:
+                self.free_here()
+            finally:
+                self.device.leave()
+
+    def free_here(self) -> None:
+        """The same where the context is current."""
+        address, self.address = self.address, 0
+        self.device.give_back(address, self.stream)
 
     def __del__(self) -> None:
         # At the end of the process the driver may be gone, and with it the memory.
-        with contextlib.suppress(CompileError, AttributeError, TypeError):
+        try:
             self.free()
+        except (CompileError, AttributeError, TypeError):
+            pass
 
 
 _devices: dict[tuple[int, int], Device] = {}

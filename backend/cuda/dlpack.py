@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 from ctypes import (
     POINTER,
+    Array,
     Structure,
+    c_char,
     c_char_p,
     c_int32,
     c_int64,
@@ -14,8 +16,11 @@ from ctypes import (
     c_uint64,
     c_void_p,
     py_object,
+    string_at,
 )
+from functools import cache
 from math import prod
+from struct import Struct, unpack
 from typing import Any, NamedTuple
 
 CPU_DEVICE = 1
@@ -57,7 +62,6 @@ _VERSION = (1, 0)
 _READ_ONLY, _IS_COPY = 1, 2
 
 _python = ctypes.pythonapi
-_valid = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, c_char_p)(("PyCapsule_IsValid", _python))
 _pointer = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", _python))
 _Destructor = ctypes.CFUNCTYPE(None, c_void_p)
 _new = ctypes.PYFUNCTYPE(py_object, c_void_p, c_char_p, _Destructor)(("PyCapsule_New", _python))
@@ -65,7 +69,7 @@ _new = ctypes.PYFUNCTYPE(py_object, c_void_p, c_char_p, _Destructor)(("PyCapsule
 _raw_valid = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, c_char_p)(("PyCapsule_IsValid", _python))
 _raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _python))
 
-_NAME, _VERSIONED_NAME = b"dltensor", b"dltensor_versioned"
+_NAME, _VERSIONED_NAME = c_char_p(b"dltensor"), c_char_p(b"dltensor_versioned")
 #: What exported capsules refer to, by the address of their structure.
 _exported: dict[int, tuple[Any, ...]] = {}
 
@@ -80,7 +84,14 @@ class Read(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None
     type: str
+    device: tuple[int, int]
     is_read_only: bool
+
+
+#: Those of `_Tensor`, read at once.
+_FIELDS = Struct("=QiiiBBHQQQ")
+_Head = c_char * _FIELDS.size
+_KINDS = {0: "i", 1: "u", _FLOAT: "f"}
 
 
 def read_capsule(capsule: Any) -> Read:
@@ -88,23 +99,56 @@ def read_capsule(capsule: Any) -> Read:
 
     Raises ValueError for what is no array of one number an element, or of a version that is not known.
     """
-    flags = 0
-    if _valid(capsule, _NAME):
-        tensor = _Managed.from_address(_pointer(capsule, _NAME)).tensor
-    elif _valid(capsule, _VERSIONED_NAME):
-        managed = _Versioned.from_address(_pointer(capsule, _VERSIONED_NAME))
-        if managed.major != _VERSION[0]:
-            raise ValueError(f"its DLPack capsule is of version {managed.major}.{managed.minor}")
-        tensor, flags = managed.tensor, managed.flags
-    else:
-        raise ValueError("the object gives no DLPack capsule")
-    if tensor.lanes != 1:
+    at, flags = _tensor_of(capsule)
+    fields = _FIELDS.unpack(string_at(at, _FIELDS.size))
+    data, device_type, device, rank, code, bits, lanes, extents, steps, offset = fields
+    if lanes != 1:
         raise ValueError("its elements are vectors")
-    shape = tuple(tensor.shape[n] for n in range(tensor.ndim))
-    strides = tuple(tensor.strides[n] for n in range(tensor.ndim)) if tensor.strides else None
-    kind = {0: "i", 1: "u", _FLOAT: "f"}.get(tensor.code, "V")
-    address = (tensor.data or 0) + tensor.byte_offset
-    return Read(address, shape, strides, f"{kind}{tensor.bits // 8}", bool(flags & (_READ_ONLY | _IS_COPY)))
+    shape = _numbers(extents, rank)
+    strides = _numbers(steps, rank) if steps else None
+    type = f"{_KINDS.get(code, 'V')}{bits // 8}"
+    is_read_only = bool(flags & (_READ_ONLY | _IS_COPY))
+    return Read(data + offset, shape, strides, type, (device_type, device), is_read_only)
+
+
+def look_into(capsule: Any) -> tuple[int, tuple[Any, ...]]:
+    """The address of a capsule's array, and the rest as it stands in memory, which is quicker to compare.
+
+    Raises ValueError as `read_capsule`, BufferError for what is read-only or a copy.
+    """
+    at, flags = _tensor_of(capsule)
+    if flags & (_READ_ONLY | _IS_COPY):
+        raise BufferError
+    head = _Head.from_address(at).raw
+    data, _, _, rank, _, _, _, extents, steps, offset = _FIELDS.unpack(head)
+    row = _row(rank)
+    strides = row.from_address(steps).raw if steps else None
+    return data + offset, (head[8:24], row.from_address(extents).raw, strides)
+
+
+def _tensor_of(capsule: Any) -> tuple[int, int]:
+    """Where the tensor of a capsule is, and its flags."""
+    try:
+        return _pointer(capsule, _NAME), 0
+    except ValueError:
+        pass
+    try:
+        at: int = _pointer(capsule, _VERSIONED_NAME)
+    except ValueError:
+        raise ValueError("the object gives no DLPack capsule") from None
+    managed = _Versioned.from_address(at)
+    if managed.major != _VERSION[0]:
+        raise ValueError(f"its DLPack capsule is of version {managed.major}.{managed.minor}")
+    return at + _Versioned.tensor.offset, managed.flags
+
+
+@cache
+def _row(rank: int) -> type[Array[c_char]]:
+    return c_char * (8 * rank)
+
+
+def _numbers(at: int, count: int) -> tuple[int, ...]:
+    return unpack(f"={count}q", string_at(at, 8 * count))
 
 
 def make_capsule(

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tadc.backend.cuda import api
 from tadc.backend.runtime.memory import format_bytes
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
+if TYPE_CHECKING:
+    from tadc.passes.gpu.launch import Launch
+
 _LOG_BYTES = 1 << 14
+#: So many of the last launches are named where one of them failed.
+_NAMED = 8
 _WHY: dict[int, str] = {
     api.NO_DEVICE: "the driver finds no GPU; does CUDA_VISIBLE_DEVICES hide it?",
     34: "libcuda is a stub for linking, which stands before the driver's own on the path of libraries",
@@ -24,11 +31,16 @@ _WHY: dict[int, str] = {
 
 
 class DriverError(CompileError):
-    """A call of the driver that failed; `result` is its CUresult."""
+    """A call of the driver that failed; `result` is its CUresult, of earlier work where it is late."""
 
-    def __init__(self, diagnostic: Diagnostic, result: int) -> None:
+    def __init__(self, diagnostic: Diagnostic, result: int, is_late: bool = False) -> None:
         super().__init__([diagnostic])
-        self.result = result
+        self.result, self.is_late = result, is_late
+
+
+def launch_text(launch: Launch) -> str:
+    """The kernel, and what it computes where that is known."""
+    return f"kernel `{launch.kernel}`" + (f" computes {launch.place}" if launch.place else "")
 
 
 class NoGpu(CompileError):
@@ -54,24 +66,29 @@ class Driver:
     def __init__(self, library: Any) -> None:
         """Raises NoGpu."""
         self.library = library
+        #: What calls queued, the last ones: one of them may fail when all have returned.
+        self.queued: deque[Sequence[Launch]] = deque(maxlen=_NAMED)
         if getattr(library, "cuInit", None) is None:
             raise NoGpu(f"{api.LIBRARY} is no CUDA driver: it lacks `cuInit`")
         result = library.cuInit(0)
         if result:
             raise NoGpu(_WHY.get(result) or f"cuInit says {self._name(result)} ({result})")
-        if not self.device_count():
+        self.count = self.device_count()
+        if not self.count:
             raise NoGpu(_WHY[api.NO_DEVICE])
 
-    def _call(self, name: str, *arguments: Any) -> None:
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function by its name. Raises DriverError, and what an emulated library does."""
         function = getattr(self.library, name, None)
         if function is None:
             message = f"the CUDA driver lacks `{name}`"
             raise DriverError(Diagnostic("TAD0706", message, helps=["install a newer driver"]), -1)
         result = function(*arguments)
         if result:
-            self._fail(name, result)
+            self.fail(name, result)
 
-    def _fail(self, name: str, result: int, note: str = "") -> NoReturn:
+    def fail(self, name: str, result: int, note: str = "") -> NoReturn:
+        """Raise what the result of a function says."""
         # What an emulated library found wrong says more than a number.
         failure: BaseException | None = getattr(self.library, "failure", None)
         if failure is not None:
@@ -83,8 +100,23 @@ class Driver:
         text = c_char_p()
         self.library.cuGetErrorString(result, byref(text))
         notes = [f"the driver says: {(text.value or b'unknown error').decode()}", *note.splitlines()]
+        if result in api.LATE and not (name == "cuLaunchKernel" and waits_for_launches()):
+            return self._late_error(name, result, notes)
         message = f"`{name}` failed with {self._name(result)} ({result})"
         return DriverError(Diagnostic("TAD0707", message, notes=notes), result)
+
+    def _late_error(self, name: str, result: int, notes: list[str]) -> DriverError:
+        """For what went wrong in a kernel after its launch had returned."""
+        last = [launch for launches in self.queued for launch in launches][-_NAMED:]
+        notes = [notes[0], f"`{name}` told so; these launches were queued last", *map(launch_text, last)]
+        helps = [
+            "set CUDA_LAUNCH_BLOCKING=1 to let each launch wait: then the one that fails is named",
+            "begin a new process: this one can no longer use the GPU",
+        ]
+        message = f"an earlier launch failed with {self._name(result)} ({result})"
+        if not last:
+            notes[1:] = [f"`{name}` told so; it was none of tadc's"]
+        return DriverError(Diagnostic("TAD0707", message, notes=notes, helps=helps), result, is_late=True)
 
     def _name(self, result: int) -> str:
         text = c_char_p()
@@ -93,12 +125,13 @@ class Driver:
 
     def _number(self, name: str, *arguments: Any) -> int:
         found = c_int()
-        self._call(name, byref(found), *arguments)
+        self.call(name, byref(found), *arguments)
         return found.value
 
-    def _handle(self, name: str, *arguments: Any) -> int:
+    def handle(self, name: str, *arguments: Any) -> int:
+        """What a function writes to its first argument."""
         found = c_void_p()
-        self._call(name, byref(found), *arguments)
+        self.call(name, byref(found), *arguments)
         return found.value or 0
 
     def version(self) -> tuple[int, int]:
@@ -113,7 +146,7 @@ class Driver:
     def device_name(self, device: int) -> str:
         """As `NVIDIA H100 80GB HBM3`."""
         buffer = ctypes.create_string_buffer(256)
-        self._call("cuDeviceGetName", buffer, 256, self._number("cuDeviceGet", device))
+        self.call("cuDeviceGetName", buffer, 256, self._number("cuDeviceGet", device))
         return buffer.value.decode()
 
     def attribute(self, device: int, which: int) -> int:
@@ -135,15 +168,15 @@ class Driver:
 
     def context(self, device: int) -> int:
         """The device's primary context, which frameworks share."""
-        return self._handle("cuDevicePrimaryCtxRetain", self._number("cuDeviceGet", device))
+        return self.handle("cuDevicePrimaryCtxRetain", self._number("cuDeviceGet", device))
 
     def push(self, context: int) -> None:
         """Make a context current in this thread."""
-        self._call("cuCtxPushCurrent_v2", context)
+        self.call("cuCtxPushCurrent_v2", context)
 
     def pop(self) -> None:
         """The context before is current again."""
-        self._handle("cuCtxPopCurrent_v2")
+        self.handle("cuCtxPopCurrent_v2")
 
     def load_first(self, images: Sequence[bytes]) -> int:
         """The first module that this driver takes; what it says of the last one, where it takes none."""
@@ -163,7 +196,7 @@ class Driver:
         values = (c_void_p * 2)(ctypes.addressof(log), _LOG_BYTES)
         module = c_void_p()
         try:
-            self._call("cuModuleLoadDataEx", byref(module), image, 2, options, values)
+            self.call("cuModuleLoadDataEx", byref(module), image, 2, options, values)
         except DriverError as error:
             (diagnostic,) = error.diagnostics
             diagnostic.notes += log.value.decode(errors="replace").strip().splitlines()
@@ -177,40 +210,33 @@ class Driver:
 
     def function(self, module: int, name: str) -> int:
         """A kernel of a module."""
-        return self._handle("cuModuleGetFunction", module, name.encode())
+        return self.handle("cuModuleGetFunction", module, name.encode())
 
     def allow_shared(self, function: int, count: int) -> None:
         """Let launches of a kernel have so many bytes of dynamic shared memory."""
-        self._call("cuFuncSetAttribute", function, api.DYNAMIC_SHARED, count)
+        self.call("cuFuncSetAttribute", function, api.DYNAMIC_SHARED, count)
 
     def launch(
         self, function: int, grid: Sequence[int], block: Sequence[int], arguments: Sequence[int],
         stream: int = 0, shared: int = 0,
     ) -> None:  # fmt: skip
         """Run a kernel on arguments of 64 bits. Returns before it is done."""
-        cells = cells_of(arguments)
-        self.launch_on(function, grid, block, cells, range(len(arguments)), stream, shared)
-
-    def launch_on(
-        self, function: int, grid: Sequence[int], block: Sequence[int], cells: Any, places: Sequence[int],
-        stream: int = 0, shared: int = 0,
-    ) -> None:  # fmt: skip
-        """The same on arguments that `cells_of` holds at these places, in order."""
         # The driver copies them before it returns.
+        cells = (c_uint64 * len(arguments))(*[value & 0xFFFFFFFFFFFFFFFF for value in arguments])
         first = ctypes.addressof(cells)
-        pointers = (c_void_p * len(places))(*[first + 8 * n for n in places])
+        pointers = (c_void_p * len(arguments))(*[first + 8 * n for n in range(len(arguments))])
         result = self.library.cuLaunchKernel(function, *grid, *block, shared, stream, pointers, None)
         if result:
-            self._fail("cuLaunchKernel", result, f"grid {tuple(grid)}, block {tuple(block)}")
+            self.fail("cuLaunchKernel", result, f"grid {tuple(grid)}, block {tuple(block)}")
 
     def allocate(self, count: int, stream: int = 0, pooled: bool = False) -> int:
         """The address of so many bytes. Raises DriverError, TAD0506 where there is too little memory."""
         address = c_uint64()
         try:
             if pooled:
-                self._call("cuMemAllocAsync", byref(address), max(count, 1), stream)
+                self.call("cuMemAllocAsync", byref(address), max(count, 1), stream)
             else:
-                self._call("cuMemAlloc_v2", byref(address), max(count, 1))
+                self.call("cuMemAlloc_v2", byref(address), max(count, 1))
         except DriverError as error:
             if error.result == api.OUT_OF_MEMORY:
                 raise self._too_little(count, error.result) from None
@@ -224,23 +250,16 @@ class Driver:
         helps = ["compute fewer outputs at a time, or a part of each"]
         return DriverError(Diagnostic("TAD0506", message, notes=notes, helps=helps), result)
 
-    def free(self, address: int, stream: int = 0, pooled: bool = False) -> None:
-        """Give memory back."""
-        if pooled:
-            self._call("cuMemFreeAsync", address, stream)
-        else:
-            self._call("cuMemFree_v2", address)
-
     def keep_freed(self, device: int, count: int) -> None:
         """Let the device's pool keep so many bytes that were given back, for arrays to come.
 
         Frameworks in the same process share the pool: one that keeps more goes on doing so.
         """
-        pool = self._handle("cuDeviceGetDefaultMemPool", self._number("cuDeviceGet", device))
+        pool = self.handle("cuDeviceGetDefaultMemPool", self._number("cuDeviceGet", device))
         kept = c_uint64()
-        self._call("cuMemPoolGetAttribute", pool, api.RELEASE_THRESHOLD, byref(kept))
+        self.call("cuMemPoolGetAttribute", pool, api.RELEASE_THRESHOLD, byref(kept))
         if kept.value < count:
-            self._call("cuMemPoolSetAttribute", pool, api.RELEASE_THRESHOLD, byref(c_uint64(count)))
+            self.call("cuMemPoolSetAttribute", pool, api.RELEASE_THRESHOLD, byref(c_uint64(count)))
 
     def device_at(self, address: int) -> int | None:
         """The device whose memory an address is in; None where the driver does not know it."""
@@ -251,53 +270,53 @@ class Driver:
     def memory(self) -> tuple[int, int]:
         """Free and all bytes of the current context's device."""
         free, total = c_size_t(), c_size_t()
-        self._call("cuMemGetInfo_v2", byref(free), byref(total))
+        self.call("cuMemGetInfo_v2", byref(free), byref(total))
         return free.value, total.value
 
     def copy_in(self, to: int, source: int, count: int, stream: int = 0) -> None:
         """From host memory to the device."""
-        self._call("cuMemcpyHtoDAsync_v2", to, source, count, stream)
+        self.call("cuMemcpyHtoDAsync_v2", to, source, count, stream)
 
     def copy_out(self, to: int, source: int, count: int, stream: int = 0) -> None:
         """From the device to host memory."""
-        self._call("cuMemcpyDtoHAsync_v2", to, source, count, stream)
+        self.call("cuMemcpyDtoHAsync_v2", to, source, count, stream)
 
     def copy_within(self, to: int, source: int, count: int, stream: int = 0) -> None:
         """From one place on the device to another."""
-        self._call("cuMemcpyDtoDAsync_v2", to, source, count, stream)
+        self.call("cuMemcpyDtoDAsync_v2", to, source, count, stream)
 
     def synchronize(self, stream: int = 0) -> None:
         """Wait until all work of a stream is done."""
-        self._call("cuStreamSynchronize", stream)
+        self.call("cuStreamSynchronize", stream)
 
     def wait_for(self, stream: int, other: int) -> None:
         """What comes next on a stream waits for what another has now."""
-        event = self._handle("cuEventCreate", api.UNTIMED)
+        event = self.handle("cuEventCreate", api.UNTIMED)
         try:
             self.record(event, other)
-            self._call("cuStreamWaitEvent", stream, event, 0)
+            self.call("cuStreamWaitEvent", stream, event, 0)
         finally:
-            self._call("cuEventDestroy_v2", event)
+            self.call("cuEventDestroy_v2", event)
 
     def event(self) -> int:
         """A new event, which tells when it happens."""
-        return self._handle("cuEventCreate", 0)
+        return self.handle("cuEventCreate", 0)
 
     def record(self, event: int, stream: int = 0) -> None:
         """Let an event happen when the stream gets to it."""
-        self._call("cuEventRecord", event, stream)
+        self.call("cuEventRecord", event, stream)
 
     def elapsed(self, begin: int, end: int) -> float:
         """Milliseconds between two events, when the second has happened."""
-        self._call("cuEventSynchronize", end)
+        self.call("cuEventSynchronize", end)
         found = c_float()
-        self._call("cuEventElapsedTime", byref(found), begin, end)
+        self.call("cuEventElapsedTime", byref(found), begin, end)
         return found.value
 
 
-def cells_of(arguments: Sequence[int]) -> Any:
-    """Arguments of kernels, 64 bits each, in memory."""
-    return (c_uint64 * len(arguments))(*[value & 0xFFFFFFFFFFFFFFFF for value in arguments])
+def waits_for_launches() -> bool:
+    """Whether the driver is asked to return from a launch when it is done, and not before."""
+    return os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0")
 
 
 #: What gives libcuda; tests replace it.

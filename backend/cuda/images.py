@@ -14,8 +14,8 @@ from tadc.frontend.diagnostics import CompileError, Label
 from tadc.frontend.source import Place, Source
 
 if TYPE_CHECKING:
-    from tadc.backend.cuda.manifest import KernelLaunch
     from tadc.backend.runtime.sizes import Recheck
+    from tadc.passes.gpu.launch import Launch
 
 
 class ProgramKernel(GpuKernel):
@@ -23,11 +23,11 @@ class ProgramKernel(GpuKernel):
 
     source: Source | None = None
 
-    def _locate(self, error: CompileError, launch: KernelLaunch) -> None:
+    def _explain(self, error: CompileError, launch: Launch | None) -> None:
         place = error.place if isinstance(error, KernelFault) else None
         source = self.source
         if place is None or source is None or place.file != source.name:
-            super()._locate(error, launch)
+            super()._explain(error, launch)
             return
         diagnostic = error.diagnostics[0]
         diagnostic.source = source

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.arguments import viewed, wrong
 from tadc.backend.cuda.arrays import View, copied_in, is_on_gpu, same_stream
 from tadc.backend.cuda.call import Call
 from tadc.backend.cuda.device import Device
-from tadc.backend.cuda.driver import cells_of
-from tadc.backend.cuda.results import Output, finished, results_of
-from tadc.backend.runtime.arrays import Parameter, arrange, bind
+from tadc.backend.cuda.glances import NUMBERS
+from tadc.backend.cuda.prepared import Output, Plan, Step
+from tadc.backend.cuda.repeats import Repeats
+from tadc.backend.cuda.results import finished, results_of
+from tadc.backend.runtime.arrays import arrange, bind
 from tadc.backend.runtime.frameworks import stream_handle
 from tadc.backend.runtime.sizes import SizeSymbols
-from tadc.backend.runtime.workspace import Workspace, workspace
+from tadc.backend.runtime.workspace import workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
-    from tadc.backend.cuda.manifest import KernelLaunch, Manifest
+    from tadc.backend.cuda.manifest import Manifest
     from tadc.backend.runtime.arrays import Array
     from tadc.backend.runtime.sizes import Recheck
-
-
-class _Plan(NamedTuple):
-    """What a call for given sizes on a device makes and does."""
-
-    parameters: tuple[Parameter, ...]
-    outputs: tuple[Output, ...]
-    room: Workspace
-    steps: tuple[_Step, ...]
-
-
-class _Step(NamedTuple):
-    """A launch for given sizes on a device; `places` are its arguments among buffers and sizes."""
-
-    launch: KernelLaunch
-    function: int
-    grid: tuple[int, int, int]
-    places: tuple[int, ...]
+    from tadc.passes.gpu.launch import Launch
 
 
 #: The plans for so many devices and sizes are kept.
@@ -77,7 +62,9 @@ class GpuKernel:
         self._device = device
         self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
         self._size_names = {*self.sizes.names, *self.sizes.fixed}
-        self._plans: dict[tuple[Device, tuple[int, ...]], _Plan] = {}
+        self._plans: dict[tuple[Device, tuple[int, ...]], Plan] = {}
+        names = [p.name for p in self.inputs]
+        self._repeats = Repeats(names, self._size_names, len(self.outputs), self._alignment)
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -88,22 +75,26 @@ class GpuKernel:
             ArgumentError: all that is wrong with the arguments; nothing has run then.
             CompileError: what the driver or the emulator says.
         """
+        found = self.again(args, kwargs or {}, out)
+        if found is not None:
+            return found
         named = dict(kwargs or {})
         stream = named.pop("stream", None) if all(p.name != "stream" for p in self.inputs) else None
         call, sizes = self._arguments(args, named, stream)
         plan = self._plan(call.device, sizes)
-        results = results_of(call, plan.parameters, plan.outputs, out, self._alignment)
-        # Kernels run one after the other, as the maps of the CPU do.
-        room = plan.room
-        scratch = call.device.allocate(room.bytes, call.stream) if room.bytes else None
-        between = [scratch.address + offset if scratch else 0 for offset in room.offsets]
-        addresses = [*call.addresses, *(r.address for r in results), *between]
-        self._launch(call, plan.steps, cells_of([*addresses, *sizes.values()]))
+        prepared = plan.on(call.stream)
+        parameters = [p.at(sizes) for p in self.outputs]
+        results = results_of(call, parameters, plan.outputs, out, self._alignment)
+        prepared.into(call.addresses, [result.address for result in results])
         found = finished(call, results)
         call.give_back()
-        if scratch:
-            scratch.free()
+        if call.is_plain and not call.on_host:
+            self._repeats.remember(args, kwargs or {}, out, call, plan, stream is not None)
         return found
+
+    def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
+        """The results of a call like one before, None where there was none: then nothing has run."""
+        return self._repeats.again(args, kwargs, out)
 
     def _arguments(
         self, args: Sequence[Any], named: dict[str, Any], stream: Any
@@ -129,10 +120,11 @@ class GpuKernel:
         if problems:
             raise ArgumentError(problems)
         shapes = [array.shape for array in arrays]
-        return self._placed(arrays, stream), self.sizes.values(shapes, sizes)
+        numbers = {n for n, value in enumerate(values) if type(value) in NUMBERS}
+        return self._placed(arrays, stream, numbers), self.sizes.values(shapes, sizes)
 
-    def _placed(self, arrays: Sequence[Array | View], stream: Any) -> Call:
-        """The arguments on the GPU."""
+    def _placed(self, arrays: Sequence[Array | View], stream: Any, numbers: Container[int]) -> Call:
+        """The arguments on the GPU; those at some positions are numbers of Python."""
         views = [array for array in arrays if isinstance(array, View)]
         framework = next((view.framework for view in views if view.framework), None)
         number = views[0].device if views else 0
@@ -146,7 +138,8 @@ class GpuKernel:
             with device.current() as driver:
                 driver.wait_for(handle, current)
         call = Call(device, handle, framework, not views)
-        for array in arrays:
+        call.is_plain = current is None or same_stream(current, handle)
+        for position, array in enumerate(arrays):
             if isinstance(array, View):
                 call.borrow(array)
                 call.read(self._aligned(array, call), array.bytes)
@@ -154,6 +147,10 @@ class GpuKernel:
                 made = copied_in(array, device, handle)
                 call.read(made.address, made.bytes)
                 call.kept += [made, array]
+                if position in numbers:
+                    call.held.append((position, made))
+                else:
+                    call.is_plain = False
         return call
 
     def _aligned(self, view: View, call: Call) -> int:
@@ -162,52 +159,48 @@ class GpuKernel:
             return view.address
         if not view.bytes:
             return view.address
+        call.is_plain = False
         made = call.device.allocate(view.bytes, call.stream)
         with call.device.current() as driver:
             driver.copy_within(made.address, view.address, view.bytes, call.stream)
         call.kept.append(made)
         return made.address
 
-    def _plan(self, device: Device, sizes: Mapping[str, int]) -> _Plan:
+    def _plan(self, device: Device, sizes: Mapping[str, int]) -> Plan:
         key = device, tuple(sizes.values())
         plan = self._plans.get(key)
         if plan is None:
-            parameters = tuple(p.at(sizes) for p in self.outputs)
+            parameters = [p.at(sizes) for p in self.outputs]
             outputs = tuple(Output(shape_at(p.shape, {}), p.dtype, p.bytes) for p in parameters)
-            room = workspace([t.at(sizes) for t in self.temporaries])
-            plan = _Plan(parameters, outputs, room, tuple(self._steps_for(device, key[1])))
+            inputs = tuple(p.at(sizes).bytes for p in self.inputs)
+            between = workspace([t.at(sizes) for t in self.temporaries])
+            steps = self._steps_for(device, key[1])
+            plan = Plan(device, inputs, outputs, between, steps, key[1], self._explain)
             if len(self._plans) >= _PLANS:
                 self._plans = {}
             self._plans[key] = plan
         return plan
 
-    def _launch(self, call: Call, steps: Sequence[_Step], cells: Any) -> None:
-        with call.device.current() as driver:
-            for launch, function, grid, places in steps:
-                try:
-                    driver.launch_on(function, grid, launch.block, cells, places, call.stream, launch.shared)
-                except CompileError as error:
-                    self._locate(error, launch)
-                    raise
-
-    def _steps_for(self, device: Device, sizes: tuple[int, ...]) -> list[_Step]:
+    def _steps_for(self, device: Device, sizes: tuple[int, ...]) -> list[Step]:
         """The launches that there are for these sizes, their kernels loaded."""
         buffers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
         last = range(buffers, buffers + len(sizes))
-        steps: list[_Step] = []
+        steps: list[Step] = []
         for launch in self.manifest.launches:
             grid = launch.grid_at(sizes)
             if 0 not in grid:
                 code = self.code if self.manifest.sm == device.architecture else b""
                 function = device.function(self.image, launch.kernel, launch.shared, code)
-                steps.append(_Step(launch, function, grid, (*launch.buffers, *last)))
+                steps.append(Step(launch, function, grid, (*launch.buffers, *last)))
         return steps
 
-    def _locate(self, error: CompileError, launch: KernelLaunch) -> None:
-        """Add what the kernel computes, and where it went wrong."""
-        place = getattr(error, "place", None) or launch.place
+    def _explain(self, error: CompileError, launch: Launch | None) -> None:
+        """Add what the kernel computes, where it is known which one failed."""
+        if launch is None or getattr(error, "is_late", False):
+            return
+        place = getattr(error, "place", None)
         for diagnostic in error.diagnostics:
             if launch.kernel not in diagnostic.message:
                 diagnostic.notes.append(f"kernel `{launch.kernel}`")
-            if place:
-                diagnostic.notes.append(f"it computes {place}")
+            if place or launch.place:
+                diagnostic.notes.append(f"it computes {place or launch.place}")

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tadc.backend.cuda.arguments import given_on_gpu
-from tadc.backend.cuda.arrays import DeviceArray, View, copied_out, view_of
+from tadc.backend.cuda.arrays import DeviceArray, View, copied_out
 from tadc.backend.runtime.addresses import overlap
 from tadc.backend.runtime.outputs import given_outputs
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.call import Call
     from tadc.backend.cuda.device import Allocation
+    from tadc.backend.cuda.prepared import Output
     from tadc.backend.runtime.arrays import Array, Parameter
-
-
-class Output(NamedTuple):
-    """An output for given sizes."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    bytes: int
 
 
 @dataclass
@@ -64,7 +57,7 @@ def _new(call: Call, output: Output, array: Array | None) -> Result:
     if not call.on_host and call.framework is not None:
         made = call.framework.empty(shape, dtype, call.device.number)
         if made is not None:
-            return Result(made, view_of(made).address)
+            return Result(made, call.framework.address(made))
     allocation = call.device.allocate(count, call.stream)
     if call.on_host:
         whole = array is None or not array.flags.c_contiguous
@@ -78,6 +71,7 @@ def _into(call: Call, value: Any, view: View) -> Result:
     call.borrow(view)
     if not any([overlap(view.span, span) for span in call.reads]):
         return Result(value, view.address, is_given=True)
+    call.is_plain = False
     allocation = call.device.allocate(view.bytes, call.stream)
     return Result(value, allocation.address, allocation, home=view, is_given=True)
 

@@ -18,7 +18,7 @@ Instructions are counted by kind, once for each warp that issues them, and once 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -82,6 +82,8 @@ class LaunchCounts:
     local_bytes: int = 0
     """Local memory of a thread: arrays that registers do not hold. `ptxas` may spill beyond it."""
     shared_bytes: int = 0
+    most_blocks: int | None = None
+    """Of so many blocks these are the counts; None of all."""
     issued: Counter[str] = field(default_factory=Counter[str])
     lanes: Counter[str] = field(default_factory=Counter[str])
     loads: Traffic = field(default_factory=Traffic)
@@ -94,6 +96,7 @@ class LaunchCounts:
     """The numbers of the sectors that are loaded, in order; those stored are in `stored`."""
     stored: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     _of_blocks: list[Array] = field(default_factory=list["Array"])
+    _stored: list[Array] = field(default_factory=list["Array"])
 
     @property
     def threads(self) -> int:
@@ -129,7 +132,7 @@ class LaunchCounts:
                 self._of_blocks.append(np.unique(blocks << 40 | sectors))
             else:
                 self.l2_bytes += SECTOR * count
-                self.stored = np.union1d(self.stored, sectors)
+                self._stored.append(np.unique(sectors))
         elif space == "shared":
             words = np.concatenate([(first + byte) // WORD for byte in _steps(size, WORD)])
             asked = np.tile(requests, len(words) // len(first))
@@ -143,6 +146,8 @@ class LaunchCounts:
             self._of_blocks.clear()
             self.l2_bytes += SECTOR * len(each)
             self.loaded = np.union1d(self.loaded, each & (1 << 40) - 1)
+        self.stored = np.unique(np.concatenate([self.stored, *self._stored]))
+        self._stored.clear()
 
 
 def _steps(size: int, each: int) -> list[int]:
@@ -164,14 +169,18 @@ def _passes(requests: Array, words: Array) -> int:
     return int(most[: len(owners)].sum())
 
 
-_COUNTED: ContextVar[list[LaunchCounts] | None] = ContextVar("counted launches", default=None)
+_COUNTED: ContextVar[tuple[list[LaunchCounts], int | None] | None] = ContextVar("counted", default=None)
 
 
 @contextmanager
-def counting() -> Iterator[list[LaunchCounts]]:
-    """Count what is launched on the emulator inside, a launch an element of the list."""
+def counting(most_blocks: int | None = None) -> Generator[list[LaunchCounts]]:
+    """Count what is launched on the emulator inside, a launch an element of the list.
+
+    With `most_blocks`, no more of each launch run, spread over its grid: so one looks at sizes that take
+    too long otherwise. What the launches compute is then not there; counts are of these blocks alone.
+    """
     found: list[LaunchCounts] = []
-    token = _COUNTED.set(found)
+    token = _COUNTED.set((found, most_blocks))
     try:
         yield found
     finally:
@@ -180,10 +189,11 @@ def counting() -> Iterator[list[LaunchCounts]]:
 
 def counts_of(kernel: str, grid: Extents, block: Extents, local: int, shared: int) -> LaunchCounts | None:
     """What a launch that begins notes its counts in; None where nobody counts."""
-    launches = _COUNTED.get()
-    if launches is None:
+    counted = _COUNTED.get()
+    if counted is None:
         return None
-    launches.append(LaunchCounts(kernel, grid, block, local, shared))
+    launches, most = counted
+    launches.append(LaunchCounts(kernel, grid, block, local, shared, most))
     return launches[-1]
 
 

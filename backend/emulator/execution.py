@@ -6,13 +6,13 @@ branch below it, so lanes that parted are together again there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
 
 from tadc.backend.emulator import decoding
-from tadc.backend.emulator.counts import counts_of
+from tadc.backend.emulator.counts import LaunchCounts, counts_of
 from tadc.backend.emulator.decoding import Step, decode
 from tadc.backend.emulator.errors import Fault, KernelFault, UnknownPtx
 from tadc.backend.emulator.inlining import inlined
@@ -83,8 +83,7 @@ class EmulatedKernel:
         counts = counts_of(self.name, grid, block, self.local_bytes, shared_bytes)
         wave = max(1, min(_LANES // prod(block), _SHARED_BYTES // max(shared_bytes, 1)))
         with np.errstate(all="ignore"):
-            for first in range(0, blocks, wave):
-                count = min(wave, blocks - first)
+            for first, count in _waves(blocks, wave, counts):
                 shared = SharedMemory(count, shared_bytes)
                 lanes = Lanes(
                     grid, block, first, count, self.memory, shared, self.local_bytes, parameters,
@@ -93,6 +92,17 @@ class EmulatedKernel:
                 _Wave(self, lanes).run()
                 if counts is not None:
                     counts.end_wave()
+        if counts is not None and counts.most_blocks is not None:
+            self.memory.take_as_written()
+
+
+def _waves(blocks: int, wave: int, counts: LaunchCounts | None) -> Iterator[tuple[int, int]]:
+    """The first block of each wave and how many it has: all blocks, or some of them that are counted."""
+    most = None if counts is None else counts.most_blocks
+    if most is None or most >= blocks:
+        yield from ((first, min(wave, blocks - first)) for first in range(0, blocks, wave))
+    else:
+        yield from ((n * blocks // most, 1) for n in range(most))
 
 
 def _placed(variables: Sequence[Variable]) -> tuple[dict[str, int], int]:

@@ -8,29 +8,25 @@ driver would crash, on a handle that does not exist, too.
 from __future__ import annotations
 
 import ctypes
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from tadc.backend.cuda import api
 from tadc.backend.emulator.errors import UnknownPtx
-from tadc.backend.emulator.execution import SHARED_LIMIT, EmulatedKernel, EmulatedModule
-from tadc.backend.emulator.limits import ERRORS, NEEDS, latest_ptx, most_shared
+from tadc.backend.emulator.execution import EmulatedModule
+from tadc.backend.emulator.handles import RefusedError
+from tadc.backend.emulator.launching import Launching
+from tadc.backend.emulator.limits import ERRORS, NEEDS, latest_ptx
 from tadc.backend.emulator.memory import Memory
-from tadc.backend.emulator.syntax import SIZES
 
-#: The largest grid in x, y and z, and the most threads of a block in each, and in all.
-_GRID, _BLOCK, _THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024
 #: What can be called before cuInit.
 _ALWAYS = ("cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString")
 #: What belongs to the context that is current in the thread.
 _IN_CONTEXT = ("cuModule", "cuFunc", "cuLaunch", "cuMem", "cuStream", "cuEvent", "cuCtxPop")
 _OF_DEVICE = ("cuMemPool",)
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -48,23 +44,7 @@ class _Pool:
     kept: int = 0
 
 
-@dataclass
-class _Function:
-    """A kernel, and the dynamic shared memory that launches may ask for."""
-
-    kernel: EmulatedKernel
-    dynamic: int = 0
-
-
-class _RefusedError(Exception):
-    """A call that has a result other than success."""
-
-    def __init__(self, result: int) -> None:
-        super().__init__(result)
-        self.result = result
-
-
-class EmulatedCuda:
+class EmulatedCuda(Launching):
     """A libcuda with devices of `architecture` (capability times ten) and so many bytes.
 
     `version` is that of its CUDA, as 12040; `streams` are the handles that exist besides the default ones.
@@ -78,17 +58,15 @@ class EmulatedCuda:
         devices: int = 1,
         streams: Iterable[int] = (),
     ) -> None:
-        self.architecture, self.bytes, self.version, self.devices = architecture, bytes, version, devices
+        self.bytes, self.version, self.devices = bytes, version, devices
         self.memory = Memory()
+        super().__init__(architecture, {0, api.LEGACY_STREAM, api.THREAD_STREAM, *streams})
         #: What went wrong inside the last call that failed, where that says more than its result.
         self.failure: BaseException | None = None
-        self.launches: list[str] = []
-        self._handles = itertools.count(1 << 20)
-        self._objects: dict[int, Any] = {}
-        self._streams = {0, api.LEGACY_STREAM, api.THREAD_STREAM, *streams}
         self._primary: dict[int, int] = {}
         self._pools: dict[int, int] = {}
         self._thread = threading.local()
+        self._one_at_a_time = threading.RLock()
         self._is_ready = False
         self._kept: list[Any] = []
         for name, types in api.PROTOTYPES.items():
@@ -112,8 +90,9 @@ class EmulatedCuda:
         def call(*arguments: Any) -> int:
             try:
                 self._check(name)
-                return method(*arguments) or 0
-            except _RefusedError as refused:
+                with self._one_at_a_time:
+                    return method(*arguments) or 0
+            except RefusedError as refused:
                 return refused.result
             except BaseException as error:
                 self.failure = error
@@ -122,29 +101,11 @@ class EmulatedCuda:
         return call
 
     def _check(self, name: str) -> None:
-        """Raise _RefusedError where a call comes too early, or without a context."""
+        """Raise RefusedError where a call comes too early, or without a context."""
         if not self._is_ready and name not in _ALWAYS:
-            raise _RefusedError(api.NOT_INITIALIZED)
+            raise RefusedError(api.NOT_INITIALIZED)
         if name.startswith(_IN_CONTEXT) and not name.startswith(_OF_DEVICE) and not self._contexts:
-            raise _RefusedError(api.INVALID_CONTEXT)
-
-    def _new(self, out: Any, value: Any) -> None:
-        handle = next(self._handles)
-        self._objects[handle] = value
-        out[0] = handle
-
-    def _found(self, handle: int | None, kind: type[T]) -> T:
-        found = self._objects.get(handle or 0)
-        if not isinstance(found, kind):
-            raise _RefusedError(api.INVALID_HANDLE)
-        return found
-
-    def _require(self, holds: bool, result: int = api.INVALID_VALUE) -> None:
-        if not holds:
-            raise _RefusedError(result)
-
-    def _require_stream(self, stream: int | None) -> None:
-        self._require((stream or 0) in self._streams, api.INVALID_HANDLE)
+            raise RefusedError(api.INVALID_CONTEXT)
 
     def _cuInit(self, flags: int) -> None:
         self._require(flags == 0)
@@ -213,35 +174,6 @@ class EmulatedCuda:
             return api.INVALID_PTX
         return 0
 
-    def _cuModuleGetFunction(self, out: Any, module: int, name: bytes) -> None:
-        found = self._found(module, EmulatedModule).kernel(name.decode())
-        self._require(found is not None, api.NOT_FOUND)
-        assert found is not None
-        self._new(out, _Function(found))
-
-    def _cuFuncSetAttribute(self, function: int, which: int, value: int) -> None:
-        found = self._found(function, _Function)
-        self._require(which == api.DYNAMIC_SHARED and value >= 0)
-        self._require(found.kernel.shared_bytes + value <= most_shared(self.architecture))
-        found.dynamic = value
-
-    def _cuLaunchKernel(self, function: int, *rest: Any) -> None:
-        grid, block, (shared, stream, pointers, extra) = rest[:3], rest[3:6], rest[6:]
-        found = self._found(function, _Function)
-        kernel = found.kernel
-        self._require_stream(stream)
-        threads = block[0] * block[1] * block[2]
-        limits = zip((*grid, *block), (*_GRID, *_BLOCK), strict=True)
-        self._require(all(1 <= n <= most for n, most in limits) and not extra)
-        self._require(threads <= min(_THREADS, kernel.most_threads or _THREADS))
-        self._require(shared <= max(found.dynamic, SHARED_LIMIT - kernel.shared_bytes))
-        arguments = [
-            int.from_bytes(ctypes.string_at(pointers[n], SIZES[type]), "little")
-            for n, (_, type) in enumerate(kernel.parameters)
-        ]
-        self.launches.append(kernel.name)
-        kernel.launch(grid, block, arguments, shared)
-
     def _cuMemAlloc(self, out: Any, count: int) -> None:
         self._require(count > 0)
         self._require(self.memory.used + count <= self.bytes, api.OUT_OF_MEMORY)
@@ -295,7 +227,7 @@ class EmulatedCuda:
     def _bytes(self, source: int, count: int) -> bytes:
         found = self.memory.get(source, count)
         if found is None:
-            raise _RefusedError(api.INVALID_VALUE)
+            raise RefusedError(api.INVALID_VALUE)
         return found
 
     def _cuStreamSynchronize(self, stream: int) -> None:

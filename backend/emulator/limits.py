@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tadc.backend.cuda import api
+from tadc.passes.maps.machine import gpu_of
 
 ERRORS = {
     api.INVALID_VALUE: (b"CUDA_ERROR_INVALID_VALUE", b"invalid argument"),
@@ -28,6 +29,15 @@ NEEDS = {
         "cuMemAllocAsync", "cuMemFreeAsync", "cuDeviceGetDefaultMemPool", "cuMemPoolGetAttribute",
         "cuMemPoolSetAttribute",
     )
+} | {
+    "cuStreamIsCapturing": 10000,
+    "cuGraphCreate": 10000,
+    "cuGraphAddKernelNode": 10000,
+    "cuGraphExecKernelNodeSetParams": 10010,
+    "cuGraphLaunch": 10000,
+    "cuGraphExecDestroy": 10000,
+    "cuGraphDestroy": 10000,
+    "cuGraphInstantiateWithFlags": 11040,
 }  # fmt: skip
 """The CUDA that a function came with, of those that CUDA 9 does not have."""
 
@@ -38,8 +48,6 @@ _PTX = {
     12070: (8, 6), 12080: (8, 7), 12090: (8, 8), 13000: (9, 0),
 }  # fmt: skip
 
-_SHARED = {70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 101: 227, 103: 227}
-
 
 def latest_ptx(version: int) -> tuple[int, int]:
     """The latest PTX that a driver for this CUDA takes (PTX manual, release notes)."""
@@ -47,5 +55,6 @@ def latest_ptx(version: int) -> tuple[int, int]:
 
 
 def most_shared(architecture: int) -> int:
-    """The shared bytes that a block can ask for (CUDA programming guide, compute capabilities)."""
-    return _SHARED.get(architecture, 99) << 10
+    """The shared bytes that a block can ask for."""
+    gpu = gpu_of(f"sm_{architecture}")
+    return gpu.shared - gpu.reserved

@@ -85,6 +85,11 @@ class Memory:
         found = self.find(address, size)
         return None if found is None else found.bytes[address - found.base :][:size].tobytes()
 
+    def take_as_written(self) -> None:
+        """From now on all bytes of all buffers have a value."""
+        for buffer in self._buffers.values():
+            buffer.is_whole = True
+
     def load(self, addresses: Array, size: int, lanes: Array) -> Array:
         """Unsigned integers of `size` bytes, one for each lane. Raises Fault."""
         _check_alignment(addresses, size, lanes)

@@ -41,6 +41,17 @@ class Framework:
         """A new array to write to; None where arrays are not written to."""
         return None
 
+    def address(self, array: Any) -> int:
+        """Where an array that `empty` made begins."""
+        raise NotImplementedError
+
+    def glance(self, value: Any) -> tuple[int, Any]:
+        """Where an array on a GPU begins, and what else tells whether it can be read as it is.
+
+        Of two of one type with equal facts both can, or neither. Raises what the library does.
+        """
+        raise NotImplementedError
+
     def taken(self, array: Any) -> Any:
         """An array of ours on a GPU as one of theirs."""
         return array
@@ -76,14 +87,36 @@ class Torch(Framework):
         """See Framework."""
         return value.device.index or 0
 
+    def __init__(self) -> None:
+        super().__init__()
+        # What torch.compile calls: the handle alone, without an object of Python.
+        self._handle: Any = getattr(getattr(self.library, "_C", None), "_cuda_getCurrentRawStream", None)
+        self._made: dict[tuple[np.dtype[Any], int], dict[str, Any]] = {}
+
     def stream(self, device: int) -> int:
         """See Framework."""
+        if self._handle is not None:
+            return self._handle(device)
         return self.library.cuda.current_stream(device).cuda_stream
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any], device: int) -> Any:
         """See Framework."""
-        type = getattr(self.library, dtype.name)
-        return self.library.empty(shape, dtype=type, device=f"cuda:{device}")
+        how = self._made.get((dtype, device))
+        if how is None:
+            place = getattr(self.library, "device", str)(f"cuda:{device}")
+            how = {"dtype": getattr(self.library, dtype.name), "device": place}
+            self._made[dtype, device] = how
+        return self.library.empty(shape, **how)
+
+    def address(self, array: Any) -> int:
+        """See Framework."""
+        return array.data_ptr()
+
+    def glance(self, value: Any) -> tuple[int, Any]:
+        """See Framework."""
+        records = value.requires_grad and self.library.is_grad_enabled()
+        about = (value.shape, value.dtype, value.get_device(), value.is_contiguous(), records)
+        return value.data_ptr(), about
 
     def on_host(self, value: Any) -> Any:
         """See Framework; this is quicker than DLPack."""
@@ -116,6 +149,15 @@ class CuPy(Framework):
         with self.library.cuda.Device(device):
             return self.library.empty(shape, dtype)
 
+    def address(self, array: Any) -> int:
+        """See Framework."""
+        return array.data.ptr
+
+    def glance(self, value: Any) -> tuple[int, Any]:
+        """See Framework."""
+        memory = value.data
+        return memory.ptr, (value.shape, value.dtype, memory.device_id, value.flags.c_contiguous)
+
 
 class Jax(Framework):
     """JAX, whose arrays are not written to: ours are handed over."""
@@ -142,6 +184,10 @@ class Jax(Framework):
         """See Framework."""
         (device,) = value.devices()
         return device.local_hardware_id
+
+    def glance(self, value: Any) -> tuple[int, Any]:
+        """See Framework."""
+        return self.plain(value).unsafe_buffer_pointer(), (value.shape, value.dtype, value.device)
 
     def taken(self, array: Any) -> Any:
         """See Framework."""

@@ -3,6 +3,9 @@
 The threads of a block are in groups of a warp, or one group; a group takes every so many rows of the block.
 An element of a row is computed by one thread of the group; what a row has one of, by all of them together,
 who share its sums. Between maps of which one reads what the other computes, all threads of the block meet.
+
+Where rows are long, all threads of a block run all maps for one row after the other: shared memory has a row
+of each tensor, and threads keep their sums over rows in registers.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.cpu.tile_body import Context
 from tadc.passes.gpu.elements import unravel
 from tadc.passes.gpu.groups import Group, lanes_along
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.row_chains import RowChain
-from tadc.passes.gpu.schedule import can_be_vector
+from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.accesses import Accesses
+from tadc.passes.maps.lower_body import box_rows
 from tadc.passes.maps.marks import STEPS
-from tadc.passes.maps.tile_values import LANE, Tile, region_operations
+from tadc.passes.maps.tile_values import LANE, Tile, owner, region_operations, yielded
 
 Fill = Callable[[Affine, Any], None]
 
@@ -52,19 +57,57 @@ class ChainKernel:
 
     def emit(self, point: Any) -> None:
         """Fill the function."""
-        unseen: set[Any] = set()
         for kernel in self.kernels:
             kernel.near = self.near
-            block = kernel.op.regions[0].blocks[0]
-            reads = {o.operands[0] for o in region_operations(block) if o.name == "tad.read"}
-            if not reads.isdisjoint(unseen):
-                kernel.barrier(point)
-                unseen.clear()
+        if self.chain.by_turns:
+            self.turns(point)
+            return
+        unseen: set[Any] = set()
+        for kernel in self.kernels:
+            self.meet(kernel, unseen, point)
             if STEPS in kernel.op.attributes:
                 self.part(kernel, point)
             else:
                 self.rows(kernel, point)
-            unseen |= set(kernel.op.results)
+
+    def meet(self, kernel: Kernel, unseen: set[Any], point: Any) -> None:
+        """Let all threads meet where a map reads what not all have seen yet; then it computes more."""
+        block = kernel.op.regions[0].blocks[0]
+        reads = {o.operands[0] for o in region_operations(block) if o.name == "tad.read"}
+        if not reads.isdisjoint(unseen):
+            kernel.barrier(point)
+            unseen.clear()
+        unseen |= set(kernel.op.results)
+
+    def turns(self, point: Any) -> None:
+        """All maps for one row of the block, then for the next; sums over rows are carried along."""
+        low, chain = self.kernels[0].low, self.chain
+        sums = [RowSum(kernel, self) for kernel in self.kernels if STEPS in kernel.op.attributes]
+        first = [value for one in sums for value in one.nothing(point)]
+        ends = [low.index(n, point) for n in (0, chain.rows, 1)]
+        made = low.create("scf.for", [v.type for v in first], [*ends, *first], point, regions=1)
+        block = ir.Block.create_at_start(
+            made.regions[0], [low.index_type, *(v.type for v in first)], [low.location] * (1 + len(first))
+        )
+        inside, carried = ir.InsertionPoint(block), list(block.arguments)[1:]
+        place = self.kernels[0].named(block.arguments[0])
+        unseen: set[Any] = set()
+        found, waiting = list[Any](), iter(sums)
+        for kernel in self.kernels:
+            self.meet(kernel, unseen, inside)
+            if STEPS not in kernel.op.attributes:
+                self.row(kernel, place, Affine.const(0), self.thread, inside)
+                continue
+            one = next(waiting)
+            found += one.add(place, carried[: one.count], inside)
+            del carried[: one.count]
+        # The next row is stored where this one is.
+        self.kernels[0].barrier(inside)
+        low.create("scf.yield", [], found, inside)
+        results = list(made.results)
+        for one in sums:
+            one.store(results[: one.count], point)
+            del results[: one.count]
 
     def rows(self, kernel: Kernel, point: Any) -> None:
         """One of the maps, over the rows of the block."""
@@ -80,24 +123,36 @@ class ChainKernel:
             number = kernel.named(kernel.low.affine([self.thread.floordiv(chain.group)], point))
 
         def row(place: Affine, inside: Any) -> None:
-            kernel.near_row = place
-            position, rows = self.near.first + place, ()
-            if self.count % chain.rows:
-                # Groups without a row of their own help to compute the last one again: all threads meet.
-                rows = (Constraint(self.count - 1 - position),)
-                last = Affine.const(self.count - 1)
-                position = kernel.named(kernel.low.affine([position, last], inside, "affine.min"))
-            leading = unravel(kernel, position, kernel.sizes[: chain.depth], inside)
-            if len(kernel.sizes) == chain.depth:
-                self.together(kernel, leading, lane, rows, inside)
-            else:
-                self.elements(kernel, leading, lane, rows, inside)
-            kernel.near_row = None
+            self.row(kernel, place, place, lane, inside)
 
         if chain.rows == groups:
             row(number, point)
         else:
             loop(kernel, number, chain.rows, groups, row, point)
+
+    def row(self, kernel: Kernel, place: Affine, near: Affine, lane: Affine, point: Any) -> None:
+        """One of the maps for a row of the block, whose place in shared memory is `near`."""
+        depth = self.chain.depth
+        kernel.near_row = near
+        position, rows = self.position(kernel, place, point)
+        leading = unravel(kernel, position, kernel.sizes[:depth], point)
+        if len(kernel.sizes) == depth:
+            self.together(kernel, leading, lane, rows, point)
+        else:
+            self.elements(kernel, leading, lane, rows, point)
+        kernel.near_row = None
+
+    def position(self, kernel: Kernel, place: Affine, point: Any) -> tuple[Affine, tuple[Constraint, ...]]:
+        """The number of a row of the block among all, and whether there is one.
+
+        Groups without a row of their own help to compute the last one again: all threads meet.
+        """
+        position = self.near.first + place
+        if self.count % self.chain.rows == 0:
+            return position, ()
+        last = Affine.const(self.count - 1)
+        found = kernel.named(kernel.low.affine([position, last], point, "affine.min"))
+        return found, (Constraint(self.count - 1 - position),)
 
     def together(
         self, kernel: Kernel, forms: Sequence[Affine], lane: Affine, rows: Sequence[Constraint], point: Any
@@ -138,6 +193,64 @@ class ChainKernel:
             kernel.store(made, forms, (), 1, inside)
 
         loop(kernel, self.thread, math.prod(n.constant for n in sizes), self.chain.block, element, point)
+
+
+class RowSum:
+    """Sums over the rows of a block, of which each thread carries every so many."""
+
+    def __init__(self, kernel: Kernel, chain: ChainKernel) -> None:
+        self.kernel, self.chain = kernel, chain
+        self.sizes = kernel.sizes[1:]
+        self.total = math.prod(n.constant for n in self.sizes)
+        self.count = -(-self.total // chain.chain.block)
+        self.sum = owner(yielded(kernel.block))
+
+    def nothing(self, point: Any) -> list[Any]:
+        """The sums over no row."""
+        return [self.kernel.low.constant(self.sum.results[0].type, 0.0, point)] * self.count
+
+    def places(self, point: Any) -> list[Affine]:
+        """The numbers of the sums of a thread; past the last one, which is stored nowhere, that again."""
+        kernel, block = self.kernel, self.chain.chain.block
+        found: list[Affine] = []
+        for n in range(self.count):
+            place = self.chain.thread + n * block
+            if (n + 1) * block > self.total:
+                last = Affine.const(self.total - 1)
+                place = kernel.named(kernel.low.affine([place, last], point, "affine.min"))
+            found.append(place)
+        return found
+
+    def add(self, place: Affine, sums: Sequence[Any], point: Any) -> list[Any]:
+        """The sums with those of a row of the block more."""
+        kernel, low, inner = self.kernel, self.kernel.low, self.sum.regions[0].blocks[0]
+        kernel.near_row = Affine.const(0)
+        number, rows = self.chain.position(kernel, place, point)
+        is_row = low.holds(rows, point) if rows else None
+        found: list[Any] = []
+        for own, total in zip(self.places(point), sums, strict=True):
+            forms = [self.chain.block, *unravel(kernel, own, self.sizes, point)]
+            body = kernel.body(forms, Tile(1))
+            low.forms[inner.arguments[0]] = number - self.chain.near.first
+            value = body.value(body.region(inner, Context(point, box_rows(forms, kernel.sizes))), {})
+            low.location = unnamed(kernel.op.location)
+            more = low.create("arith.addf", [total.type], [total, value], point).results[0]
+            found.append(more if is_row is None else low.select(is_row, more, total, point))
+        kernel.near_row = None
+        return found
+
+    def store(self, sums: Sequence[Any], point: Any) -> None:
+        """Store the sums of a thread, each once."""
+        kernel, block = self.kernel, self.chain.chain.block
+        for n, total in enumerate(sums):
+            flat = self.chain.thread + n * block
+            rows = (Constraint(self.total - 1 - flat),) if (n + 1) * block > self.total else ()
+
+            def store(inside: Any, flat: Affine = flat, total: Any = total) -> None:
+                forms = [self.chain.block, *unravel(kernel, flat, self.sizes, inside)]
+                kernel.store([[({}, total)]], forms, (), 1, inside)
+
+            kernel.where(rows, store, point)
 
 
 def shared_sums(kernel: Kernel, size: int) -> list[tuple[Any, tuple[int, ...]]]:

@@ -7,6 +7,7 @@ their results in a fixed order, and stored once. The kernels of a function run i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tadc.dialect.locations import unnamed
@@ -15,6 +16,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_kernels import ChainKernel
 from tadc.passes.gpu.elements import emit_groups, emit_threads, emit_tiles, grid_of
+from tadc.passes.gpu.interleaved import Place, places_of, put_together, view_of
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
@@ -35,10 +37,23 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
 
 
+@dataclass(frozen=True)
+class _Lowering:
+    """What kernels of a function share; `places` has the tensors that are stored in the rows of others."""
+
+    gpu: Gpu
+    function: Any
+    buffers: Buffers
+    places: dict[Any, Place]
+
+
 def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
     """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one."""
     context = module.context
     buffers = buffers_of(function)
+    places = places_of(function)
+    buffers = replace(buffers, replaced=buffers.replaced | {v: place.whole for v, place in places.items()})
+    lowering = _Lowering(gpu, function, buffers, places)
     name = symbol_of(function)
     launches: list[Launch] = []
     with context, ir.Location.unknown(context):
@@ -52,28 +67,30 @@ def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
         for together in chains_in(maps):
             ops, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
             if CHAIN in ops[0].attributes:
-                launches.append(_lower_chain(gpu, function, ops, buffers, kernel, ir.InsertionPoint(block)))
+                launches.append(_lower_chain(lowering, ops, kernel, ir.InsertionPoint(block)))
+            elif put_together(ops[0], places):
+                continue
             elif IN_PLACE in ops[0].attributes:
-                launches.append(_lower_thin(gpu, function, ops[0], buffers, kernel, ir.InsertionPoint(block)))
+                launches.append(_lower_thin(lowering, ops[0], kernel, ir.InsertionPoint(block)))
             else:
-                launches += _lower_map(gpu, function, ops[0], buffers, kernel, ir.InsertionPoint(block))
+                launches += _lower_map(lowering, ops[0], kernel, ir.InsertionPoint(block))
     function.erase()
     return launches
 
 
-def _lower_map(gpu: Gpu, function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> list[Launch]:
+def _lower_map(of: _Lowering, op: Any, name: str, point: Any) -> list[Launch]:
     """The kernels of a map."""
-    tensors = buffers.tensors
+    buffers, tensors = of.buffers, of.buffers.tensors
     stored = _stored(op.results, buffers)
     read = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n]]
     used = [*read, *stored]
     shape = buffers.shapes[op.results[0]]
     sizes = {size: Affine.var(f"s{n}") for n, size in enumerate(buffers.sizes)}
     launches: list[Launch] = []
-    for number, variant in enumerate(variants_of(gpu, op, shape, sizes, buffers.shapes)):
+    for number, variant in enumerate(variants_of(of.gpu, op, shape, sizes, buffers.shapes)):
         kernel = f"{name}_{number}" if number else name
         grid, block = grid_of(variant.plan, shape), (variant.plan.block, 1, 1)
-        made = _lower_kernel(gpu, function, op, buffers, [tensors[n] for n in used], kernel, variant, point)
+        made = _lower_kernel(of, op, [tensors[n] for n in used], kernel, variant, point)
         if all(extent.is_constant for axis in grid for extent in axis.extents):
             blocks = [*(max(axis.blocks(()), 1) for axis in grid), 1, 1]
             made.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get(blocks[:3])
@@ -99,10 +116,9 @@ def _reads(op: Any, tensor: Any) -> bool:
     return False
 
 
-def _lower_chain(
-    gpu: Gpu, function: Any, ops: Sequence[Any], buffers: Buffers, name: str, point: Any
-) -> Launch:
+def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> Launch:
     """The kernel of a chain."""
+    buffers, gpu = of.buffers, of.gpu
     chain, tensors = RowChain.of(ops[0]), buffers.tensors
     near = near_tensors(ops, chain, gpu)
     inner = [value for value in near if is_inner(value, ops)]
@@ -111,12 +127,12 @@ def _lower_chain(
     used = [n for n in read if tensors[n] not in made]
     used += _stored([value for value in made if value not in inner], buffers)
     outside = [tensors[n] for n in used]
-    func, low, shapes = _function(function, ops[0], buffers, outside, name, chain.block, point)
+    func, low, shapes = _function(of, ops[0], outside, name, chain.block, point)
     inside = ir.InsertionPoint(func.regions[0].blocks[0])
     kernels = [Kernel(gpu, op, shapes, low, func) for op in ops]
     rows: dict[Any, Any] = {}
     for value in near:
-        shape = [chain.rows, *value.type.shape[chain.depth :]]
+        shape = [chain.near_rows, *value.type.shape[chain.depth :]]
         rows[value] = kernels[0].shared(shape, value.type.element_type)
     ChainKernel(chain, kernels, rows).emit(inside)
     low.location = unnamed(ops[0].location)
@@ -127,33 +143,26 @@ def _lower_chain(
     return Launch(name, grid, (chain.block, 1, 1), tuple(used))
 
 
-def _lower_thin(gpu: Gpu, function: Any, op: Any, buffers: Buffers, name: str, point: Any) -> Launch:
+def _lower_thin(of: _Lowering, op: Any, name: str, point: Any) -> Launch:
     """The kernel of a map that completes another in its memory, on a thin set."""
-    tensors, stored = buffers.tensors, _stored(op.results, buffers)
+    tensors, stored = of.buffers.tensors, _stored(op.results, of.buffers)
     used = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n] and n not in stored]
     used += stored
-    func, low, shapes = _function(function, op, buffers, [tensors[n] for n in used], name, BLOCK_SIZE, point)
+    func, low, shapes = _function(of, op, [tensors[n] for n in used], name, BLOCK_SIZE, point)
     inside = ir.InsertionPoint(func.regions[0].blocks[0])
-    extents = emit_thin(Kernel(gpu, op, shapes, low, func), BLOCK_SIZE, inside)
+    extents = emit_thin(Kernel(of.gpu, op, shapes, low, func), BLOCK_SIZE, inside)
     low.location = unnamed(op.location)
     low.create("gpu.return", [], [], inside)
     return Launch(name, (GridAxis(extents, BLOCK_SIZE),), (BLOCK_SIZE, 1, 1), tuple(used))
 
 
 def _lower_kernel(
-    gpu: Gpu,
-    function: Any,
-    op: Any,
-    buffers: Buffers,
-    used: Sequence[Any],
-    name: str,
-    variant: Variant,
-    point: Any,
+    of: _Lowering, op: Any, used: Sequence[Any], name: str, variant: Variant, point: Any
 ) -> Any:
     """One kernel of a map, over the buffers of these tensors and the sizes."""
-    made, lowering, shapes = _function(function, op, buffers, used, name, variant.plan.block, point)
+    made, lowering, shapes = _function(of, op, used, name, variant.plan.block, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
-    kernel = Kernel(gpu, op, shapes, lowering, made)
+    kernel = Kernel(of.gpu, op, shapes, lowering, made)
     match variant.plan:
         case ThreadPlan() as plan:
             emit_threads(kernel, plan, inside)
@@ -167,10 +176,10 @@ def _lower_kernel(
 
 
 def _function(
-    function: Any, op: Any, buffers: Buffers, used: Sequence[Any], name: str, threads: int, point: Any
+    of: _Lowering, op: Any, used: Sequence[Any], name: str, threads: int, point: Any
 ) -> tuple[Any, BodyLowering, BufferViews]:
     """A kernel's function without code, over the buffers of these tensors and the sizes."""
-    context, sizes = op.context, buffers.sizes
+    context, buffers, sizes = op.context, of.buffers, of.buffers.sizes
     types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
     aligned = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), VECTOR_BYTES)
     unique = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get(), "llvm.align": aligned})
@@ -190,7 +199,12 @@ def _function(
     shapes = BufferViews(buffers, given[len(used) :], lowering)
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
-    scalars_above(function, lowering, inside)
+    for tensor in op.results:
+        if (place := of.places.get(tensor)) is not None:
+            buffers_of_rows = [lowering.memrefs[tensor], *lowering.copies.get(tensor, ())]
+            first, *more = (view_of(place, one, lowering, inside) for one in buffers_of_rows)
+            lowering.memrefs[tensor], lowering.copies[tensor] = first, more
+    scalars_above(of.function, lowering, inside)
     return made, lowering, shapes
 
 

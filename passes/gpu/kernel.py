@@ -183,7 +183,9 @@ class Kernel:
                 at_copy: Sequence[Affine] = at_copy,
             ) -> None:
                 for buffer in self.buffers(tensor):
-                    if len(values) == 1:
+                    if _is_strided(buffer):
+                        self.store_apart(values, buffer, at_copy, width, inside)
+                    elif len(values) == 1:
                         lanes.store(values[0], buffer, at_copy, inside)
                     else:
                         self.store_vector(values, buffer, at_copy, inside)
@@ -195,12 +197,30 @@ class Kernel:
         first = self.low.memrefs.get(tensor)
         return [] if first is None else [first, *self.low.copies.get(tensor, ())]
 
+    def store_apart(
+        self, values: Sequence[Any], buffer: Any, forms: Sequence[Affine], width: int, point: Any
+    ) -> None:
+        """Store consecutive values to a buffer whose neighbours are apart in memory, element by element."""
+        for number, value in enumerate(values):
+            for lane in range(width):
+                here = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
+                place = [self.low.affine([form], point) for form in (*here[:-1], here[-1] + number)]
+                is_vector = isinstance(value.type, ir.VectorType)
+                one = self.element(value, lane, point) if is_vector else value
+                self.low.create("memref.store", [], [one, buffer, *place], point)
+
     def store_vector(self, values: Sequence[Any], buffer: Any, forms: Sequence[Affine], point: Any) -> None:
         """Store values to consecutive elements, the first at an aligned address."""
         type = ir.VectorType.get([len(values)], values[0].type)
         vector = self.low.create("vector.from_elements", [type], [*values], point).results[0]
         place = [self.low.affine([form], point) for form in forms]
         self.low.create("vector.store", [], [vector, buffer, *place], point, _aligned(type))
+
+
+def _is_strided(buffer: Any) -> bool:
+    """Whether neighbours are apart in memory."""
+    strides, _ = buffer.type.get_strides_and_offset()
+    return bool(strides) and strides[-1] != 1
 
 
 def _aligned(type: Any) -> dict[str, Any]:

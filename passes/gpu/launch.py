@@ -40,9 +40,9 @@ class Condition:
 class Launch:
     """How to launch a kernel: grid, threads of a block in x, y and z, and the buffers it takes, by position.
 
-    The sizes of the function are its last arguments. A grid without blocks is not to be launched, nor is
-    a kernel that does not apply: of the kernels that compute the same tensor one does, for any sizes.
-    The address of each buffer is a multiple of `alignment` bytes.
+    Buffers are counted over inputs, outputs, temporaries. The sizes of the function are its last arguments.
+    A grid without blocks is not to be launched, nor is a kernel that does not apply: of the kernels that
+    compute the same tensor one does, for any sizes.
     """
 
     kernel: str
@@ -54,11 +54,23 @@ class Launch:
     unless: tuple[tuple[Condition, ...], ...] = ()
     """Where all of one of these hold, another kernel runs."""
     alignment: int = 16
+    """The address of each buffer is a multiple of so many bytes."""
+    shared: int = 0
+    """The bytes of shared memory that a block has besides what the kernel declares."""
+    place: str = ""
+    """The line of the program that the kernel computes, as `f.tad:3:1`, or the name of the tensor."""
 
     def applies(self, sizes: Sequence[int]) -> bool:
         """Whether this is the kernel to launch for sizes of the function, in order."""
         others = any(all(test.holds(sizes) for test in tests) for tests in self.unless)
         return not others and all(test.holds(sizes) for test in self.when)
+
+    def grid_at(self, sizes: Sequence[int]) -> tuple[int, int, int]:
+        """Blocks in x, y and z; with a 0 there is nothing to launch."""
+        if not self.applies(sizes):
+            return 0, 0, 0
+        x, y, z = [*(axis.blocks(sizes) for axis in self.grid), 1, 1, 1][:3]
+        return x, y, z
 
 
 def _product(extents: Sequence[Affine], sizes: Sequence[int]) -> int:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from tadc.passes.cpu.schedule import FUNCTION, PRICES
 from tadc.passes.maps.accesses import Accesses, Loop, Read
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.operand_forms import subscripts
 
 ACCESS = 4.0
 """The price of one line."""
@@ -60,6 +62,35 @@ def lines(gpu: Gpu, read: Read, warp: Warp, bytes_each: int, width: int = 1) -> 
     return len(touched)
 
 
+def shares_of_windows(
+    accesses: Accesses, reads: Sequence[Read], copies: Mapping[str, int]
+) -> dict[Any, float]:
+    """For each read of a map how many of its elements are loaded, where copies of several reads are the same.
+
+    `%x[i]` and `%x[i + 1]` in 4 copies along i are 5 elements, not 8.
+    """
+    windows: dict[Any, list[tuple[Any, tuple[int, ...]]]] = {}
+    for read in reads:
+        forms = subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms)
+        key = read.op.operands[0], tuple(form - form.constant for form in forms)
+        windows.setdefault(key, []).append((read.op, tuple(form.constant for form in forms)))
+    found: dict[Any, float] = {}
+    for (_, forms), members in windows.items():
+        names = [name for name in copies if any(name in form.variables for form in forms)]
+        steps = [tuple(form.coefficient(name) for form in forms) for name in names]
+        elements: set[tuple[int, ...]] = set()
+        for _, at in members:
+            for numbers in product(*(range(copies[name]) for name in names)):
+                moved = [
+                    place + sum(n * step[d] for n, step in zip(numbers, steps, strict=True))
+                    for d, place in enumerate(at)
+                ]
+                elements.add(tuple(moved))
+        share = len(elements) / (len(members) * math.prod(copies[name] for name in names))
+        found |= {op: share for op, _ in members}
+    return found
+
+
 class Prices:
     """Prices of a map's body; `shared` has for reductions how many threads are laid along each index."""
 
@@ -95,9 +126,9 @@ class Prices:
             warp = warp_over(self.gpu, loop.binders, places, {})
         own = set(loop.binders)
         total = sum(PRICES.get(o.name, FUNCTION) * self.count(o.names) for o in loop.operations)
-        kept = 0.0
+        kept, windows = 0.0, {} if own else shares_of_windows(self.accesses, loop.reads, self.copies)
         for read in loop.reads:
-            price = self.read(read, warp)
+            price = self.read(read, warp) * (1.0 if own else windows.get(read.op, 1.0))
             # A read that does not move with the loop is made before it.
             if own and not own & read.names:
                 kept += price

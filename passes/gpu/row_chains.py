@@ -28,6 +28,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.cpu.gathers import gather_apart
 from tadc.passes.cpu.in_place import split_thin, thin_addends
 from tadc.passes.cpu.row_parts import cut_into_parts, row_sum
+from tadc.passes.gpu.sum_gathers import gather_in_sums
 from tadc.passes.maps.buffers import map_around, maps_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import CHAIN, IN_PLACE, PARTS, STEPS
@@ -47,6 +48,9 @@ LEAST_ROWS = 8
 LEAST_BLOCK, BLOCK = 64, 256
 """Threads of a block: the fewest and the most."""
 
+MOST_CARRIED = 32
+"""A thread carries so many sums over rows at most."""
+
 ROOM = 2 << 10
 """Bytes of shared memory that are left for joining the results of warps."""
 
@@ -59,6 +63,16 @@ class RowChain:
     depth: int
     group: int
     block: int
+
+    @property
+    def by_turns(self) -> bool:
+        """Whether a block runs all maps for one of its rows after the other."""
+        return self.group == self.block and self.rows > 1
+
+    @property
+    def near_rows(self) -> int:
+        """The rows that shared memory has at a time."""
+        return 1 if self.by_turns else self.rows
 
     def marks(self, number: int) -> tuple[int, ...]:
         """As numbers of the attribute CHAIN."""
@@ -81,6 +95,8 @@ def mark_chains(function: Any, gpu: Gpu) -> None:
             type = op.results[0].type
             if op.name == "tad.map" and type.rank == 2 and type.shape[0] >= WORTH_GATHERING:
                 gather_apart(op, op)
+            if op.name != "tad.scan" and math.prod(type.shape) >= WORTH_GATHERING:
+                gather_in_sums(op)
         waiting, number = maps_of(function), 0
         while waiting:
             found = [chain for depth in _depths(waiting[0]) if (chain := _chain(waiting, depth)).saved]
@@ -192,6 +208,12 @@ class _Chain:
             seen |= member.near | set(member.op.results)
         return total
 
+    def is_near(self, gpu: Gpu) -> bool:
+        """Whether shared memory holds what is computed of some rows, of a warp each."""
+        made = [value for member in self.members for value in member.op.results]
+        count = max(LEAST_ROWS if self.sums else 0, LEAST_BLOCK // gpu.warp)
+        return count * sum(row_bytes(value.type, self.depth) for value in made) <= gpu.static_shared - ROOM
+
     @property
     def longest(self) -> int:
         """The most elements of a row."""
@@ -270,15 +292,23 @@ def _plan(chain: _Chain, gpu: Gpu) -> RowChain | None:
         return None
     if count < gpu.multiprocessors and longest > 8 * LONG:
         return None
-    block = BLOCK
-    group = gpu.warp if longest <= LONG else block
+    block = BLOCK if longest <= MOST_CARRIED * BLOCK else 2 * BLOCK
+    chain.sums = [one for one in chain.sums if _elements(one) <= MOST_CARRIED * block]
+    group = gpu.warp if longest <= LONG and chain.is_near(gpu) else block
     while block > max(group, LEAST_BLOCK) and count * group < 2 * gpu.multiprocessors * block:
         block //= 2
     rows = block // group
     if chain.sums:
         rows = max(LEAST_ROWS, -(-count // (4 * gpu.multiprocessors)) // rows * rows)
         rows = -(-rows // (block // group)) * (block // group)
+    if len(chain.members) + len(chain.sums) < 2:
+        return None
     return RowChain(min(rows, count), chain.depth, group, block)
+
+
+def _elements(member: _Member) -> int:
+    """The sums over rows that a member computes."""
+    return math.prod(member.op.results[0].type.shape)
 
 
 def near_tensors(ops: Sequence[Any], chain: RowChain, gpu: Gpu) -> list[Any]:
@@ -288,7 +318,7 @@ def near_tensors(ops: Sequence[Any], chain: RowChain, gpu: Gpu) -> list[Any]:
     room = gpu.static_shared - ROOM
     found: list[Any] = []
     for value in made:
-        each = -(-row_bytes(value.type, chain.depth) // 16) * 16 * chain.rows
+        each = -(-row_bytes(value.type, chain.depth) // 16) * 16 * chain.near_rows
         if value in read and each <= room:
             room -= each
             found.append(value)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.launch import Condition
@@ -28,25 +26,26 @@ from tadc.passes.gpu.plan import (
     Variant,
 )
 from tadc.passes.gpu.prices import Prices, warp_over
+from tadc.passes.gpu.thread_plans import (
+    MOST_CODE,
+    MOST_COPIES,
+    fits,
+    is_flat,
+    is_known,
+    orders,
+    small,
+    thread_plans,
+    thread_price,
+)
 from tadc.passes.gpu.tile_choice import OPEN, tile_plans
 from tadc.passes.gpu.transposes import transposing_plans
 from tadc.passes.maps.accesses import Accesses, Loop
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.operand_forms import subscripts
-from tadc.passes.maps.tile_values import region_operations
 from tadc.passes.terms.costs import LARGE
-
-COPIES = (1, 2, 4, 8)
-VECTORS = (1, 2, 4)
-
-MOST_COPIES = 16
-"""The most elements of a thread: more do not fit in its registers."""
 
 MOST_SHARED = 24 << 10
 """The most bytes of shared memory in which the threads of a block join their results."""
 
-MOST_CODE = 400
-"""The most operations that the code of a thread has."""
 
 ROW_COPIES = 4
 """The elements of a row that a thread computes where the extents of a map are not known."""
@@ -87,25 +86,25 @@ def priced_variants(
     """The same, each with its price: of the whole map, or of an element where sizes are not known."""
     accesses = Accesses(op, sizes, [1] * len(sizes), outer)
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)
-    candidates = [*_thread_plans(accesses)]
-    if sizes and _is_flat(accesses, sizes, shapes):
+    candidates = [*thread_plans(accesses)]
+    if sizes and is_flat(accesses, sizes, shapes):
         flat = ThreadPlan(tuple(range(len(sizes))), {}, VECTOR_BYTES // accesses.widest, flat=True)
         if not known:
-            return [(_thread_price(gpu, accesses, flat), Variant(flat))]
+            return [(thread_price(gpu, accesses, flat), Variant(flat))]
         candidates.append(flat)
-    threads = sorted(candidates, key=lambda plan: _thread_price(gpu, accesses, plan))
+    threads = sorted(candidates, key=lambda plan: thread_price(gpu, accesses, plan))
     single = threads[0]
     groups = list(_group_plans(gpu, accesses))
     if known:
-        found: list[tuple[float, Any]] = [(_thread_price(gpu, accesses, single), single)]
+        found: list[tuple[float, Any]] = [(thread_price(gpu, accesses, single), single)]
         found += [(_group_price(gpu, accesses, plan), plan) for plan in groups]
         found += _shared_plans(gpu, accesses)
         price, best = min(found, key=lambda pair: pair[0])
         return [(price, Variant(_with_block(gpu, best, sizes)))]
-    when = _fits(single, sizes)
+    when = fits(single, sizes)
     last = [Variant(single, when)] if when else []
-    plain = next(plan for plan in threads if not _fits(plan, sizes))
-    price = _thread_price(gpu, accesses, single)
+    plain = next(plan for plan in threads if not fits(plan, sizes))
+    price = thread_price(gpu, accesses, single)
     made = [
         *_open_tiles(gpu, accesses, single, sizes),
         *_open_groups(gpu, accesses, groups, single, sizes),
@@ -123,7 +122,7 @@ def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequenc
         return []
     price, plan = found[0]
     elements = math.prod(size.constant if size.is_constant else OPEN for size in sizes)
-    if price > elements * _thread_price(gpu, accesses, single):
+    if price > elements * thread_price(gpu, accesses, single):
         return []
     tile = plan.fast[1].extent * (plan.slow[1].extent if plan.slow else 1)
     when = [] if plan.over is None else [Condition(tuple(sizes), least=gpu.multiprocessors * tile // 2)]
@@ -167,142 +166,7 @@ def _with_block(gpu: Gpu, plan: Plan, sizes: Sequence[Affine]) -> Plan:
 
 def _unknown(accesses: Accesses) -> bool:
     """Whether the trips of a reduction depend on sizes."""
-    return any(not _is_known(accesses, name) for loop in accesses.body.below() for name in loop.binders)
-
-
-def _is_known(accesses: Accesses, name: str) -> bool:
-    found = accesses.ranges[name]
-    return found is not None and found.extent.is_constant
-
-
-# -- one thread an element or a tile ---------------------------------------------------------------
-
-
-def _thread_plans(accesses: Accesses) -> Iterator[ThreadPlan]:
-    """All ways to lay the elements over threads."""
-    rank = len(accesses.names)
-    if not rank:
-        yield ThreadPlan(())
-        return
-    most = max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
-    moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
-    for order in _orders(accesses):
-        yield ThreadPlan(order)
-        for width in VECTORS[1:]:
-            if can_be_vector(accesses, order, width):
-                yield ThreadPlan(order, {}, width)
-        if not accesses.body.inner:
-            continue
-        free = [n for n, name in enumerate(accesses.names) if name not in moving and n != order[-1]]
-        for width in VECTORS:
-            if width > 1 and not can_be_vector(accesses, order, width):
-                continue
-            for index in free:
-                for count in sorted({*COPIES[1:], _small(accesses, index)}):
-                    if 1 < count and count * width <= most and _divides(accesses, index, count):
-                        yield ThreadPlan(order, {index: count}, width)
-
-
-def _is_flat(accesses: Accesses, shape: Sequence[Affine], shapes: Mapping[Any, Sequence[Affine]]) -> bool:
-    """Whether an element depends on those at its own place, in tensors of the same shape, and on no index."""
-    place = [Affine.var(name) for name in accesses.names]
-    for op in region_operations(accesses.body.op.regions[0].blocks[0]):
-        if op.name != "tad.read":
-            if op.regions or any(isinstance(v.type, ir.IndexType) for v in op.operands):
-                return False
-            continue
-        forms = subscripts(op, list(op.operands)[1:], accesses.known_forms)
-        if forms and (forms != place or list(shapes[op.operands[0]]) != list(shape)):
-            return False
-    return True
-
-
-def _orders(accesses: Accesses) -> Iterator[tuple[int, ...]]:
-    """The row-major order, and those with another index fastest; all of them for few indices."""
-    own = tuple(range(len(accesses.names)))
-    if len(own) <= 3:
-        yield from permutations(own)
-        return
-    for index in reversed(own):
-        yield (*(n for n in own if n != index), index)
-
-
-def _divides(accesses: Accesses, index: int, count: int) -> bool:
-    """Whether a known extent holds enough tiles, and not much is computed twice."""
-    found = accesses.ranges[accesses.names[index]]
-    if found is None or not found.extent.is_constant:
-        return True
-    extent = found.extent.constant
-    return extent >= count and -(-extent // count) * count <= extent * 1.1
-
-
-def can_be_vector(accesses: Accesses, order: Sequence[int], width: int) -> bool:
-    """Whether every read is one aligned vector of the fastest index, or does not move with it."""
-    name, last = accesses.names[order[-1]], len(accesses.names) - 1
-    if order[-1] != last or accesses.widest * width > 16 or any(_has_guard(x) for x in accesses.body.below()):
-        return False
-    if any(name in loop.domain for loop in accesses.body.below()):
-        return False
-    extent = accesses.ranges[name]
-    if extent is None or (extent.extent.is_constant and extent.extent.constant % width):
-        return False
-    if last and not extent.extent.is_constant:
-        # Where rows start is not known to be aligned.
-        return False
-    for loop in accesses.body.below():
-        for read in loop.reads:
-            strides = dict(read.strides)
-            if not read.direct or strides.pop(name, 0) not in (0, 1):
-                return False
-            if name in read.strides and not _is_aligned(accesses, read, strides, width):
-                return False
-    return True
-
-
-def _is_aligned(accesses: Accesses, read: Any, strides: Mapping[str, int | None], width: int) -> bool:
-    """Whether a read starts at a multiple of the width, where its vector index does."""
-    type = read.op.operands[0].type
-    shape = [-1 if type.is_dynamic_dim(d) else type.get_dim_size(d) for d in range(type.rank)]
-    if type.rank > 1 and (shape[-1] < 0 or shape[-1] % width):
-        return False
-    forms = subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms)
-    if any(form.variables - frozenset(accesses.ranges) for form in forms):
-        return False
-    start = 0
-    for form, size in zip(forms, shape, strict=True):
-        start = start * abs(size) + form.constant
-    return start % width == 0 and all(k is not None and k % width == 0 for k in strides.values())
-
-
-def _has_guard(loop: Loop) -> bool:
-    return any(o.name == "tad.guard" for o in loop.operations)
-
-
-def _fits(plan: ThreadPlan, sizes: Sequence[Affine]) -> tuple[Condition, ...]:
-    """What must hold of sizes that are not known, so that tiles fit."""
-    found: list[Condition] = []
-    if plan.flat:
-        return ()
-    for index, size in enumerate(sizes):
-        extent = plan.extent(index)
-        if extent > 1 and not size.is_constant:
-            found.append(Condition((size,), least=extent))
-            if plan.width > 1 and index == plan.order[-1]:
-                found.append(Condition((size.mod(plan.width),), most=0))
-    return tuple(found)
-
-
-def _thread_price(gpu: Gpu, accesses: Accesses, plan: ThreadPlan) -> float:
-    """The price of a map whose threads have tiles."""
-    extents = {name: accesses.extent(name) for name in accesses.names}
-    names = [accesses.names[index] for index in plan.order]
-    tile = {name: plan.extent(n) for n, name in enumerate(accesses.names) if plan.extent(n) > 1}
-    vector = names[-1] if plan.width > 1 else None
-    threads = math.prod(-(-extents[name] // tile.get(name, 1)) for name in accesses.names)
-    one = Prices(gpu, accesses, warp_over(gpu, names, extents, tile), tile, vector).thread()
-    if not all(_is_known(accesses, name) for name in accesses.names):
-        return one / math.prod(tile.values())
-    return one * max(threads, gpu.busy)
+    return any(not is_known(accesses, name) for loop in accesses.body.below() for name in loop.binders)
 
 
 # -- several threads an element --------------------------------------------------------------------
@@ -313,17 +177,9 @@ def _group_plans(gpu: Gpu, accesses: Accesses) -> Iterator[GroupPlan]:
     moving = frozenset(v for loop in accesses.body.below() for v in loop.bounds)
     most = max(1, min(MOST_COPIES, MOST_CODE // max(accesses.body.size, 1)))
     few = [n for n, name in enumerate(accesses.names) if name not in moving]
-    wanted = [{n: count} for n in few if 1 < (count := _small(accesses, n)) <= most]
+    wanted = [{n: count} for n in few if 1 < (count := small(accesses, n)) <= most]
     for copies in ({}, *wanted):
         yield from _group_plans_of(gpu, accesses, copies)
-
-
-def _small(accesses: Accesses, index: int) -> int:
-    """The values of an index that has no more than a thread can compute; 0 of any other."""
-    found = accesses.ranges[accesses.names[index]]
-    is_known = found is not None and found.extent.is_constant
-    extent = accesses.extent(accesses.names[index])
-    return extent if is_known and extent <= COPIES[-1] else 0
 
 
 def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> Iterator[GroupPlan]:
@@ -342,7 +198,7 @@ def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> 
         # Threads of different elements meet, so no branch or loop may stand around.
         lanes = {loop.op: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
         if lanes and resident(gpu, size * gpu.warp, needed, 0):
-            own = (tuple(n for n in order if n not in copies) for order in _orders(accesses))
+            own = (tuple(n for n in order if n not in copies) for order in orders(accesses))
             for order in dict.fromkeys(own):
                 yield GroupPlan(size, lanes, size * gpu.warp, order, copies)
 
@@ -360,7 +216,7 @@ def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tup
     """The reductions of a body, not those inside them, that are long enough."""
     for loop in body.inner:
         trips = [
-            count if _is_known(accesses, name) else max(count, size * LARGE)
+            count if is_known(accesses, name) else max(count, size * LARGE)
             for name, count in zip(loop.binders, loop.trips, strict=True)
         ]
         if math.prod(trips) >= max(2 * size, LONG):
@@ -388,7 +244,7 @@ def _open_groups(
         return found
     best = min(others, key=lambda plan: _of_element(gpu, accesses, plan))
     when = [Condition(_trips(accesses, best), least=LONG)]
-    if _of_element(gpu, accesses, best) > _thread_price(gpu, accesses, single):
+    if _of_element(gpu, accesses, best) > thread_price(gpu, accesses, single):
         when.append(Condition(tuple(sizes), most=int(FEW * gpu.busy)))
     return [*found, Variant(best, tuple(when))]
 

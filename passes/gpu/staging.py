@@ -8,6 +8,7 @@ where not all of them hold at all of its points.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -197,7 +198,8 @@ class StagedReduction(TileReduction):
         name, count = names[0], ranges[names[0]]
         unroll = 1
         if len(names) == 1 and not rows:
-            fitting = max(1, UNROLLED // max(len(carried) * 2, 1))
+            inside_each = math.prod(n for spans in self.staged.plan.inner.values() for _, n in spans)
+            fitting = max(1, UNROLLED // max(len(carried) * 2 * inside_each, 1))
             unroll = max(n for n in range(1, count + 1) if count % n == 0 and n <= fitting)
 
         def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:

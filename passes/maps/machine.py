@@ -30,6 +30,8 @@ class Gpu:
     l2: int
     registers: int = 1 << 16
     """The 32-bit registers of a multiprocessor."""
+    reserved: int = 1 << 10
+    """Of the shared memory of a multiprocessor, what a block cannot have."""
     static_shared: int = 48 << 10
     """The most shared memory that a block has without asking the driver for it."""
     block: int = 1024
@@ -51,9 +53,9 @@ class Gpu:
 #: Programming Guide, table of specifications; data sheets of V100, Xavier, T4, A100, A40,
 #: Orin, L40S, H200, B200, Thor, B300, RTX PRO 6000, GB10).
 GPUS: dict[str, Gpu] = {
-    "sm_70": Gpu(80, 96 << 10, 2048, 6 << 20),
-    "sm_72": Gpu(8, 96 << 10, 2048, 1 << 19),
-    "sm_75": Gpu(40, 64 << 10, 1024, 4 << 20),
+    "sm_70": Gpu(80, 96 << 10, 2048, 6 << 20, reserved=0),
+    "sm_72": Gpu(8, 96 << 10, 2048, 1 << 19, reserved=0),
+    "sm_75": Gpu(40, 64 << 10, 1024, 4 << 20, reserved=0),
     "sm_80": Gpu(108, 164 << 10, 2048, 40 << 20),
     "sm_86": Gpu(84, 100 << 10, 1536, 6 << 20),
     "sm_87": Gpu(16, 164 << 10, 1536, 4 << 20),

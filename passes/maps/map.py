@@ -76,11 +76,13 @@ class Choice:
 @dataclass(frozen=True)
 class Takes:
     """What the innermost loop of a fold takes in one step: `parts` vectors of `lanes` elements, joined at the
-    end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results."""
+    end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results. Where it is
+    `unrolled`, its steps are written out, being the same few for all points of a tile."""
 
     lanes: int = 1
     parts: int = 1
     leap: int = 1
+    unrolled: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,12 @@ class Fold:
     body: Block
     type: Type
     takes: Takes = Takes()
+
+    def mentioned(self) -> Iterator[Affine]:
+        """What the set says, without the fold's own indices: what it depends on."""
+        for row in self.rows:
+            own = {index: Affine.const(0) for index in self.indices}
+            yield row.form.substitute(own)
 
 
 @dataclass(frozen=True)

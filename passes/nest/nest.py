@@ -52,7 +52,11 @@ Bound = Affine | Extreme | Either
 
 @dataclass(frozen=True)
 class For:
-    """The body for each value of an index from `start` on below `stop`, a `step` apart."""
+    """The body for each value of an index from `start` on below `stop`, a `step` apart.
+
+    Of a part of all values, tiles may `reach` from one form up to another, and compute elements of other parts
+    again. It starts and stops at multiples of `group`.
+    """
 
     index: str
     start: Bound
@@ -60,6 +64,8 @@ class For:
     step: int
     kind: Kind
     body: Body
+    reach: tuple[Affine, Affine] | None = None
+    group: int = 1
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tadc.frontend import print_index
 from tadc.frontend.functions import OPERATORS
-from tadc.frontend.print_index import condition_text, form_text
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import (
@@ -43,6 +43,7 @@ from tadc.passes.maps.map import (
     Type,
     Value,
 )
+from tadc.passes.nest.form_reader import FormCursor
 from tadc.passes.nest.nest import (
     At,
     Body,
@@ -76,6 +77,16 @@ def number_type(tensors: Iterable[Tensor]) -> Type:
 
 
 # -- forms and conditions --------------------------------------------------------------------------
+
+
+def form_text(form: Affine) -> str:
+    """A form, with `%` where that reads back as the same: floors of floors have several forms."""
+    text = print_index.form_text(form)
+    return text if _few_floors(form) or FormCursor(text).form() == form else str(form)
+
+
+def _few_floors(form: Affine) -> bool:
+    return form.is_linear or sum(1 for _ in form.floors()) < 2
 
 
 def tensor_text(tensor: Tensor) -> str:
@@ -127,7 +138,9 @@ def _row(row: Constraint, about: Sequence[str]) -> str:
         if name not in upper.variables:
             # The left side less the right one is the form of an equality.
             return f"{form_text(upper)} = {name}" if row.equality else f"{name} <= {form_text(upper)}"
-    return f"{form_text(form)} = 0" if row.equality else condition_text(row)
+    if row.equality or not _few_floors(form):
+        return f"{form_text(form)} {'=' if row.equality else '>='} 0"
+    return print_index.condition_text(row)
 
 
 def _forms(forms: Iterable[Affine]) -> str:
@@ -158,7 +171,8 @@ def _number(value: float) -> str:
 
 def _takes(takes: Takes) -> str:
     given = {"lanes": takes.lanes, "parts": takes.parts, "leap": takes.leap}
-    return "".join(f" {word} {count}" for word, count in given.items() if count != 1)
+    text = "".join(f" {word} {count}" for word, count in given.items() if count != 1)
+    return f"{text} unrolled" if takes.unrolled else text
 
 
 def _store(store: Store) -> str:
@@ -169,6 +183,18 @@ def _store(store: Store) -> str:
     if store.fresh:
         text += f" unless {rows_text(store.fresh)}"
     return f"{text} streams" if store.streams else text
+
+
+def _loop(loop: For) -> str:
+    """`for i = 0 to N step 6 reach 0 to N group 3 jam`."""
+    text = f"for {loop.index} = {bound_text(loop.start)} to {bound_text(loop.stop)}"
+    if loop.step != 1:
+        text += f" step {loop.step}"
+    if loop.reach is not None:
+        text += f" reach {form_text(loop.reach[0])} to {form_text(loop.reach[1])}"
+    if loop.group != 1:
+        text += f" group {loop.group}"
+    return text if loop.kind == "seq" else f"{text} {loop.kind}"
 
 
 @dataclass
@@ -237,10 +263,7 @@ class _Printer:
         """One statement."""
         match statement:
             case For():
-                step = f" step {statement.step}" if statement.step != 1 else ""
-                kind = f" {statement.kind}" if statement.kind != "seq" else ""
-                ends = f"{bound_text(statement.start)} to {bound_text(statement.stop)}"
-                self.open(f"for {statement.index} = {ends}{step}{kind}")
+                self.open(_loop(statement))
                 self.body(statement.body)
                 self.close()
             case If(rows=rows, then=then, otherwise=otherwise):

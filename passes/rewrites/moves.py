@@ -300,8 +300,8 @@ class Mover:
 
     def _key(self, term: Term, order: tuple[int, ...], shape: Shape) -> Key:
         """Equal for terms of one type that are equal up to the order of their indices."""
-        renamed = {f"?{n}": Affine.var(f"?{place}_") for place, n in enumerate(order)}
-        number = self.program.terms.substitute(term, renamed).number
+        renamed = {f"?{n}": Affine.var(f"?{place}") for place, n in enumerate(order) if n != place}
+        number = self.program.terms.substitute(term, renamed).number if renamed else term.number
         return number, tuple(shape[n] for n in order), term.type or self.literal
 
     def _define(

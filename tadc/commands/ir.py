@@ -111,7 +111,7 @@ def lower_ir(
             specialised(program, dict(arguments.sizes))  # for its errors, which a pass cannot hand on whole
         values = ",".join(f"{name}={value}" for name, value in arguments.sizes)
         run_passes(module, f"tad-specialise{{sizes={values}}}", source)
-    state = Compilation(options, source, module=module)
+    state = Compilation(options, source, written=module)
     sink = Sink(arguments.output or "-")
     if arguments.passes is not None:
         with step("passes"):

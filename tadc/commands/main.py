@@ -11,6 +11,7 @@ from pathlib import Path
 from tadc.backend.steps import step
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
+from tadc.commands.nests import is_nest, show_nests
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import report_warnings, warn_of_zero_gradients
@@ -44,7 +45,7 @@ def execute(arguments: Arguments) -> int:
         if arguments.dump_dir and Path(arguments.dump_dir).exists() and not Path(arguments.dump_dir).is_dir():
             raise file_error(f"`--dump-dir {arguments.dump_dir}` names a file, not a folder")
         source = read_program(arguments)
-        if arguments.fix:
+        if arguments.fix and not is_nest(arguments, source):
             from tadc.commands.fix import fix
 
             return fix(arguments, source)
@@ -56,7 +57,9 @@ def execute(arguments: Arguments) -> int:
 
 
 def execute_on(arguments: Arguments, source: Source) -> int:
-    """The same on the text of a program or module."""
+    """The same on the text of a program, a module or nests."""
+    if is_nest(arguments, source):
+        return show_nests(arguments, source)
     if arguments.certificate or arguments.plot is not None:
         return show_certificate(arguments, source)
     if arguments.stats:

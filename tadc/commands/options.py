@@ -100,3 +100,8 @@ class Arguments:
     def is_mlir(self) -> bool:
         """Whether the input is IR."""
         return bool(self.file and self.file.endswith(".mlir"))
+
+    @property
+    def is_nest(self) -> bool:
+        """Whether the input is loop nests."""
+        return bool(self.file and self.file.endswith(".nest"))

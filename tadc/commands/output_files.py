@@ -68,6 +68,8 @@ def written(arguments: Arguments) -> tuple[str, tuple[str, ...]]:
     if arguments.emit:
         suffix = next(stage.suffix for stage in STAGES if stage.name == arguments.emit)
         return SUFFIXES.get(suffix, ("the syntax tree", ""))[0], (suffix,)
+    if arguments.is_nest:
+        return "loop nests", (".nest",)
     if arguments.passes is not None or arguments.is_mlir:
         return "MLIR", (".mlir",)
     # What is on stdin may be IR.

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tadc.backend.runtime.arrays import Parameter
-from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.inversion.factors import (
     Array,
@@ -40,7 +39,7 @@ from tadc.inversion.kinds import (
 from tadc.inversion.pool import LARGE, Pool
 from tadc.inversion.programs import Programs, one_band
 from tadc.inversion.wraps import unwrapped
-from tadc.programs import function
+from tadc.programs import function_in_memory
 
 Arrays: TypeAlias = Mapping[str, Array]
 
@@ -82,7 +81,7 @@ def compiled(program: Program, *, fused: bool = False) -> Kernel:
     """
     if not program.outputs:
         return Kernel((), (), _nothing, ())
-    f = function(print_program(unwrapped(program)), "<inverse>")
+    f = function_in_memory(unwrapped(program), "<inverse>")
     kernel = (f.compiled_fused() if fused else f.compiled()).kernel
     return Kernel(f.inputs, f.outputs, kernel, kernel.outputs)
 

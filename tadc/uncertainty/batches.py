@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from tadc.frontend.extents import as_form
 from tadc.frontend.naming import first_free
-from tadc.frontend.printer import print_program
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Reduce, Term, bottom_up, reachable
 from tadc.lattice.affine import Affine
 
 
-def repeated(program: Program, names: Collection[str]) -> str:
-    """The text of a program with a dimension in front of every definition and of the arguments `names`.
+def repeated(program: Program, names: Collection[str]) -> Program:
+    """A program with a dimension in front of every definition and of the arguments `names`.
 
     Element n of it is the program at element n of these arguments, and at the others as they are.
     """
@@ -35,7 +34,7 @@ def repeated(program: Program, names: Collection[str]) -> str:
             return terms.read(node.tensor, (Affine.var(index), *node.indices), node.type, node.span)
         return terms.rebuild(node, below)
 
-    made = replace(
+    return replace(
         program,
         arguments=tuple(
             replace(a, shape=(size, *a.shape)) if a.name in names else a for a in program.arguments
@@ -51,7 +50,6 @@ def repeated(program: Program, names: Collection[str]) -> str:
         ),
         sizes=(*program.sizes, symbol),
     )
-    return print_program(made)
 
 
 def shared_axes(program: Program) -> list[tuple[str, ...]]:

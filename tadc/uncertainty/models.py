@@ -22,7 +22,7 @@ from tadc.dual.lifting import lifted
 from tadc.dual.numbers import Number
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
 from tadc.functions import Function
-from tadc.programs import function
+from tadc.programs import function_in_memory
 from tadc.uncertainty.batches import repeated, shared_axes
 from tadc.uncertainty.layout import Array, Layout, Slot, layout_of
 from tadc.uncertainty.problems import misfit, raise_all
@@ -130,7 +130,7 @@ def repeated_function(f: Function, names: tuple[str, ...]) -> Function:
     """The function at many values of some of its arguments, a dimension in front of them."""
     kept = _REPEATED.setdefault(f, {})
     if names not in kept:
-        kept[names] = function(repeated(f.program, names))
+        kept[names] = function_in_memory(repeated(f.program, names), "<repeated>")
     return kept[names]
 
 

@@ -6,8 +6,7 @@ import json
 import sys
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from tadc.backend.cuda.manifest import Manifest
 from tadc.backend.emulator.library import EmulatedCuda
 from tadc.cli import main
 from tadc.lattice.affine import Affine
+from tadc.passes.gpu.launch import Condition
 
 SQUARE = "x: f64[N]; f[i] = x[i]**2"
 
@@ -37,6 +37,7 @@ class Library(EmulatedCuda):
     def __init__(self, **settings: Any) -> None:
         self.copies: list[int] = []
         self.loads = 0
+        self.shared: list[int] = []
         self.streams: list[int | None] = []
         super().__init__(streams=STREAMS, **settings)
 
@@ -53,6 +54,7 @@ class Library(EmulatedCuda):
         return super()._cuModuleLoadDataEx(out, image, count, options, values)
 
     def _cuLaunchKernel(self, function: int, *rest: Any) -> None:
+        self.shared.append(rest[6])
         self.streams.append(rest[7])
         super()._cuLaunchKernel(function, *rest)
 
@@ -209,8 +211,10 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
     class Tensor:
         def __init__(self, array: DeviceArray, requires_grad: bool = False) -> None:
             self.array, self.requires_grad = array, requires_grad
-            self.shape, self.is_cuda = array.shape, True
+            self.shape, self.dtype, self.is_cuda = array.shape, array.dtype, True
             self.device = types.SimpleNamespace(index=0)
+            self.data_ptr, self.get_device = lambda: array.address, lambda: 0
+            self.is_contiguous = lambda: True
 
         @property
         def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -223,10 +227,10 @@ def fake_torch(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     Tensor.__module__ = "torch"
     torch: Any = types.ModuleType("torch")
-    torch.Tensor, torch.float64 = Tensor, np.dtype(np.float64)
+    torch.Tensor, torch.float64, torch.uint8 = Tensor, np.dtype(np.float64), np.dtype(np.uint8)
     torch.is_grad_enabled = lambda: True
     torch.from_numpy = lambda array: array
-    torch.empty = lambda shape, dtype, device: Tensor(on_gpu(np.full(shape, np.nan), dtype))
+    torch.empty = lambda shape, dtype, device: Tensor(on_gpu(np.full(shape, 9.0), dtype))
     stream = types.SimpleNamespace(cuda_stream=77)
     torch.cuda = types.SimpleNamespace(current_stream=lambda device: stream)
     monkeypatch.setitem(sys.modules, "torch", torch)
@@ -332,8 +336,8 @@ def test_the_log_of_the_drivers_compiler_is_shown(gpu: Library) -> None:
 def test_a_launch_that_the_driver_refuses(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the kernel, its grid, and the line that it computes."""
     compiled = tadc.compile(tadc.function(SQUARE, "f.tad"), target="cuda")
-    monkeypatch.setattr(gpu, "cuLaunchKernel", lambda *rest: 700)
-    with pytest.raises(tadc.CompileError, match=r"CUDA_ERROR_ILLEGAL_ADDRESS \(700\)") as error:
+    monkeypatch.setattr(gpu, "cuLaunchKernel", lambda *rest: 1)
+    with pytest.raises(tadc.CompileError, match=r"CUDA_ERROR_INVALID_VALUE \(1\)") as error:
         compiled(np.ones(3))
     code, text = said(error)
     assert code == "TAD0707"
@@ -364,15 +368,6 @@ def test_an_array_that_begins_at_an_odd_place_is_copied(gpu: Library) -> None:
     assert error.value.diagnostics[0].code == "TAD0505"
 
 
-@dataclass
-class Bound:
-    """What a launch asks of sizes."""
-
-    extents: tuple[Affine, ...]
-    least: int
-    most: int | None
-
-
 def test_the_kernel_that_suits_the_sizes_runs(gpu: Library) -> None:
     """Of two kernels for a tensor one is launched, also from a manifest that was written and read."""
     one = tadc.function("x: f64[N]; f[i] = if {i >= 1} then (x[i]**2) else (1)")
@@ -382,9 +377,8 @@ def test_the_kernel_that_suits_the_sizes_runs(gpu: Library) -> None:
     text = kernel.image.decode()
     second = text[text.index(".visible") :].replace("tad_f_0", "other").replace("BB0", "BB1")
     size = (Affine.var("s0"),)
-    first = SimpleNamespace(**vars(launch))
-    first.unless = ((Bound(size, 100, None),),)
-    other = SimpleNamespace(**{**vars(launch), "kernel": "other", "when": (Bound(size, 100, 300),)})
+    first = replace(launch, unless=((Condition(size, 100),),))
+    other = replace(launch, kernel="other", when=(Condition(size, 100, 300),))
     made = Manifest.of(kernel.manifest.interface, [first, other], 90, {})
     read = Manifest.from_json(json.loads(json.dumps(made.as_json())))
     assert read == made

@@ -24,7 +24,7 @@ def test_the_version_is_one_that_the_consumer_knows(gpu: Library, version: Any) 
     capsule = x.__dlpack__(max_version=version)
     is_versioned = version is not None and version[0] >= 1
     assert ('"dltensor_versioned"' in repr(capsule)) == is_versioned
-    assert read_capsule(capsule) == (x.address, (2, 3), (3, 1), "f8", False)
+    assert read_capsule(capsule) == (x.address, (2, 3), (3, 1), "f8", (2, 0), False)
     again = x.__dlpack__(max_version=version, copy=True)
     assert read_capsule(again).is_read_only == is_versioned
     before = gpu.memory.used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bench.everyday import EVERYDAY
 from bench.workloads import WORKLOADS
 from tadc.backend.ptx import resources
 from tadc.backend.target import parse_target
@@ -36,8 +37,8 @@ def check(state: Compilation, sm: int, spills: bool = False) -> None:
         assert spills or not used.spilled, launch.kernel
 
 
-@pytest.mark.one_in(8)
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+@pytest.mark.one_in(24)
+@pytest.mark.parametrize("workload", [*WORKLOADS, *EVERYDAY], ids=lambda w: w.name)
 @pytest.mark.parametrize("sm", slow_but_one_in(4, [80, 70, 90, 120]))
 def test_no_workload_spills(workload, sm):
     """Value and gradients of the benchmark, at its sizes."""

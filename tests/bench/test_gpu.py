@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.gpu import counts, host
 from bench.gpu.__main__ import main
 from bench.gpu.cases import CASE, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
+from tadc.backend.cuda import driver as drivers
 from tadc.backend.emulator.device import emulated_device
 from tests.backend.test_cuda import install
 
@@ -25,6 +27,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("gpu")
     assert main(["write", str(made), "--only", *NAMES, "--small"]) == 0
     return made
+
+
+def test_counts_of_a_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    counts.main(["softmax", "--small"])
+    title, head, *_, total, _ = capsys.readouterr().out.splitlines()
+    assert title == "softmax of rows"
+    assert head.split()[0] == "kernel"
+    assert total.split()[:2] == ["1", "launch"]
 
 
 @pytest.mark.sweep
@@ -83,6 +93,16 @@ def test_the_kernel_that_measures_the_peak_does_all_its_sums(bits: int) -> None:
     starts = np.arange(THREADS) * CHAINS + CHAINS / 2
     np.testing.assert_allclose(found, starts, rtol=1e-4, atol=3 * ROUND * CHAINS * 1e-7)
     assert measure(device, 1 << 16, 1).f32 > 0
+
+
+def test_calls_on_the_host_are_timed_without_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each row repeats a call; afterwards there is no stub in libcuda's place."""
+    loaded = drivers.load_library
+    host.main(turns=1)
+    said = capsys.readouterr().out
+    for name in ("arrays of tadc", "DLPack", "out=", "launches one by one", "launches as a graph"):
+        assert name in said
+    assert drivers.load_library is loaded
 
 
 def test_without_a_gpu_or_bundles(

@@ -99,6 +99,17 @@ def test_instructions_by_kind() -> None:
     assert not found.issued["load local"]
 
 
+def test_some_of_many_blocks() -> None:
+    """They are spread over the grid, and what others would compute is taken to be there."""
+    text = kernel_text(
+        "mov.u32 %r3, %ctaid.x; mad.wide.u32 %rd10, %r3, 128, %rd1; st.global.b32 [%rd10], %r3;"
+    )
+    with counting(4) as launches:
+        (found, _) = launch(text, [np.zeros(320, np.float32), np.zeros(1, np.float32)], 32, 10)
+    assert launches[0].lanes["store global"] == 4 * 32
+    assert np.nonzero(found.view(np.int32)[::32])[0].tolist() == [2, 5, 7]
+
+
 def test_nothing_is_counted_outside() -> None:
     with counting() as launches:
         pass

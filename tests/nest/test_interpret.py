@@ -81,6 +81,11 @@ def test_sums_add_in_the_order_that_they_state(count: int) -> None:
     assert total("lanes 4 leap 3", x) == added([e for block in blocks for n in range(4) for e in block[n::4]])
     even, odd = ([e for block in blocks for n in (p, p + 2) for e in block[n::4]] for p in (0, 1))
     assert total("lanes 4 parts 2 leap 3", x) == added(even) + added(odd)
+    text = """nest f(x: f32[N], out y: f32[4]) { sizes N for i = 0 to 4 lane {
+        %1 = sum k where 0 <= k <= N - 1 leap 3 { %0 = x[k] give %0 } y[i] = %1 } }"""
+    assert set(interpret(read_nest(text), {"x": x}, {"N": count}).results["y"]) == {
+        total("lanes 4 leap 3", x)
+    }
     if count:
         assert total("lanes 4 parts 2", x, "max") == x.max()
         assert total("", x, "logsumexp") == pytest.approx(np.log(np.exp(x).sum()), rel=1e-5)

@@ -11,10 +11,12 @@ from tadc.passes.nest.plain import plain_nests
 from tadc.passes.nest.reader import read_nest
 from tadc.passes.nest.text import nest_text
 from tests.nest.programs import PROGRAMS, maps_of_program
+from tests.nest.random_text import random_nest
 
 var = Affine.var
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_nests_of_programs_read_back(name: str) -> None:
     for nest in plain_nests(maps_of_program(PROGRAMS[name])):
@@ -87,7 +89,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
                 c[0, 0] = %20
             }
         }
-        for t = 0 to 256 group {
+        for t = 0 to 256 step 4 reach -1 to N + 1 group 4 group {
             for u = 0 to 2 block {
                 stage q: f64[] in shared
             }
@@ -145,6 +147,7 @@ WRONG = {
     "nest f(out y: f64[4]) { %1 = if 1 >= 0 { } }": ("expected `give`", "give %3"),
     "nest f(out y: f64[4]) { at }": ("expected an index, found `}`", "docs/nest.md"),
     "nest f(out y: f64[4]) { 5 }": ("`5` begins no statement", "a statement is"),
+    "nest f(y: f64[4]) { %1 = y[0] ** 2 }": ("`**` goes on where a value ends", "one operation"),
     "nest f(out y: f64[4]) { ": ("expected `}`, found the end", "close each brace"),
     "nest f(out y: f64[" + "(" * 5000: ("nested too deeply", "take it apart"),
 }
@@ -162,3 +165,11 @@ def test_what_is_no_nest_says_why(text: str) -> None:
     assert help in found.helps[0]
     assert found.primary.span.end <= max(len(text), 1) + 1
     assert "TAD0610" in str(caught.value)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_nests_of_every_kind_read_back(seed: int) -> None:
+    nest = random_nest(seed)
+    text = nest_text(nest)
+    assert read_nest(text) == nest
+    assert nest_text(read_nest(text)) == text

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.passes.cpu import fuse
+from tadc.passes.cpu import fusion_cost
 from tadc.passes.cpu.schedule import least_price
 
 LAYERS = 4
@@ -48,7 +48,7 @@ def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
         priced.append(op)
         return least_price(op, *others)
 
-    monkeypatch.setattr(fuse, "least_price", counted)
+    monkeypatch.setattr(fusion_cost, "least_price", counted)
     counts: list[int] = []
     for layers in (LAYERS, LAYERS + 3):
         loops(tadc.value_and_grad(tadc.function(network(layers))))

@@ -115,7 +115,7 @@ def test_grad_and_value_and_grad():
 
 
 def test_equal_gradients_both_come_back():
-    """cse merges equal tensors; both results are still there."""
+    """Equal tensors are one; both results are still there."""
     g = tadc.vjp(tadc.function("x: f64[3]; y: f64[3]; f[i] = x[i] + y[i]"))
     dx, dy = g(np.ones(3), np.ones(3), np.array([1.0, 2.0, 3.0]))
     np.testing.assert_array_equal(dx, [1, 2, 3])

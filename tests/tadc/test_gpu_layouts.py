@@ -23,7 +23,7 @@ def inputs(f: tadc.Function, sizes: dict[str, int]) -> dict[str, Any]:
     return {a.name: random.uniform(0.1, 0.9, shape_at(a.shape, sizes)) for a in f.program.arguments}
 
 
-def compare(one: GpuProgram, sizes: dict[str, int] | None = None) -> None:
+def compare(one: GpuProgram, sizes: dict[str, int] | None = None, target: str = "emulated") -> None:
     """Of all elements, relative to the largest; the reference has twice the digits."""
     f, exact = (
         tadc.value_and_vjp(tadc.function(text)) for text in (one.text, one.text.replace("f32", "f64"))
@@ -36,7 +36,7 @@ def compare(one: GpuProgram, sizes: dict[str, int] | None = None) -> None:
     }
     if "f32" in one.text:
         expected = exact(**{name: a.astype(np.float64) for name, a in rounded.items()})
-    found = tadc.compile(f, target="emulated", sizes=sizes)(**rounded)
+    found = tadc.compile(f, target=target, sizes=sizes)(**rounded)
     for want, got in zip(expected, found, strict=True):
         scale = np.abs(want).max(initial=0) or 1
         assert np.abs(got - want).max(initial=0) <= (1e-4 if got.dtype == np.float32 else 1e-12) * scale
@@ -59,3 +59,9 @@ def test_layouts(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, one in PROGRAMS.items() if one.sizes])
 def test_layouts_of_known_sizes(name: str) -> None:
     compare(PROGRAMS[name], sizes=PROGRAMS[name].sizes)
+
+
+@pytest.mark.parametrize("name", ["windows of several rows", "what rows share", "softmax"])
+def test_layouts_of_a_gpu_that_few_threads_keep_busy(name: str) -> None:
+    """A thread computes several rows, which share what they read."""
+    compare(PROGRAMS[name], target="emulated:sm_72")

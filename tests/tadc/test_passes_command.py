@@ -55,14 +55,14 @@ def test_generic_form_of_every_dump(capsys: pytest.CaptureFixture[str], tmp_path
 
 
 def test_print_ir_is_of_the_passes_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = run(capsys, *PROGRAM, "--emit", "opt", "--print-ir-before", "canonicalize")
+    _, _, err = run(capsys, *PROGRAM, "--emit", "loops", "--print-ir-before", "canonicalize")
     assert err.count("IR Dump") == 1
     assert "IR Dump Before CanonicalizerPass: canonicalize" in err
     _, _, err = run(
         capsys,
         *PROGRAM,
         "--emit",
-        "opt",
+        "loops",
         "--print-ir-after=canonicalize,tad-simplify",
         "--print-ir-after=cse",
     )

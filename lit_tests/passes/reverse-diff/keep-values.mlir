@@ -24,8 +24,8 @@ func.func @f(%x: tensor<3xf64> {tad.name = "x"}) -> (tensor<f64> {tad.name = "f"
 // CHECK-NEXT:     }
 // CHECK-NEXT:     %dx = tad.map (%i) -> tensor<3xf64> {
 // CHECK-NEXT:       %0 = tad.sum (%i_0) in {%i_0 == %i, 0 <= %i_0 <= 2} -> f64 {
-// CHECK-NEXT:         %1 = tad.read %x[%i_0] : tensor<3xf64>
 // CHECK-NEXT:         %cst = arith.constant 2.000000e+00 : f64
+// CHECK-NEXT:         %1 = tad.read %x[%i_0] : tensor<3xf64>
 // CHECK-NEXT:         %2 = arith.mulf %cst, %1 : f64
 // CHECK-NEXT:         tad.yield %2 : f64
 // CHECK-NEXT:       }

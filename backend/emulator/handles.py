@@ -1,0 +1,45 @@
+"""Handles of a driver: what they stand for, and calls that are refused."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, TypeVar
+
+from tadc.backend.cuda import api
+
+T = TypeVar("T")
+
+
+class RefusedError(Exception):
+    """A call that has a result other than success."""
+
+    def __init__(self, result: int) -> None:
+        super().__init__(result)
+        self.result = result
+
+
+class Handles:
+    """The objects that calls make, by their handles, and the streams there are."""
+
+    def __init__(self, streams: set[int]) -> None:
+        self._handles = itertools.count(1 << 20)
+        self._objects: dict[int, Any] = {}
+        self._streams = streams
+
+    def _new(self, out: Any, value: Any) -> None:
+        handle = next(self._handles)
+        self._objects[handle] = value
+        out[0] = handle
+
+    def _found(self, handle: int | None, kind: type[T]) -> T:
+        found = self._objects.get(handle or 0)
+        if not isinstance(found, kind):
+            raise RefusedError(api.INVALID_HANDLE)
+        return found
+
+    def _require(self, holds: bool, result: int = api.INVALID_VALUE) -> None:
+        if not holds:
+            raise RefusedError(result)
+
+    def _require_stream(self, stream: int | None) -> None:
+        self._require((stream or 0) in self._streams, api.INVALID_HANDLE)

@@ -1,0 +1,318 @@
+"""Whether a nest is what a nest must be: mistakes as diagnostics, each at its line of the nest's text.
+
+Proven, for all sizes and ranges where `known` holds: names stand before their use, and have one meaning at a
+place; types agree; every access is in range; loops in lockstep run a constant number of times, with at most
+one of lanes around a computation. Tried, by interpreting the nest at a few small sizes: every element of what
+it computes is written, and nothing is read before. That is left out where a nest has ranges, which are parts
+of all elements, or takes more than `MOST_ACCESSES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Source
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.points import SearchLimit, find_point
+from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
+from tadc.passes.nest.block_types import type_mistakes
+from tadc.passes.nest.facts import Cases, Facts, counterexample, forms
+from tadc.passes.nest.interpret import Fault, TooLong, interpret
+from tadc.passes.nest.mistake import Mistake
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, For, If, Nest, Stage, Statement, Store
+from tadc.passes.nest.reader import ReadNest, read_nests
+from tadc.passes.nest.text import nest_text
+
+MOST_ACCESSES = 200_000
+"""Of one tensor, where a nest is tried."""
+
+NARROW = "narrow the loops, put it in an `if`, or write what is `known` of sizes"
+NAME_TENSOR = "name it behind `nest`, or in a `stage` above"
+
+TRIED = (1, 2, 5)
+"""Sizes are at least one of these each, or what is known says more."""
+
+
+def verify(nest: Nest) -> list[Diagnostic]:
+    """All mistakes of a nest, with places in its text; none where it is right."""
+    if not mistakes(nest):
+        return []
+    try:
+        (read,) = read_nests(Source(nest_text(nest), f"<nest {nest.name}>"))
+    except CompileError as error:
+        return error.diagnostics
+    return verify_read(read)
+
+
+def verify_read(read: ReadNest) -> list[Diagnostic]:
+    """The same of a nest that was read from a text."""
+    return [_diagnostic(mistake, read) for mistake in mistakes(read.nest)]
+
+
+def verified(nest: Nest) -> Nest:
+    """The nest. Raises CompileError (TAD0613) with all its mistakes."""
+    found = verify(nest)
+    if found:
+        raise CompileError(found)
+    return nest
+
+
+def _diagnostic(mistake: Mistake, read: ReadNest) -> Diagnostic:
+    span = read.spans.get(id(mistake.node), read.spans[id(read.nest)])
+    label = Label(span, mistake.label)
+    notes, helps = ([mistake.note] if mistake.note else []), [mistake.help]
+    message = f"nest `{read.nest.name}` is wrong"
+    return Diagnostic("TAD0613", message, label, notes=notes, helps=helps, source=read.source)
+
+
+def mistakes(nest: Nest) -> list[Mistake]:
+    """What is wrong with a nest; it is tried where nothing is by its text alone."""
+    walk = _Walk(nest)
+    walk.run()
+    return walk.found or list(_tried(nest))
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What stands around a statement: indices, tensors, facts, and the loops in lockstep."""
+
+    indices: frozenset[str]
+    tensors: Mapping[str, Tensor]
+    cases: Cases
+    lanes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Walk:
+    """Walks over a nest once."""
+
+    nest: Nest
+    found: list[Mistake] = field(default_factory=list[Mistake])
+    facts: Facts = field(default_factory=Facts)
+
+    def wrong(self, node: object, label: str, help: str, note: str = "") -> None:
+        """Note a mistake."""
+        self.found.append(Mistake(node, label, help, note))
+
+    def run(self) -> None:
+        """The whole nest."""
+        nest = self.nest
+        tensors = {tensor.name: tensor for tensor in nest.tensors}
+        for name in nest.computed:
+            if name not in tensors:
+                self.wrong(nest, f"computes `{name}`, which is none of its tensors", "name it behind `nest`")
+        given = [*nest.sizes, *nest.ranges, *tensors]
+        for name in {name for name in given if given.count(name) > 1}:
+            self.wrong(nest, f"two things are called `{name}`", "give one another name")
+        sizes = frozenset(nest.sizes)
+        for tensor in nest.tensors:
+            self.known(nest, tensor.shape, sizes)
+        indices = sizes | frozenset(nest.ranges)
+        self.known(nest, [row.form for row in nest.known], indices)
+        self.body(nest.body, _Scope(indices, tensors, (nest.known,)))
+
+    # -- names ---------------------------------------------------------------------------------
+
+    def known(self, node: object, used: Iterable[Affine], indices: frozenset[str]) -> None:
+        """Names of indices stand before their use."""
+        for name in sorted({name for form in used for name in form.variables} - indices):
+            help = "name it by `for`, `at`, `sizes` or `ranges`"
+            self.wrong(node, f"`{name}` is no index or size here", help)
+
+    def known_bound(self, node: object, bound: Bound, scope: _Scope) -> None:
+        self.known(node, forms(bound), scope.indices)
+        if isinstance(bound, Either):
+            self.known(node, [row.form for row in bound.rows], scope.indices)
+
+    def new(self, node: object, names: Iterable[str], scope: _Scope) -> frozenset[str]:
+        """The indices with new ones, which nothing around has."""
+        indices = scope.indices
+        for name in names:
+            if name in indices or name in scope.tensors:
+                self.wrong(node, f"`{name}` has a meaning here", "give the new index another name")
+            indices |= {name}
+        return indices
+
+    # -- statements ----------------------------------------------------------------------------
+
+    def body(self, body: Body, scope: _Scope) -> None:
+        """Statements in order; names and staged tensors hold for those that follow."""
+        for statement in body:
+            scope = self.statement(statement, scope)
+
+    def statement(self, statement: Statement, scope: _Scope) -> _Scope:
+        """One statement; what stands around those behind it."""
+        match statement:
+            case For():
+                self.loop(statement, scope)
+            case If(rows=rows, then=then, otherwise=otherwise):
+                self.known(statement, [row.form for row in rows], scope.indices)
+                cases = self.facts.where(scope.cases, rows)
+                self.body(then, _Scope(scope.indices, scope.tensors, cases, scope.lanes))
+                if otherwise:
+                    cases = self.facts.elsewhere(scope.cases, rows)
+                    self.body(otherwise, _Scope(scope.indices, scope.tensors, cases, scope.lanes))
+            case At(index=index, value=value):
+                self.known_bound(statement, value, scope)
+                indices = self.new(statement, [index], scope)
+                return _Scope(indices, scope.tensors, self.facts.at(scope.cases, statement), scope.lanes)
+            case Stage(tensor=tensor):
+                self.known(statement, tensor.shape, scope.indices)
+                if tensor.name in scope.tensors or tensor.name in scope.indices:
+                    self.wrong(statement, f"`{tensor.name}` has a meaning here", "give the room another name")
+                tensors = {**scope.tensors, tensor.name: tensor}
+                return _Scope(scope.indices, tensors, scope.cases, scope.lanes)
+            case Compute():
+                self.compute(statement, scope)
+        return scope
+
+    def loop(self, loop: For, scope: _Scope) -> None:
+        """A loop and what is in it."""
+        self.known_bound(loop, loop.start, scope)
+        self.known_bound(loop, loop.stop, scope)
+        self.known(loop, loop.reach or (), scope.indices)
+        indices = self.new(loop, [loop.index], scope)
+        lanes = scope.lanes
+        if loop.kind in ("jam", "lane"):
+            ends = isinstance(loop.start, Affine) and isinstance(loop.stop, Affine)
+            if not ends or not (loop.stop - loop.start).is_constant:  # pyright: ignore[reportOperatorIssue]
+                label = "a loop in lockstep whose number of turns is not constant"
+                self.wrong(loop, label, "split it by a constant, or leave its kind out")
+        if loop.kind == "lane":
+            lanes += (loop.index,)
+        self.body(loop.body, _Scope(indices, scope.tensors, self.facts.inside(scope.cases, loop), lanes))
+
+    def compute(self, compute: Compute, scope: _Scope) -> None:
+        """Values and stores."""
+        if len(scope.lanes) > 1:
+            loops = " and ".join(f"`{name}`" for name in scope.lanes)
+            label = f"two loops of lanes, {loops}, around one computation"
+            self.wrong(compute.block.lets[0] if compute.block.lets else compute, label, "let one be `jam`")
+        self.found += type_mistakes(compute, scope.tensors)
+        self.block(compute.block, scope)
+        written = {*self.nest.computed, *(name for name in scope.tensors if name not in self.global_names)}
+        for store in compute.stores:
+            self.known(store, [*store.at, *(row.form for row in store.fresh)], scope.indices)
+            if store.tensor not in written:
+                self.wrong(store, f"`{store.tensor}` is not computed here", f"name it `out {store.tensor}`")
+            self.access(store, store, scope)
+
+    @property
+    def global_names(self) -> set[str]:
+        """The tensors that are no staged ones."""
+        return {tensor.name for tensor in self.nest.tensors}
+
+    def block(self, block: Block, scope: _Scope) -> None:
+        """Values, and those in their blocks."""
+        for let in block.lets:
+            self.let(let, scope)
+
+    def let(self, let: Let, scope: _Scope) -> None:
+        """A value, where it stands."""
+        match let.value:
+            case Load() | Ask():
+                self.known(let, let.value.at, scope.indices)
+                self.access(let, let.value, scope)
+            case IndexNumber(form=form):
+                self.known(let, [form], scope.indices)
+            case Choice(rows=rows, then=then, otherwise=otherwise):
+                self.known(let, [row.form for row in rows], scope.indices)
+                inside, outside = self.facts.where(scope.cases, rows), self.facts.elsewhere(scope.cases, rows)
+                self.block(then, _Scope(scope.indices, scope.tensors, inside, scope.lanes))
+                self.block(otherwise, _Scope(scope.indices, scope.tensors, outside, scope.lanes))
+            case Fold() as fold:
+                self.fold(let, fold, scope)
+            case _:
+                pass
+
+    def fold(self, let: Let, fold: Fold, scope: _Scope) -> None:
+        """A reduction and what is in it."""
+        takes = fold.takes
+        if takes.lanes & (takes.lanes - 1):
+            self.wrong(let, f"{takes.lanes} lanes, which cannot be joined by halves", "take a power of 2")
+        if takes.lanes > 1 and takes.leap == 1 and scope.lanes:
+            label = f"a reduction in lanes, inside of the loop of lanes `{scope.lanes[-1]}`"
+            self.wrong(let, label, "one of them is enough: leave the other's lanes out")
+        indices = self.new(let, fold.indices, scope)
+        self.known(let, [row.form for row in fold.rows], indices)
+        cases = self.facts.where(scope.cases, fold.rows)
+        self.block(fold.body, _Scope(indices, scope.tensors, cases, scope.lanes))
+
+    # -- accesses ------------------------------------------------------------------------------
+
+    def access(self, node: object, of: Load | Store | Ask, scope: _Scope) -> None:
+        """Every subscript is in range, but of what is only brought near."""
+        tensor = scope.tensors.get(of.tensor)
+        if tensor is None:
+            self.wrong(node, f"`{of.tensor}` is no tensor here", NAME_TENSOR)
+            return
+        if len(of.at) != len(tensor.shape):
+            label = f"`{of.tensor}` has {len(tensor.shape)} dimensions, not {len(of.at)}"
+            self.wrong(node, label, "write a subscript for each")
+            return
+        pairs = () if isinstance(of, Ask) else zip(of.at, tensor.shape, strict=True)
+        for form, extent in pairs:
+            for side, least in ((form, True), (extent - 1 - form, False)):
+                limit = "at least 0" if least else f"at most {extent - 1}"
+                try:
+                    point = counterexample(side, scope.cases)
+                except (SearchLimit, EliminationLimit):
+                    self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
+                    return
+                if point is not None and not self.facts.complete:
+                    self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
+                    return
+                if point is not None:
+                    shown = ", ".join(f"{name} = {value}" for name, value in point.items())
+                    note = f"it is not at {shown}" if shown else ""
+                    self.wrong(node, f"`{form}` is not always {limit}", NARROW, note)
+                    return
+
+
+# -- what is tried ---------------------------------------------------------------------------------
+
+
+def _tried(nest: Nest) -> Iterator[Mistake]:
+    """What goes wrong where the nest is interpreted."""
+    if nest.ranges:
+        return
+    for sizes in _sizes(nest.sizes, nest.known):
+        shapes = {t.name: tuple(extent.evaluate(sizes) for extent in t.shape) for t in nest.tensors}
+        if any(int(np.prod(shape)) > MOST_ACCESSES for shape in shapes.values()):
+            continue
+        at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        note = f"at {at}" if at else ""
+        ones = {name: np.ones(shape) for name, shape in shapes.items()}
+        try:
+            run = interpret(nest, ones, sizes, MOST_ACCESSES)
+        except TooLong:
+            continue
+        except Fault as fault:
+            yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
+            return
+        for name, missing in run.unwritten.items():
+            element = f"{name}[{', '.join(map(str, missing[0]))}]"
+            yield Mistake(nest, f"`{element}` is never written", "every element of an `out` is", note)
+        if run.unwritten:
+            return
+
+
+def _sizes(names: Iterable[str], known: Domain) -> Iterator[dict[str, int]]:
+    """A few small sizes for which a nest is meant."""
+    names, seen = list(names), list[dict[str, int]]()
+    for least in TRIED:
+        rows = [Constraint(Affine.var(name) - least) for name in names]
+        try:
+            point = find_point([*known, *rows])
+        except (SearchLimit, EliminationLimit):
+            continue
+        sizes = None if point is None else {name: point.get(name, least) for name in names}
+        if sizes is not None and sizes not in seen:
+            seen.append(sizes)
+            yield sizes

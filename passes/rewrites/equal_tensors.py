@@ -1,0 +1,75 @@
+"""Equal tensors are one.
+
+    dx[i] = g[i]                    dx[i] = g[i]
+    dy[j] = g[j]         becomes    dy[j] = dx[j]
+    let h[i] = …, let k[j] = …      let h[i] = …, and h is read for k
+
+Terms are equal where they are the same node, so two definitions are where their bodies are one under the
+same names of indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import zip_longest
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Read, Term, Terms, bottom_up
+from tadc.lattice.affine import Affine
+
+
+def merge_equal_tensors(program: Program) -> Program:
+    """The program with one definition for equal tensors; it itself where there are none."""
+    merging = _Merging(program.terms)
+    for definition in program.definitions:
+        merging.add(definition)
+    kept = tuple(merging.kept)
+    if all(new is old for new, old in zip_longest(kept, program.definitions)):
+        return program
+    return replace(program, definitions=kept)
+
+
+class _Merging:
+    """Definitions in order: `kept` are those so far, `instead` what is read for those that are not."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.kept: list[Definition] = []
+        self.places: dict[tuple[object, ...], int] = {}
+        self.instead: dict[str, str] = {}
+        self.known: dict[int, Term] = {}
+
+    def add(self, definition: Definition) -> None:
+        made = self.rewritten(definition)
+        closed = self.terms.reduce(made.indices, (), made.body)
+        place = self.places.setdefault((made.type, made.shape, closed.number), len(self.kept))
+        # A recurrence reads itself by its own name, so none is equal to another.
+        if place == len(self.kept) or made.order is not None:
+            self.kept.append(made)
+            return
+        other = self.kept[place]
+        if not made.is_output:
+            self.instead[made.name] = other.name
+        elif any(d.is_output for d in self.kept[place:]):
+            # Callers know outputs by their order.
+            copy = self.terms.read(other.name, [Affine.var(i) for i in made.indices], made.type)
+            self.kept.append(replace(made, body=copy))
+        else:
+            self.instead = {old: made.name if new == other.name else new for old, new in self.instead.items()}
+            self.instead[other.name] = made.name
+            self.known.clear()
+            self.kept[place:] = [made, *map(self.rewritten, self.kept[place + 1 :])]
+
+    def rewritten(self, definition: Definition) -> Definition:
+        """The definition, reading what is kept; it reads those before it alone, so `known` holds for all."""
+        body = bottom_up(definition.body, self.known, self.node)
+        return definition if body is definition.body else replace(definition, body=body)
+
+    def node(self, term: Term, below: Sequence[Term]) -> Term:
+        if isinstance(term, Read) and term.tensor in self.instead:
+            assert term.type
+            return self.terms.read(self.instead[term.tensor], term.indices, term.type, term.span)
+        if all(new is old for new, old in zip(below, term.below, strict=True)):
+            return term
+        return self.terms.rebuild(term, below)
