@@ -29,8 +29,8 @@ class Guard:
         allowed = ("tadc", "numpy", *sys.stdlib_module_names)
         assert name.split(".")[0] in allowed or PathFinder.find_spec(name, path) is None, name
         banned = ("tadc.dialect", "tadc.passes", "tadc.driver", "tadc.pipeline", "tadc.execute")
-        launches = ("tadc.passes", "tadc.passes.gpu", "tadc.passes.gpu.launch")
-        assert name in launches or not name.startswith(banned), name
+        parts = ("", ".gpu", ".gpu.launch", ".maps", ".maps.machine")
+        assert name in {f"tadc.passes{part}" for part in parts} or not name.startswith(banned), name
 
 sys.meta_path.insert(0, Guard())
 import numpy as np
