@@ -1,4 +1,4 @@
-"""From loops to running code: upstream MLIR lowering, LLVM, object code, JIT and PTX.
+"""From loops to running code: upstream MLIR lowering, LLVM, object code and JIT.
 
 base              what a backend is; targets and settings
 target            the table of backends, and targets by name
@@ -10,7 +10,6 @@ scalar_functions  these functions as LLVM IR text
 llvm_ir           LLVM IR text made complete: definitions of what it calls, function attributes
 object_code       LLVM IR text -> optimised LLVM IR, assembly, object bytes for a CPU
 jit               object bytes -> addresses in this process
-ptx               LLVM IR text of a gpu module -> PTX -> cubin
 emulator          PTX executed by NumPy, as a library that stands in for CUDA's driver
 runtime           calls of compiled kernels; imports NumPy and ctypes only
 """

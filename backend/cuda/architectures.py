@@ -6,6 +6,7 @@ from typing import Any
 
 from tadc.backend.base import Target
 from tadc.backend.binding import binding
+from tadc.backend.errors import backend_error
 
 #: Those that LLVM's NVPTX target and ptxas 12 both know.
 CUDA_ARCHITECTURES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121)
@@ -27,8 +28,10 @@ def best_for(sm: int) -> int:
 def cuda_machine(sm: int, level: int) -> Any:
     """A new TargetMachine for a GPU. LLVM picks the least PTX version that the GPU needs.
 
-    LLVM would abort the process on an architecture that it does not know.
+    Raises:
+        CompileError: TAD0705, LLVM would abort the process on an architecture it does not know.
     """
-    assert sm in CUDA_ARCHITECTURES, f"sm_{sm}"
+    if sm not in CUDA_ARCHITECTURES:
+        raise backend_error("TAD0705", f"unknown target `cuda:sm_{sm}`")
     target = binding().Target.from_triple(CUDA_TRIPLE)
     return target.create_target_machine(cpu=f"sm_{sm}", features="", opt=level)

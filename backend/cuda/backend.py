@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def _ptx(text: str, settings: Settings) -> str:
-    from tadc.backend.ptx import emit_ptx
+    from tadc.backend.cuda.ptx import emit_ptx
 
     return emit_ptx(text, sm_of(settings.target), fast_math=settings.fast_math)
 
 
 def _cubin(text: str, settings: Settings) -> bytes:
-    from tadc.backend.ptx import assemble
+    from tadc.backend.cuda.ptx import assemble
 
     return assemble(text, sm_of(settings.target))
 
@@ -82,14 +82,14 @@ class Cuda:
 
     def tools(self) -> str:
         """The versions of libdevice and ptxas."""
-        from tadc.backend.ptx import tools
+        from tadc.backend.cuda.ptx import tools
 
         return tools()
 
     def image(self, unit: Unit, settings: Settings) -> bytes:
         """Launches, PTX, and machine code where there is a ptxas."""
         from tadc.backend.cuda.images import to_bytes
-        from tadc.backend.ptx import machine_code
+        from tadc.backend.cuda.ptx import machine_code
 
         manifest, ptx = _compiled(unit, settings)
         needs_code = manifest.launches and not self.is_emulated
@@ -112,8 +112,8 @@ class Cuda:
         self, compiled: Callable[[Target], Unit], settings: Settings, program: str
     ) -> dict[str, bytes | None]:
         """Launches, PTX, and machine code where there is a ptxas."""
-        from tadc.backend.cuda_toolkit import find_ptxas
-        from tadc.backend.ptx import assemble
+        from tadc.backend.cuda.ptx import assemble
+        from tadc.backend.cuda.toolkit import find_ptxas
         from tadc.backend.runtime.bundle import CUBIN, MANIFEST, PTX
 
         # The emulator's lines of the program cost nothing, so every bundle has them.

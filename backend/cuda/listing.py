@@ -5,7 +5,7 @@ from __future__ import annotations
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.driver import Driver, cuda_driver
-from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
+from tadc.backend.cuda.toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.packages import install_command
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.ptx import assemble, emit_ptx
+from tadc.backend.cuda.ptx import assemble, emit_ptx
 from tadc.backend.target import parse_target
 from tadc.cli import main
 from tests.backend.kernels import elementwise, llvm_text

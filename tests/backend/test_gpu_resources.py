@@ -6,7 +6,7 @@ import pytest
 
 from bench.everyday import EVERYDAY
 from bench.workloads import WORKLOADS
-from tadc.backend.ptx import resources
+from tadc.backend.cuda.ptx import resources
 from tadc.backend.target import parse_target
 from tadc.driver import compile_until
 from tadc.frontend.program import Program

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tadc.backend.ptx import assemble
+from tadc.backend.cuda.ptx import assemble
 from tadc.backend.target import parse_target
 from tadc.driver import compile_until
 from tadc.frontend.source import Source

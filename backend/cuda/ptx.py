@@ -11,10 +11,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tadc.backend.approximate import approximate_function, with_approximate_divisions
 from tadc.backend.binding import binding
+from tadc.backend.cuda.approximate import approximate_function, with_approximate_divisions
 from tadc.backend.cuda.architectures import CUDA_TRIPLE, DEFAULT_SM, cuda_machine
-from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
+from tadc.backend.cuda.toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.backend.errors import backend_error
 from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete
@@ -38,7 +38,7 @@ def emit_ptx(text: str, sm: int, level: int = 3, use_libdevice: bool = True, fas
     `fast_math` approximate instructions compute what `approximate.py` says.
 
     Raises:
-        CompileError: TAD0702, a function is in neither.
+        CompileError: TAD0702, a function is in neither; TAD0705, an unknown architecture.
     """
     return interruptible(partial(_emit_ptx, text, sm, level, use_libdevice, fast_math))
 
