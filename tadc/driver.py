@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from tadc import code_stages as code
 from tadc import stages as st
 from tadc.backend.steps import step
 from tadc.backend.target import BACKENDS
@@ -70,7 +71,7 @@ def _dialects() -> Iterator[Stage]:
         def taken(options: Options, name: str = name) -> bool:
             return options.backend.dialect[0] == name
 
-        yield Stage(name, st.lower_to_llvm_dialect, st.show_module, ".mlir", about, taken)
+        yield Stage(name, code.lower_to_llvm_dialect, st.show_module, ".mlir", about, taken)
 
 
 def _forms() -> Iterator[Stage]:
@@ -79,15 +80,15 @@ def _forms() -> Iterator[Stage]:
     for name, form in forms.items():
 
         def taken(options: Options, name: str = name) -> bool:
-            return st.form_of(options, name) is not None
+            return code.form_of(options, name) is not None
 
-        yield Stage(name, st.emit(name), st.show_code(name), form.suffix, form.about, taken)
+        yield Stage(name, code.emit(name), code.show_code(name), form.suffix, form.about, taken)
 
 
 STAGES: tuple[Stage, ...] = (
     *_UPPER,
     *_dialects(),
-    Stage("llvm", st.translate, st.show_llvm, ".ll", "LLVM IR"),
+    Stage("llvm", code.translate, code.show_llvm, ".ll", "LLVM IR"),
     *_forms(),
 )
 
@@ -112,10 +113,10 @@ def planned(options: Options, first: str = "ast", last: str | None = None) -> li
 
 def _made_of(options: Options, name: str) -> Iterator[str]:
     """The forms of code that one is made of, it included."""
-    form = st.form_of(options, name)
+    form = code.form_of(options, name)
     while form is not None:
         yield form.name
-        form = st.form_of(options, form.of)
+        form = code.form_of(options, form.of)
 
 
 def compile_until(
