@@ -13,6 +13,12 @@ def name_of(location: Any) -> str:
     return location.name_str if isinstance(location, ir.NameLoc) else ""
 
 
+def names_in(location: Any) -> list[str]:
+    """The names that a location carries, of several all, each once."""
+    parts: list[Any] = list(location.locations) if isinstance(location, ir.FusedLoc) else [location]
+    return list(dict.fromkeys(name for part in parts if (name := name_of(part))))
+
+
 def place_of(location: Any) -> Place | None:
     """The first file position in a location."""
     if type(location) is ir.Location:  # as diagnostics give it

@@ -255,7 +255,7 @@ class _Reader:
         return tuple(chosen)
 
     def copies(self) -> None:
-        """Results that are values made before: cse merges equal tensors."""
+        """Results that are values made before: in a module of a user, cse may have merged equal tensors."""
         while self.results and self.results[0][0] in self.inside.names:
             value, name, gradient_of, tangent_of = self.results.pop(0)
             kind = self.element_type(value.type, self.function.location)

@@ -36,6 +36,7 @@ EXAMPLES = {
     "tad-specialise": "sizes.tad",
     "tad-cancel-deltas": "stride.mlir",
     "tad-simplify": "implied-guard.mlir",
+    "tad-fold": "literals.mlir",
     "tad-cut": "sum.mlir",
     "tad-rows": "split.tad",
     "tad-fuse": "shared.mlir",

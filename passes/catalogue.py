@@ -234,7 +234,7 @@ class Fold(TermPass):
 
 @register("tad-cut", "long reductions of tensors of few elements have parts for several threads")
 @dataclass
-class Cut(Pass):
+class Cut(TermPass):
     """A long reduction to a tensor of its parts and the reduction of these, so that threads can share it.
 
     The maps are marked `tad.parts` and `tad.joined`.
@@ -242,26 +242,38 @@ class Cut(Pass):
 
     gpu: str = word_option("", "for a GPU of this architecture, contractions of few elements too", gpu_of)
 
+    def __post_init__(self) -> None:
+        self.marks: dict[str, str] = {}
+        self.cutting = blocks(gpu_of(self.gpu)) if self.gpu else THREADS
+
+    def rewrite(self, program: Program) -> Program:
+        """Cut in a program, and note the marks of its maps."""
+        return cut_reductions(program, self.marks, self.cutting)
+
     def run(self, module: Any) -> None:
-        """Cut in every function."""
-        cutting = blocks(gpu_of(self.gpu)) if self.gpu else THREADS
-        if not any(may_be_cut(op, cutting) for function in tad_functions(module) for op in maps_of(function)):
-            return
-        marks: dict[str, str] = {}
-        rewrite_functions(module, lambda program: cut_reductions(program, marks, cutting))
+        """Cut in every function, and mark its maps."""
         for function in tad_functions(module):
-            mark_maps(function, marks)
+            # Most programs have nothing to cut: they are not read.
+            if any(may_be_cut(op, self.cutting) for op in maps_of(function)):
+                super().run(module)
+                break
+        for function in tad_functions(module):
+            mark_maps(function, self.marks)
 
 
 @register("tad-rows", "short rows are tensors of their own where their sums share something dear")
 @dataclass
-class Rows(Pass):
+class Rows(TermPass):
     """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together."""
 
+    def rewrite(self, program: Program) -> Program:
+        """Split in a program."""
+        return split_rows(program)
+
     def run(self, module: Any) -> None:
-        """Split in every function."""
+        """Split in every function; most programs have no such rows, and are not read."""
         if any(may_have_rows(op) for function in tad_functions(module) for op in maps_of(function)):
-            rewrite_functions(module, split_rows)
+            super().run(module)
 
 
 @register("tad-fuse", "maps over the same elements are one where that has no higher price")

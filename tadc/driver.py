@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from tadc import code_stages as code
 from tadc import stages as st
+from tadc import term_stages as terms
 from tadc.backend.steps import step
 from tadc.backend.target import BACKENDS
 from tadc.stages import Compilation, Options
@@ -53,11 +54,11 @@ def _materializes(options: Options) -> bool:
 _UPPER = (
     Stage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
     Stage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
-    Stage("tad", st.begin, st.show_module, ".mlir", "the tad dialect"),
-    Stage("diff", st.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
-    Stage("cancel", st.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
-    Stage("opt", st.clean_up, st.show_module, ".mlir", "simplified"),
-    Stage("hoist", st.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
+    Stage("tad", terms.begin, st.show_module, ".mlir", "the tad dialect"),
+    Stage("diff", terms.differentiate, st.show_module, ".mlir", "its derivative, with deltas", _derivative),
+    Stage("cancel", terms.cancel_deltas, st.show_module, ".mlir", "deltas cancelled"),
+    Stage("opt", terms.clean_up, st.show_module, ".mlir", "simplified"),
+    Stage("hoist", terms.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
     Stage("nest", st.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _loops),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _kernels),

@@ -146,91 +146,11 @@ def check_tree(state: Compilation) -> None:
         state.program = found
 
 
-def begin(state: Compilation) -> None:
-    """Typed program to a form of its own, which the passes on terms rewrite."""
-    from tadc.passes.terms.renewal import renewed
-
-    assert state.program is not None
-    state.form, state.written = renewed(state.program), None
-
-
 def run_pipeline(state: Compilation, pipeline: str) -> None:
     """Run a pipeline on the module; what stops it becomes diagnostics."""
     from tadc.pipeline import run_passes
 
     run_passes(state.module, pipeline, state.source)
-
-
-def differentiate(state: Compilation) -> None:
-    """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
-    from tadc.passes.catalogue import Factor
-
-    options = state.options
-    # The certificate and the paper's form show the sums as they are written.
-    prepare = [] if options.materialize == "never" or options.separate else [Factor()]
-    state.rewrite(*prepare, tensors(options), MODES.get(options.mode, reverse)(options))
-
-
-def forward(options: Options) -> TermPass:
-    """The pass for tangents."""
-    from tadc.passes.catalogue import ForwardDiff
-
-    return ForwardDiff(list(options.wrt or ()), options.mode == "tangents", options.chunk)
-
-
-def reverse(options: Options) -> TermPass:
-    """The pass for gradients."""
-    from tadc.passes.catalogue import ReverseDiff
-
-    return ReverseDiff(
-        list(options.wrt or ()),
-        keep_values=options.mode.startswith("value-and"),
-        unit_cotangent=options.mode.endswith("grad"),
-        separate=options.separate,
-    )
-
-
-def jacobian(options: Options) -> TermPass:
-    """The pass for all partial derivatives."""
-    from tadc.passes.catalogue import Jacobian
-
-    return Jacobian(list(options.wrt or ()))
-
-
-#: The pass of a mode; reverse mode's for all others.
-MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
-
-
-def tensors(options: Options, values: bool = False) -> TermPass:
-    """The pass that gives tensors of their own to values; before a derivative unless it is for `values`."""
-    from tadc.passes.catalogue import Materialize
-
-    limit = -1 if options.memory_limit is None else options.memory_limit
-    wrt = [] if values else list(options.wrt or ())
-    return Materialize(wrt, values, options.materialize, limit)
-
-
-def cancel_deltas(state: Compilation) -> None:
-    """The derivative without deltas; notes how the sums that gather for reads were solved."""
-    from tadc.passes.catalogue import CancelDeltas
-
-    cancel = CancelDeltas()
-    state.rewrite(cancel)
-    state.gathers = cancel.gathers
-
-
-def clean_up(state: Compilation) -> None:
-    """What a person would write."""
-    from tadc.passes.catalogue import Fold, Simplify
-
-    state.rewrite(Simplify(), Fold())
-
-
-def hoist(state: Compilation) -> None:
-    """Cheaper sums, and tensors for what would be computed more than once."""
-    from tadc.passes.catalogue import Factor
-
-    state.rewrite(Factor(values=True), tensors(state.options, values=True))
 
 
 def make_nests(state: Compilation) -> None:
@@ -313,17 +233,20 @@ def _fuse_for_gpu(state: Compilation) -> str:
 
 
 def _places(state: Compilation) -> dict[str, str]:
-    """The line of the program that each kernel computes; of a gradient, which has none, its name."""
-    from tadc.dialect.locations import name_of, place_of
+    """What each kernel computes: tensors, and the line of the program, which gradients do not have."""
+    from tadc.dialect.locations import names_in, place_of
     from tadc.dialect.mlir import ir
 
     found: dict[str, str] = {}
 
     def visit(op: Any) -> Any:
         if op.name == "gpu.func":
-            place, tensor = place_of(op.location), name_of(op.location)
-            name = ir.StringAttr(op.attributes["sym_name"]).value
-            found[name] = f"{place.file}:{place.line}:{place.column}" if place else f"`{tensor}`"
+            place = place_of(op.location)
+            tensors = ", ".join(f"`{tensor}`" for tensor in names_in(op.location))
+            where = [f"{place.file}:{place.line}:{place.column}"] if place else []
+            found[ir.StringAttr(op.attributes["sym_name"]).value] = " at ".join(
+                [tensors] * bool(tensors) + where
+            )
         return ir.WalkResult.ADVANCE
 
     state.module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)

@@ -234,11 +234,11 @@ class Prepared:
         try:
             if use.graphs is not None and use.graphs.launch(tuple(addresses)):
                 return
-            for number, arguments in enumerate(use.launches):
-                result = self._launch(*arguments)
+            queue = self._launch
+            for arguments in use.launches:
+                result = queue(*arguments)
                 if result:
-                    grid = self.plan.steps[number].grid
-                    launch = self.plan.launches[number]
+                    launch, _, grid, _ = self.plan.steps[use.launches.index(arguments)]
                     driver.fail("cuLaunchKernel", result, f"grid {grid}, block {launch.block}")
         except CompileError as error:
             self.plan.explain(error, launch)

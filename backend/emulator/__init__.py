@@ -10,5 +10,5 @@ decoding     an instruction -> what it does to lanes
 meeting      barriers and shuffles: lanes that wait for others
 execution    the order in which lanes run, and launches
 counts       bytes, sectors, bank conflicts, instructions of each launch
-library      CUDA's driver API over all this
+library      CUDA's driver API over all this: `handles`, and `launching` one by one and as `graphs`
 """

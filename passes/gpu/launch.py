@@ -58,7 +58,7 @@ class Launch:
     shared: int = 0
     """The bytes of shared memory that a block has besides what the kernel declares."""
     place: str = ""
-    """The line of the program that the kernel computes, as `f.tad:3:1`, or the name of the tensor."""
+    """What the kernel computes: tensors, and the line of the program, as "`y` at f.tad:3:1"."""
 
     def applies(self, sizes: Sequence[int]) -> bool:
         """Whether this is the kernel to launch for sizes of the function, in order."""

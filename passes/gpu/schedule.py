@@ -188,6 +188,9 @@ def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> 
     for size in (gpu.warp, BLOCK_SIZE, 1024):
         lanes = dict(_shared(accesses, accesses.body, size))
         block = max(size, BLOCK_SIZE)
+        if copies and block > BLOCK_SIZE:
+            # Threads of so large a block have few registers.
+            continue
         if lanes and resident(gpu, block, needed, 0):
             yield GroupPlan(size, lanes, block, None, copies)
     if len(accesses.names) == len(copies):

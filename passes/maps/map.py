@@ -76,8 +76,8 @@ class Choice:
 @dataclass(frozen=True)
 class Takes:
     """What the innermost loop of a fold takes in one step: `parts` vectors of `lanes` elements, joined at the
-    end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results. Where it is
-    `unrolled`, its steps are written out, being the same few for all points of a tile."""
+    end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results. Where it
+    is `unrolled`, its steps are written out, being the same few for all points of a tile."""
 
     lanes: int = 1
     parts: int = 1

@@ -1,92 +1,86 @@
-"""What holds where a statement of a nest stands, in cases: conditions on its indices, sizes and ranges.
+"""What holds where a statement of a nest stands: conditions on its indices, sizes and ranges.
 
     for j0 = 0 to N step 32:        j0 = 32*q, q >= 0, j0 <= N - 1
-        at j = min(j0, N - 32):     two cases, j = j0 with j0 <= N - 32, and j = N - 32 with j0 >= N - 32
+        at j = min(j0, N - 32):     j = j0 with j0 <= N - 32, or j = N - 32 with j0 >= N - 32
 
-A start that is a maximum and a stop that is a minimum are facts; the other extremes, a form by a condition
-and what fails in an `else` are cases. Beyond `MOST_CASES`, what would split them is left out: less is known.
+A start that is a maximum and a stop that is a minimum are rows; the other extremes, a form by a condition and
+what fails in an `else` are alternatives. A proof splits into these one by one, as it needs them.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied, is_empty
+from tadc.lattice.points import find_point
+from tadc.lattice.polyhedron import implied
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
-from tadc.passes.terms.ranges import outside, violation
+from tadc.passes.terms.ranges import negations
 
-MOST_CASES = 64
+MOST_CASES = 500
+"""A proof that splits into more is given up."""
 
-Cases = tuple[Domain, ...]
-"""What holds is one of these: each a conjunction of rows."""
+MOST_VALUES = 2000
+"""The most values that are tried to find a point where something does not hold."""
+
+Fact = tuple[Domain, ...]
+"""One of these holds."""
+
+Facts = tuple[Fact, ...]
+"""All of these hold."""
+
+
+class NotProven(Exception):
+    """Neither proven nor refuted."""
+
+
+def where(rows: Domain) -> Facts:
+    """That all rows hold."""
+    return ((rows,),) if rows else ()
+
+
+def elsewhere(rows: Domain) -> Facts:
+    """That not all rows hold."""
+    return (tuple(negations(rows)),)
+
+
+def named(at: At) -> Facts:
+    """What a name for a value says."""
+    index = Affine.var(at.index)
+    return (tuple((Constraint(index - form, equality=True), *rows) for form, rows in values(at.value)),)
 
 
 @dataclass
-class Facts:
-    """Makes cases of cases; steps of loops are names that nothing else has."""
+class Loops:
+    """What loops say; their steps are counted by names that nothing else has."""
 
     names: Iterator[int] = field(default_factory=itertools.count)
-    complete: bool = True
-    """Whether nothing was left out: then a point that the cases hold is one of the nest."""
 
-    def where(self, cases: Cases, rows: Domain) -> Cases:
-        """What holds where all rows do."""
-        return tuple((*facts, *rows) for facts in cases)
-
-    def elsewhere(self, cases: Cases, rows: Domain) -> Cases:
-        """What holds where not all rows do."""
-        return self.split(cases, lambda facts: outside(rows, facts))
-
-    def split(self, cases: Cases, into: Callable[[Domain], list[Domain]]) -> Cases:
-        """Each case in several, unless these are too many."""
-        found = tuple(case for facts in cases for case in into(facts))
-        if len(found) <= MOST_CASES:
-            return found
-        self.complete = False
-        return cases
-
-    def at(self, cases: Cases, at: At) -> Cases:
-        """What holds behind a name for a value."""
-        index = Affine.var(at.index)
-
-        def into(facts: Domain) -> list[Domain]:
-            return [
-                (*inside, Constraint(index - form, equality=True)) for form, inside in values(at.value, facts)
-            ]
-
-        return self.split(cases, into)
-
-    def inside(self, cases: Cases, loop: For) -> Cases:
+    def inside(self, loop: For) -> Facts:
         """What holds in a loop."""
-        index, step = Affine.var(loop.index), loop.step
+        index = Affine.var(loop.index)
+        return (self.start(loop, index), self.stop(loop, index))
+
+    def start(self, loop: For, index: Affine) -> Fact:
+        """An index is at its start or above, some steps from it."""
+        if loop.step == 1 and isinstance(loop.start, Extreme) and loop.start.which == "max":
+            return (tuple(Constraint(index - form) for form in loop.start.forms),)
+        if loop.step == 1:
+            return tuple((Constraint(index - form), *rows) for form, rows in values(loop.start))
         turn = Affine.var(f"{loop.index}'{next(self.names)}")
-        strides = step > 1
+        return tuple(
+            (Constraint(index - form - turn * loop.step, equality=True), Constraint(turn), *rows)
+            for form, rows in values(loop.start)
+        )
 
-        def into(facts: Domain) -> list[Domain]:
-            found: list[Domain] = []
-            one_by_one = strides or not isinstance(loop.start, Extreme) or loop.start.which == "min"
-            starts = (
-                values(loop.start, facts) if one_by_one else [(form, facts) for form in forms(loop.start)]
-            )
-            if not one_by_one:
-                below = tuple(Constraint(index - form) for form, _ in starts)
-                return [(*facts, *below, *rows) for rows in stops(facts)]
-            for start, case in starts:
-                counts = Constraint(index - start - turn * step, equality=True)
-                rows = (counts, Constraint(turn)) if strides else (Constraint(index - start),)
-                found += [(*case, *rows, *ends) for ends in stops(case)]
-            return found
-
-        def stops(facts: Domain) -> list[Domain]:
-            if isinstance(loop.stop, Extreme) and loop.stop.which == "min":
-                return [tuple(Constraint(form - 1 - index) for form in loop.stop.forms)]
-            return [(*inside, Constraint(form - 1 - index)) for form, inside in values(loop.stop, facts)]
-
-        return self.split(cases, into)
+    def stop(self, loop: For, index: Affine) -> Fact:
+        """An index is below its stop."""
+        if isinstance(loop.stop, Extreme) and loop.stop.which == "min":
+            return (tuple(Constraint(form - 1 - index) for form in loop.stop.forms),)
+        return tuple((Constraint(form - 1 - index), *rows) for form, rows in values(loop.stop))
 
 
 def forms(bound: Bound) -> tuple[Affine, ...]:
@@ -100,36 +94,71 @@ def forms(bound: Bound) -> tuple[Affine, ...]:
             return (form,)
 
 
-def values(bound: Bound, facts: Domain) -> list[tuple[Affine, Domain]]:
+def values(bound: Bound) -> list[tuple[Affine, Domain]]:
     """The forms that a bound may be, with what holds where it is each."""
     match bound:
         case Extreme(which=which, forms=found):
             sign = 1 if which == "min" else -1
-            cases = [
-                (form, (*facts, *(Constraint((other - form) * sign) for other in found if other != form)))
-                for form in dict.fromkeys(found)
+            each = dict.fromkeys(found)
+            return [
+                (form, tuple(Constraint((other - form) * sign) for other in each if other != form))
+                for form in each
             ]
-            return [(form, case) for form, case in cases if not is_empty(case)]
         case Either(rows=rows, then=then, otherwise=otherwise):
-            return [(then, (*facts, *rows)), *((otherwise, case) for case in outside(rows, facts))]
+            return [(then, rows), *((otherwise, case) for case in negations(rows))]
         case form:
-            return [(form, facts)]
+            return [(form, ())]
+
+
+# -- proofs ----------------------------------------------------------------------------------------
+
+
+def counterexample(form: Affine, facts: Facts, given: frozenset[str]) -> dict[str, int] | None:
+    """A point where a form is less than 0, if there is one; names for steps are left out.
+
+    `given` are sizes and ranges: what speaks of the same of these alone does not matter. Raises NotProven,
+    and SearchLimit or EliminationLimit.
+    """
+    return _Proof(form).refuted((), _about(form, facts, given))
+
+
+@dataclass
+class _Proof:
+    """That a form is at least 0, split into cases."""
+
+    form: Affine
+    cases: int = 0
+
+    def refuted(self, rows: Domain, left: Facts) -> dict[str, int] | None:
+        """A point where it is not, in the case that rows hold; the nearest facts are left first."""
+        self.cases += 1
+        if self.cases > MOST_CASES:
+            raise NotProven
+        plain = tuple(row for fact in left if len(fact) == 1 for row in fact[0])
+        rows, left = (*rows, *plain), tuple(fact for fact in left if len(fact) != 1)
+        if implied(self.form, rows) or implied(self.form, (*rows, *_floors_from_zero(self.form, rows))):
+            return None
+        if left:
+            found = (self.refuted((*rows, *case), left[1:]) for case in left[0])
+            return next((point for point in found if point is not None), None)
+        point = find_point((*rows, Constraint(-self.form - 1)), MOST_VALUES)
+        return None if point is None else {name: v for name, v in point.items() if "'" not in name}
+
+
+def _about(form: Affine, facts: Facts, given: frozenset[str]) -> Facts:
+    """The facts that speak of a form's indices, or of indices that these speak of; the nearest first."""
+    names = [{name for case in fact for row in case for name in row.form.variables} for fact in facts]
+    reached, found, left = set(form.variables - given), list[int](), list(range(len(facts)))
+    while True:
+        near = [n for n in left if names[n] & reached or names[n] <= given]
+        if not near:
+            return tuple(facts[n] for n in found)
+        found += near
+        left = [n for n in left if n not in near]
+        reached |= {name for n in near for name in names[n]} - given
 
 
 def _floors_from_zero(form: Affine, facts: Domain) -> Domain:
     """What rounding says beyond the rationals: `N // 8 >= 0` where `N >= 0`."""
     floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
     return tuple(Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts))
-
-
-def counterexample(form: Affine, cases: Cases) -> dict[str, int] | None:
-    """A point where a form is less than 0, if there is one; the names of steps are left out.
-
-    Raises SearchLimit or EliminationLimit where it is neither proven nor found.
-    """
-    for facts in cases:
-        if not implied(form, facts) and not implied(form, (*facts, *_floors_from_zero(form, facts))):
-            point = violation((*facts, Constraint(-form - 1)), ())
-            if point is not None:
-                return {name: value for name, value in point.items() if "'" not in name}
-    return None

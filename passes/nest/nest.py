@@ -54,8 +54,8 @@ Bound = Affine | Extreme | Either
 class For:
     """The body for each value of an index from `start` on below `stop`, a `step` apart.
 
-    Of a part of all values, tiles may `reach` from one form up to another, and compute elements of other parts
-    again. It starts and stops at multiples of `group`.
+    Of a part of all values, tiles may `reach` from one form up to another, and compute elements of other
+    parts again. It starts and stops at multiples of `group`.
     """
 
     index: str

@@ -10,7 +10,7 @@ of all elements, or takes more than `MOST_ACCESSES`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
-from tadc.passes.nest.facts import Cases, Facts, counterexample, forms
+from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, forms, named, where
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, For, If, Nest, Stage, Statement, Store
@@ -84,8 +84,14 @@ class _Scope:
 
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
-    cases: Cases
+    facts: Facts
     lanes: tuple[str, ...] = ()
+    named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
+    """What `at` names; it may name the same again."""
+
+    def with_facts(self, facts: Facts) -> _Scope:
+        """The same where more holds."""
+        return replace(self, facts=(*self.facts, *facts))
 
 
 @dataclass
@@ -94,7 +100,7 @@ class _Walk:
 
     nest: Nest
     found: list[Mistake] = field(default_factory=list[Mistake])
-    facts: Facts = field(default_factory=Facts)
+    loops: Loops = field(default_factory=Loops)
 
     def wrong(self, node: object, label: str, help: str, note: str = "") -> None:
         """Note a mistake."""
@@ -115,7 +121,7 @@ class _Walk:
             self.known(nest, tensor.shape, sizes)
         indices = sizes | frozenset(nest.ranges)
         self.known(nest, [row.form for row in nest.known], indices)
-        self.body(nest.body, _Scope(indices, tensors, (nest.known,)))
+        self.body(nest.body, _Scope(indices, tensors, where(nest.known)))
 
     # -- names ---------------------------------------------------------------------------------
 
@@ -153,21 +159,21 @@ class _Walk:
                 self.loop(statement, scope)
             case If(rows=rows, then=then, otherwise=otherwise):
                 self.known(statement, [row.form for row in rows], scope.indices)
-                cases = self.facts.where(scope.cases, rows)
-                self.body(then, _Scope(scope.indices, scope.tensors, cases, scope.lanes))
-                if otherwise:
-                    cases = self.facts.elsewhere(scope.cases, rows)
-                    self.body(otherwise, _Scope(scope.indices, scope.tensors, cases, scope.lanes))
+                self.body(then, scope.with_facts(where(rows)))
+                self.body(otherwise, scope.with_facts(elsewhere(rows)))
             case At(index=index, value=value):
+                if scope.named.get(index) == value:
+                    return scope
                 self.known_bound(statement, value, scope)
                 indices = self.new(statement, [index], scope)
-                return _Scope(indices, scope.tensors, self.facts.at(scope.cases, statement), scope.lanes)
+                names = {**scope.named, index: value}
+                return replace(scope.with_facts(named(statement)), indices=indices, named=names)
             case Stage(tensor=tensor):
                 self.known(statement, tensor.shape, scope.indices)
                 if tensor.name in scope.tensors or tensor.name in scope.indices:
                     self.wrong(statement, f"`{tensor.name}` has a meaning here", "give the room another name")
                 tensors = {**scope.tensors, tensor.name: tensor}
-                return _Scope(scope.indices, tensors, scope.cases, scope.lanes)
+                return replace(scope, tensors=tensors)
             case Compute():
                 self.compute(statement, scope)
         return scope
@@ -186,7 +192,8 @@ class _Walk:
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
         if loop.kind == "lane":
             lanes += (loop.index,)
-        self.body(loop.body, _Scope(indices, scope.tensors, self.facts.inside(scope.cases, loop), lanes))
+        inside = scope.with_facts(self.loops.inside(loop))
+        self.body(loop.body, replace(inside, indices=indices, lanes=lanes))
 
     def compute(self, compute: Compute, scope: _Scope) -> None:
         """Values and stores."""
@@ -202,6 +209,11 @@ class _Walk:
             if store.tensor not in written:
                 self.wrong(store, f"`{store.tensor}` is not computed here", f"name it `out {store.tensor}`")
             self.access(store, store, scope)
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The sizes and ranges."""
+        return frozenset((*self.nest.sizes, *self.nest.ranges))
 
     @property
     def global_names(self) -> set[str]:
@@ -223,9 +235,8 @@ class _Walk:
                 self.known(let, [form], scope.indices)
             case Choice(rows=rows, then=then, otherwise=otherwise):
                 self.known(let, [row.form for row in rows], scope.indices)
-                inside, outside = self.facts.where(scope.cases, rows), self.facts.elsewhere(scope.cases, rows)
-                self.block(then, _Scope(scope.indices, scope.tensors, inside, scope.lanes))
-                self.block(otherwise, _Scope(scope.indices, scope.tensors, outside, scope.lanes))
+                self.block(then, scope.with_facts(where(rows)))
+                self.block(otherwise, scope.with_facts(elsewhere(rows)))
             case Fold() as fold:
                 self.fold(let, fold, scope)
             case _:
@@ -241,8 +252,7 @@ class _Walk:
             self.wrong(let, label, "one of them is enough: leave the other's lanes out")
         indices = self.new(let, fold.indices, scope)
         self.known(let, [row.form for row in fold.rows], indices)
-        cases = self.facts.where(scope.cases, fold.rows)
-        self.block(fold.body, _Scope(indices, scope.tensors, cases, scope.lanes))
+        self.block(fold.body, replace(scope.with_facts(where(fold.rows)), indices=indices))
 
     # -- accesses ------------------------------------------------------------------------------
 
@@ -261,11 +271,8 @@ class _Walk:
             for side, least in ((form, True), (extent - 1 - form, False)):
                 limit = "at least 0" if least else f"at most {extent - 1}"
                 try:
-                    point = counterexample(side, scope.cases)
-                except (SearchLimit, EliminationLimit):
-                    self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
-                    return
-                if point is not None and not self.facts.complete:
+                    point = counterexample(side, scope.facts, self.given)
+                except (NotProven, SearchLimit, EliminationLimit):
                     self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
                     return
                 if point is not None:

@@ -343,7 +343,7 @@ def test_a_launch_that_the_driver_refuses(gpu: Library, monkeypatch: pytest.Monk
     assert code == "TAD0707"
     assert "grid (1, 1, 1), block (256, 1, 1)" in text
     assert "kernel `tad_f_0" in text
-    assert "it computes f.tad:1:" in text
+    assert "it computes `f` at f.tad:1:" in text
 
 
 def test_work_of_another_stream_is_waited_for(gpu: Library, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_an_earlier_launch_that_failed(gpu: Library, monkeypatch: pytest.MonkeyP
     code, text = said(error)
     assert code == "TAD0707"
     assert f"`{function}` told so" in text
-    assert "kernel `tad_f_0` computes f.tad:1:" in text
+    assert "kernel `tad_f_0` computes `f` at f.tad:1:" in text
     assert "set CUDA_LAUNCH_BLOCKING=1" in text
     assert "grid" not in text
 
@@ -131,7 +131,7 @@ def test_a_launch_that_is_waited_for_is_named(gpu: Library, monkeypatch: pytest.
     text = said(error)[1]
     assert "grid (1, 1, 1), block (256, 1, 1)" in text
     assert "kernel `tad_f_0`" in text
-    assert "it computes f.tad:1:" in text
+    assert "it computes `f` at f.tad:1:" in text
 
 
 def test_shared_memory_that_a_launch_asks_for(gpu: Library) -> None:

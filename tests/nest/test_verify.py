@@ -24,6 +24,8 @@ RIGHT = [
     """for i = 0 to 512 { for j0 = 0 to 8*(N // 8) step 8 { for j1 = 0 to 8 lane {
         %1 = x[i, j0 + j1] y[i, j0 + j1] = %1 } }
         for j = 8*(N // 8) to N { %1 = x[i, j] y[i, j] = %1 } }""",
+    # The same name for the same.
+    """for i = 0 to 512 { at k = N - 8 for j = 0 to N { at k = N - 8 %1 = x[i, k] y[i, j] = %1 } }""",
     # A bound that is the greater of two, one by a condition, and what an `else` says.
     """for i = 0 to 512 { for j = 0 to if i >= 7 then N else N {
         if i = 0 and j >= 1 { %1 = x[0, j - 1] y[i, j] = %1 }
@@ -71,6 +73,7 @@ WRONG = {
     "for i = 0 to N { %1 = x[i, 0] y[i] = %1 }": ("`x` has 1 dimensions, not 2", "%1 = x[i, 0]"),
     "for i = 0 to M { }": ("`M` is no index or size here", "for i = 0 to M { }"),
     "for i = 0 to N { for i = 0 to N { } }": ("`i` has a meaning here", "for i = 0 to N { }"),
+    "for i = 0 to N { at i = 0 }": ("`i` has a meaning here", "at i = 0"),
     "for x = 0 to N { }": ("`x` has a meaning here", "for x = 0 to N { }"),
     "for i = 0 to N { stage y: f64[3] in stack }": ("`y` has a meaning here", "stage y: f64[3] in stack"),
     "for i = 0 to N { %1 = x[i] %1 = x[i] y[i] = %1 }": ("a second value `%1`", "%1 = x[i]"),

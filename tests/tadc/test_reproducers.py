@@ -70,7 +70,7 @@ def test_the_command_s_file_repeats_the_bug(
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", io.StringIO(stdin))
         # Names that no other module takes over while they are broken.
-        for name in ("pipeline._run", "commands.inverse.inverse"):
+        for name in ("pipeline._run", "pipeline.rewrite_program", "commands.inverse.inverse"):
             patch.setattr(f"tadc.{name}", broken)
         assert main(words) == 70
         err = capsys.readouterr().err
@@ -96,9 +96,9 @@ def script_of(error: BaseException) -> Path:
     ("name", "use", "last"),
     [
         ("frontend.per_value.read_statements", lambda: tadc.function(PROGRAM, sizes={}), "sizes=None)"),
-        ("pipeline._run", lambda: tadc.vjp(tadc.function(PROGRAM), wrt="x"), "f.program"),
+        ("pipeline.rewrite_program", lambda: tadc.vjp(tadc.function(PROGRAM), wrt="x"), "f.program"),
         (
-            "pipeline._run",
+            "pipeline.rewrite_program",
             lambda: tadc.jacobian(tadc.function(PROGRAM), wrt="x"),
             "f.program",
         ),

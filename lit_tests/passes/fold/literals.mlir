@@ -1,4 +1,4 @@
-// RUN: tadc passes tad-fold %s | filecheck %s
+// RUN: tadc %s --passes 'tad-fold' | filecheck %s
 // Arithmetic on literals is done, `z * y` is `y * z`, and equal tensors are one: a result is a copy.
 
 func.func @f(%x: tensor<3xf64> {tad.name = "x"}, %y: tensor<3xf64> {tad.name = "y"}) -> (tensor<3xf64> {tad.name = "f"}, tensor<3xf64> {tad.name = "g"}) {
