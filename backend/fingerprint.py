@@ -10,7 +10,8 @@ from functools import cache
 from importlib.util import find_spec
 
 _PACKAGES = (
-    "", "backend", "backend/cuda", "backend/emulator", "backend/runtime", "certificates",
+    "", "backend", "backend/cpu", "backend/cuda", "backend/emulator", "backend/rocm", "backend/runtime",
+    "certificates",
     "commands", "dialect", "dual", "frontend", "inversion", "lattice",
     "passes", "passes/cpu", "passes/derivatives", "passes/gpu", "passes/maps", "passes/nest",
     "passes/nest/primitives", "passes/rewrites", "passes/schedule", "passes/supports", "passes/terms",
@@ -70,6 +71,7 @@ def cpu() -> str:
                 return "".join(fields)
     except OSError:
         pass
-    from tadc.backend.target import binding, host_features
+    from tadc.backend.binding import binding
+    from tadc.backend.cpu.processors import host_features
 
     return f"{binding().get_host_cpu_name()} {sorted(host_features().items())}"

@@ -55,13 +55,14 @@ def load(code: bytes, symbols: Sequence[str], externals: Mapping[str, int] | Non
 def _load_by_llvm(code: bytes, symbols: Sequence[str], externals: Mapping[str, int]) -> Library:
     """The same by LLVM's linker, which knows every object format; it takes 40 ms to load."""
     global _jit
+    from tadc.backend.binding import binding
+    from tadc.backend.cpu.processors import host
     from tadc.backend.object_code import LLVM_LOCK
-    from tadc.backend.target import binding, host_machine
 
     llvm = binding()
     with LLVM_LOCK:
         if _jit is None:
-            _jit = llvm.create_lljit_compiler(host_machine(2))
+            _jit = llvm.create_lljit_compiler(host().target_machine(2))
         builder = llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in externals.items():
             builder.import_symbol(name, address)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from tadc.backend import scalar_functions
+from tadc.backend.cpu.processors import Processor, host
 from tadc.backend.ir_text import F32, F64, Type, declarations
-from tadc.backend.scalar_functions import host_function, symbol
-from tadc.backend.target import host_features
+from tadc.backend.scalar_functions import scalar_function, symbol
 
 #: What finds the text of a function by its name, or None.
 Find = Callable[[str], str | None]
@@ -35,8 +36,17 @@ _FUNCTION = re.compile(r"^(define [^\n]*?@([\w.]+)\([^\n]*)\{\n.*?^\}\n", re.M |
 _SMALL = re.compile(r"^attributes (#\d+) = \{[^\n]*\boptsize\b", re.M)
 
 
-def complete(text: str, find: Find = host_function) -> str:
-    """Replace the declarations of functions that `find` has by definitions; add what these call in turn."""
+def functions_for(processor: Processor) -> Find:
+    """The scalar functions as a processor computes them best."""
+    return partial(scalar_function, has_ldexp=processor.has_ldexp)
+
+
+def complete(text: str, find: Find | None = None) -> str:
+    """Replace the declarations of functions that `find` has by definitions; add what these call in turn.
+
+    Without `find` these are the scalar functions, for the host.
+    """
+    find = find or functions_for(host())
     defined = set(_DEFINED.findall(text))
     waiting: list[str] = _DECLARED.findall(text)
     bodies: list[str] = []
@@ -57,9 +67,9 @@ def complete(text: str, find: Find = host_function) -> str:
     return "\n".join([text.rstrip("\n"), "", *bodies, *needed, ""])
 
 
-def fused_if_fast(text: str) -> str:
-    """The text for this machine: without an instruction for it a fused product and sum is a slow call."""
-    return text if host_features().get("fma", True) else text.replace("@llvm.fma.", "@llvm.fmuladd.")
+def fused_if_fast(text: str, processor: Processor) -> str:
+    """The text for a processor: without an instruction for it a fused product and sum is a slow call."""
+    return text if processor.has_fma else text.replace("@llvm.fma.", "@llvm.fmuladd.")
 
 
 def without(text: str, names: set[str]) -> str:
@@ -76,16 +86,16 @@ def loops_for_speed(text: str) -> str:
     return "".join(
         found[0]
         for found in _FUNCTION.finditer(text)
-        if " = phi " in found[0] and not small & set(found[1].split()) and host_function(found[2]) is None
+        if " = phi " in found[0] and not small & set(found[1].split()) and scalar_function(found[2]) is None
     )
 
 
-def defer(text: str) -> str | None:
+def defer(text: str, find: Find) -> str | None:
     """The text with functions that branch declared, not defined; None if no loop for speed calls any."""
     found = set(_CALLED.findall(text)) & set(BRANCHING)
     if not found & set(_CALLED.findall(loops_for_speed(text))):
         return None
-    text = complete(without(text, found), lambda name: None if name in BRANCHING else host_function(name))
+    text = complete(without(text, found), lambda name: None if name in BRANCHING else find(name))
     lines: list[str] = []
     variants: list[str] = []
     for name in sorted(found):
@@ -112,9 +122,9 @@ def not_inlined(text: str) -> str:
     return re.sub(head, r"\1 noinline", text, flags=re.M)
 
 
-def undefer(text: str) -> str:
+def undefer(text: str, find: Find) -> str:
     """After `defer` and the optimiser: the text with definitions of what it calls."""
     text = re.sub(r"^@llvm\.compiler\.used[^\n]*\n", "", text, flags=re.M)
     called = set(_CALLED.findall(text))
-    unused = {name for name in _DECLARED.findall(text) if name not in called and host_function(name)}
-    return complete(without(text, unused))
+    unused = {name for name in _DECLARED.findall(text) if name not in called and find(name)}
+    return complete(without(text, unused), find)

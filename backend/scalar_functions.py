@@ -27,7 +27,6 @@ from tadc.backend import (
     trigonometry,
 )
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
-from tadc.backend.target import host_features
 
 #: What builds the body of a function of one argument, …
 UNARY: dict[str, Callable[[Function], Value]] = {
@@ -90,28 +89,36 @@ def symbol(function: str, type: Type, fast: bool = False) -> str:
 
 
 @cache
-def has_ldexp() -> bool:
-    """Whether the host multiplies vectors by powers of two in one instruction: `vscalefps` of AVX-512."""
-    return all(host_features().get(name, False) for name in ("avx512f", "avx512vl", "avx512dq"))
+def scalar_function(name: str, has_ldexp: bool = False) -> str | None:
+    """The text that defines a function `tadc_*`; None for any other name.
 
-
-@cache
-def host_function(name: str) -> str | None:
-    """The text that defines a function `tadc_*`; None for any other name."""
+    `has_ldexp` is whether vectors are multiplied by powers of two in one instruction.
+    """
     match = _HOST_NAME.fullmatch(name)
     if not match or match[2] not in (FAST if match[1] else DEFINED):
         return None
     function, type = match[2], Type(True, int(match[4]), int(match[3] or 1))
     if match[5]:
         return _define_huge(function, type)
-    return _define(function, type, name, has_ldexp(), fast=bool(match[1]))
+    return _define(function, type, name, has_ldexp, fast=bool(match[1]))
 
 
 @cache
 def device_function(name: str) -> str | None:
     """The text that defines one of our functions under libdevice's name, or what these call in turn."""
     found = _device_name(name)
-    return _define(*found, name) if found and found[0] in DEFINED else host_function(name)
+    return _define(*found, name) if found and found[0] in DEFINED else scalar_function(name)
+
+
+def defined_as(function: str, bits: int, name: str) -> str | None:
+    """The text that defines one of our functions under another name, or one that is an instruction.
+
+    None where there is neither.
+    """
+    type = F32 if bits == 32 else F64
+    if function in DEFINED:
+        return _define(function, type, name)
+    return _instruction(function, type, name) if function in DEVICE_INTRINSICS else None
 
 
 @cache
@@ -120,7 +127,10 @@ def device_instruction(name: str) -> str | None:
     found = _device_name(name)
     if not found or found[0] not in DEVICE_INTRINSICS:
         return None
-    function, type = found
+    return _instruction(*found, name)
+
+
+def _instruction(function: str, type: Type, name: str) -> str:
     intrinsic, arity = DEVICE_INTRINSICS[function]
     f = Function(name, type, arity)
     return f.define(f.call(f"llvm.{intrinsic}.{type.suffix}", type, *f.arguments))

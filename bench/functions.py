@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.timing import seconds
+from tadc.backend.base import Settings
 from tadc.backend.jit import Library, load
+from tadc.backend.lowering import lower_to_llvm_dialect
 from tadc.backend.object_code import object_code
-from tadc.backend.pipelines import lower_to_llvm_dialect, translate
+from tadc.backend.pipelines import translate
 from tadc.backend.runtime.arrays import DTYPES
-from tadc.backend.target import CPU
 from tadc.dialect.mlir import ir
 
 Array = NDArray[Any]
@@ -78,7 +79,7 @@ def kernel(name: str, kind: str, size: int) -> tuple[Library, Callable[..., None
     text = text.replace("ROUNDS", str(ROUNDS)).replace("SIZE", str(size))
     with ir.Context():
         module = ir.Module.parse(text)
-        lower_to_llvm_dialect(module, CPU)
+        lower_to_llvm_dialect(module, Settings())
         library = load(object_code(translate(module)), ["k"])
     return library, ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(library["k"])
 

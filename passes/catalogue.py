@@ -247,11 +247,11 @@ class Cut(TermPass):
     The maps are marked `tad.parts` and `tad.joined`.
     """
 
-    sm: int = number_option(0, "for a GPU of this compute capability, contractions of few elements too")
+    gpu: str = word_option("", "for a GPU of this architecture, contractions of few elements too", gpu_of)
 
     def __post_init__(self) -> None:
         self.marks: dict[str, str] = {}
-        self.cutting = blocks(gpu_of(self.sm)) if self.sm else THREADS
+        self.cutting = blocks(gpu_of(self.gpu)) if self.gpu else THREADS
 
     def rewrite(self, program: Program) -> Program:
         """Cut in a program, and note the marks of its maps."""
@@ -291,7 +291,7 @@ class Fuse(Pass):
     What they share is computed once. It looks at the machine: what is fused has to stay in registers.
     """
 
-    sm: int = number_option(0, "for the threads of a GPU of this compute capability")
+    gpu: str = word_option("", "for the threads of a GPU of this architecture", gpu_of)
 
     vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
     registers: int = number_option(28, "vectors that a loop may hold in registers")
@@ -304,10 +304,10 @@ class Fuse(Pass):
         """Fuse in every function."""
         vectors = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
         for function in filter(may_fuse, tad_functions(module)):
-            if self.sm:
+            if self.gpu:
                 from tadc.passes.gpu.fusion_cost import ThreadCost
 
-                cost = ThreadCost(gpu_of(self.sm))
+                cost = ThreadCost(gpu_of(self.gpu))
                 rewrite_maps(function, lambda m, f=function: fused(m, WrittenCost(f, m, cost)), self.known)
             else:
                 rewrite_maps(function, lambda maps: fused(maps, vectors), self.known)
@@ -322,7 +322,7 @@ class Chain(Pass):
     GPU they are one launch, and tensors in between are in shared memory.
     """
 
-    sm: int = number_option(0, "for blocks of threads of a GPU of this compute capability")
+    gpu: str = word_option("", "for blocks of threads of a GPU of this architecture", gpu_of)
 
     def __post_init__(self) -> None:
         self.known: dict[str, MapFunction] = {}
@@ -330,8 +330,8 @@ class Chain(Pass):
     def run(self, module: Any) -> None:
         """Mark in every function."""
         for function in tad_functions(module):
-            if self.sm:
-                rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.sm)), self.known)
+            if self.gpu:
+                rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.gpu)), self.known)
             elif may_chain(function):
                 rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
 
@@ -366,7 +366,7 @@ class ToGpu(Pass):
     Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics.
     """
 
-    sm: int = number_option(90, "compute capability of the GPU, as 90: how many multiprocessors there are, …")
+    gpu: str = word_option("sm_90", "architecture of the GPU: how many multiprocessors there are, …", gpu_of)
 
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []
@@ -377,7 +377,7 @@ class ToGpu(Pass):
         from tadc.passes.gpu.functions import lower_to_gpu
 
         for function in tad_functions(module):
-            self.launches += lower_to_gpu(module, function, gpu_of(self.sm))
+            self.launches += lower_to_gpu(module, function, gpu_of(self.gpu))
 
 
 __all__ = [

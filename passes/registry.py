@@ -52,9 +52,9 @@ def flag_option(help: str) -> Any:
     return field(default=False, metadata={"help": help})
 
 
-def word_option(default: str, help: str) -> Any:
-    """An option of a pass that is a word."""
-    return field(default=default, metadata={"help": help})
+def word_option(default: str, help: str, check: Callable[[str], object] | None = None) -> Any:
+    """An option of a pass that is a word; `check` raises ValueError for one that it cannot be."""
+    return field(default=default, metadata={"help": help, "check": check})
 
 
 def number_option(default: int, help: str) -> Any:
@@ -212,6 +212,7 @@ def make_pass(name: str, options: str, position: int, text: str) -> Pass:
     cls = REGISTRY[name]
     hints = typing.get_type_hints(cls)
     known = {spec.name.replace("_", "-"): spec.name for spec in dataclasses.fields(cls)}
+    checks = {spec.name: spec.metadata.get("check") for spec in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     at = 0
     while options[at:].strip():
@@ -228,6 +229,8 @@ def make_pass(name: str, options: str, position: int, text: str) -> Pass:
             )
         try:
             values[known[key]] = _parse_value(hints[known[key]], value)
+            if check := checks[known[key]]:
+                check(value)
         except ValueError as problem:
             message = f"`{name}`, option `{key}`: {problem}"
             raise PipelineError(text, position, message, length=len(name)) from None

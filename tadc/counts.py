@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import prod
 
+from tadc.backend.base import CPU
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
 from tadc.backend.steps import step
@@ -159,7 +160,7 @@ def compiled_form(
 
 
 def _compiled(program: Program, mode: str, wrt: tuple[str, ...], options: Options | None) -> Compilation:
-    made = replace(options or Options(), mode=mode, wrt=wrt or None, sizes=(), target=None)
+    made = replace(options or Options(), mode=mode, wrt=wrt or None, sizes=(), target=CPU)
     state = Compilation(made, program.source, program=program)
     names = [stage.name for stage in planned(made, "tad")]
     compile_until(state, "hoist" if "hoist" in names else "opt", first="tad")

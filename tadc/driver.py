@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from tadc import code_stages as code
 from tadc import nest_stages as nests
 from tadc import stages as st
 from tadc import term_stages as terms
 from tadc.backend.steps import step
+from tadc.backend.target import BACKENDS
 from tadc.stages import Compilation, Options
 
 
@@ -33,12 +35,12 @@ class Stage:
     aside: bool = False
 
 
-def _cpu(options: Options) -> bool:
-    return not options.is_cuda
+def _loops(options: Options) -> bool:
+    return not options.backend.launches_kernels
 
 
-def _cuda(options: Options) -> bool:
-    return options.is_cuda
+def _kernels(options: Options) -> bool:
+    return options.backend.launches_kernels
 
 
 def _derivative(options: Options) -> bool:
@@ -49,7 +51,8 @@ def _materializes(options: Options) -> bool:
     return options.materialize != "never"
 
 
-STAGES: tuple[Stage, ...] = (
+#: What all targets have in common.
+_UPPER = (
     Stage("ast", st.parse_text, st.show_tree, ".txt", "the syntax tree"),
     Stage("typed", st.check_tree, st.show_program, ".tad", "the checked program, every range stated"),
     Stage("tad", terms.begin, st.show_module, ".mlir", "the tad dialect"),
@@ -58,18 +61,40 @@ STAGES: tuple[Stage, ...] = (
     Stage("opt", terms.clean_up, st.show_module, ".mlir", "simplified"),
     Stage("hoist", terms.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
     Stage("nest", nests.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
-    Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule", _cpu,
+    Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule", _loops,
           aside=True),
-    Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _cpu),
-    Stage("llvm-dialect", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the llvm dialect", _cpu),
-    Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _cuda),
-    Stage("nvvm", st.lower_to_llvm_dialect, st.show_module, ".mlir", "the nvvm dialect", _cuda),
-    Stage("llvm", st.translate, st.show_llvm, ".ll", "LLVM IR"),
-    Stage("asm", st.emit_assembly, st.show_assembly, ".s", "assembly of this machine", _cpu),
-    Stage("ptx", st.emit_ptx, lambda state: state.ptx, ".ptx", "PTX", _cuda),
-    Stage("cubin", st.emit_cubin, lambda state: state.cubin, ".cubin",
-          "machine code of the GPU (needs ptxas)", _cuda),
+    Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _loops),
+    Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _kernels),
 )  # fmt: skip
+
+
+def _dialects() -> Iterator[Stage]:
+    """The llvm dialect as each backend has it."""
+    for name, about in dict.fromkeys(backend.dialect for backend in BACKENDS.values()):
+
+        def taken(options: Options, name: str = name) -> bool:
+            return options.backend.dialect[0] == name
+
+        yield Stage(name, code.lower_to_llvm_dialect, st.show_module, ".mlir", about, taken)
+
+
+def _forms() -> Iterator[Stage]:
+    """The code that backends make; several may make code of one form."""
+    forms = {form.name: form for backend in BACKENDS.values() for form in backend.forms}
+    for name, form in forms.items():
+
+        def taken(options: Options, name: str = name) -> bool:
+            return code.form_of(options, name) is not None
+
+        yield Stage(name, code.emit(name), code.show_code(name), form.suffix, form.about, taken)
+
+
+STAGES: tuple[Stage, ...] = (
+    *_UPPER,
+    *_dialects(),
+    Stage("llvm", code.translate, code.show_llvm, ".ll", "LLVM IR"),
+    *_forms(),
+)
 
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
 
@@ -86,7 +111,16 @@ def planned(options: Options, first: str = "ast", last: str | None = None) -> li
     names = [s.name for s in taken]
     if last not in names:
         raise ValueError(f"stage `{last}` is not taken here; the stages are {', '.join(names)}")
-    return taken[: names.index(last) + 1]
+    unneeded = {form.name for form in options.backend.forms} - set(_made_of(options, last))
+    return [s for s in taken[: names.index(last) + 1] if s.name not in unneeded]
+
+
+def _made_of(options: Options, name: str) -> Iterator[str]:
+    """The forms of code that one is made of, it included."""
+    form = code.form_of(options, name)
+    while form is not None:
+        yield form.name
+        form = code.form_of(options, form.of)
 
 
 def compile_until(

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tadc.backend.base import CPU, Target, Unit
 from tadc.backend.steps import step
 from tadc.compiled import Compiled
 from tadc.driver import compile_until
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
+from tadc.frontend.source import Source
 from tadc.frontend.specialise import problems_at
 from tadc.interfaces import interface_of
-from tadc.recipes import Recipe, keep_kernel, keep_on_gpu
+from tadc.recipes import Recipe, keep_kernel
 from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.kernel import Kernel
-    from tadc.backend.target import Target
+    from tadc.backend.runtime.sizes import Recheck
 
 
 def compile_program(
     program: Program,
-    target: Target | None = None,
+    target: Target = CPU,
     level: int = 3,
     materialize: str = "auto",
     fast_math: bool = False,
@@ -43,31 +45,34 @@ def compile_recipe(recipe: Recipe | None, program: Program, options: Options) ->
     """The same with all options; the kernel is kept on disk by the recipe of the program, if it has one."""
     if not program.outputs:
         raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=program.source)])
-    if options.is_cuda:
-        from tadc.gpu_kernels import gpu_kernel
+    options = replace(options, target=options.backend.runnable(options.target))
+    image = options.backend.image(unit_of(program, options), options.settings)
+    keep_kernel(recipe, options, image)
+    return _loaded(image, options, program)
 
-        kernel = gpu_kernel(program, options)
-        keep_on_gpu(recipe, options, kernel)
-        return Compiled(kernel)
+
+def unit_of(program: Program, options: Options) -> Unit:
+    """A program as LLVM IR for a target. Raises CompileError as the stages do."""
     state = Compilation(options, program.source, program=program)
     compile_until(state, "llvm", first="tad")
-    interface, code = interface_of(state, program), _code(state)
-    keep_kernel(recipe, options, interface, code)
-    return Compiled(interface.load(code, partial(problems_at, program)))
+    return _unit(state, program)
 
 
-def load_kernel(state: Compilation, program: Program) -> Kernel:
-    """Object code and its place in this process."""
-    return interface_of(state, program).load(_code(state), partial(problems_at, program))
+def load_kernel(state: Compilation, program: Program) -> Any:
+    """The kernel of what has been compiled to LLVM IR."""
+    options = state.options
+    return _loaded(options.backend.image(_unit(state, program), options.settings), options, program).kernel
 
 
-def _code(state: Compilation) -> bytes:
-    from tadc.backend.object_code import object_code
-    from tadc.backend.runtime.threads import get_num_threads
+def _unit(state: Compilation, program: Program) -> Unit:
+    return Unit(interface_of(state, program), state.llvm_ir, state.launches, state.places)
 
-    # What is wrong with the environment is said of every program, not of those alone that are worth threads.
-    get_num_threads()
-    return object_code(state.llvm_ir, state.options.level)
+
+def _loaded(image: bytes, options: Options, program: Program) -> Compiled:
+    def recheck(given: Mapping[str, int]) -> Recheck:
+        return partial(problems_at, program)
+
+    return Compiled(options.backend.load(image, options.target, program.source or Source(""), recheck))
 
 
 def evaluate(compiled: Compiled, arrays: Mapping[str, Any]) -> dict[str, Any]:

@@ -243,7 +243,9 @@ class Function:
     def _called_with_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """Evaluate where the arrays are, some of which are of other libraries."""
         if on_gpu(args, kwargs):
-            self._on_gpu = self._on_gpu or self.compiled_for("cuda")
+            from tadc.backend.target import DEVICE
+
+            self._on_gpu = self._on_gpu or self.compiled_for(DEVICE)
             return self._on_gpu.run(args, kwargs, out)
         return (self._compiled or self.compiled()).run_on_host(args, kwargs, out)
 

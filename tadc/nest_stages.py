@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tadc.stages import WORTH_VECTORS, Compilation, fuse, fuse_for_gpu
+from tadc.stages import Compilation, fuse, fuse_for_gpu, machine_facts
 
 if TYPE_CHECKING:
     from tadc.passes.maps.map import MapFunction
@@ -16,7 +16,7 @@ def _fused(state: Compilation) -> Iterator[MapFunction]:
     from tadc.dialect.reader import tad_functions
     from tadc.passes.maps.read_maps import read_maps
 
-    if state.options.is_cuda:
+    if state.options.backend.launches_kernels:
         fuse_for_gpu(state)
     else:
         fuse(state)
@@ -34,10 +34,9 @@ def make_nests(state: Compilation) -> None:
 
 def choose_schedule(state: Compilation) -> None:
     """The schedule of the maps that become kernels of this machine, as text."""
-    from tadc.backend.target import host_vectors
     from tadc.passes.schedule.choose import chosen_schedule
     from tadc.passes.schedule.cpu_machine import CpuMachine
     from tadc.passes.schedule.text import schedule_text
 
-    machine = CpuMachine(*host_vectors(), least_work=WORTH_VECTORS)
+    machine = CpuMachine(**machine_facts(state))
     state.schedule = "\n".join(schedule_text(chosen_schedule(each, machine)) for each in _fused(state))

@@ -10,20 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.disk_cache import DiskCache, configured
+from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
 from tadc.backend.jit import LinkError
 from tadc.compiled import Compiled
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
-    from tadc.backend.cuda.kernel import GpuKernel
-    from tadc.backend.cuda.manifest import Manifest
-    from tadc.backend.runtime.interface import Interface
     from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.program import Program
     from tadc.stages import Options
@@ -105,66 +103,33 @@ def keep_signature(recipe: Recipe | None, signature: Signature) -> None:
 
 
 def find_kernel(recipe: Recipe | None, options: Options) -> Compiled | None:
-    """The kernel that was compiled of a recipe with these options, loaded into this process."""
+    """The kernel that was compiled of a recipe with these options, loaded into this process.
+
+    Raises CompileError, TAD0706, where this machine cannot run the target.
+    """
     cache = configured()
     if recipe is None or cache is None:
         return None
-    if options.is_cuda:
-        return _find_on_gpu(recipe, options, cache)
-    payload = cache.get(recipe.key(_KERNEL, repr(options)))
-    if payload is None:
+    options = replace(options, target=options.backend.runnable(options.target))
+    image = cache.get(_kernel_key(recipe, options))
+    if image is None:
         return None
-    from tadc.backend.runtime.interface import Interface
-
     try:
-        head, _, code = payload.partition(b"\n")
-        interface = Interface.from_json(json.loads(head))
-        return Compiled(interface.load(code, _Recheck(recipe.source, dict(interface.given))))
+        source = recipe.source
+        return Compiled(options.backend.load(image, options.target, source, partial(_Recheck, source)))
     except (*_UNREADABLE, LinkError):
         return None
 
 
-def keep_kernel(recipe: Recipe | None, options: Options, interface: Interface, code: bytes) -> None:
-    """Keep a kernel: its interface as a line of JSON, then its object code."""
+def keep_kernel(recipe: Recipe | None, options: Options, image: bytes) -> None:
+    """Keep a kernel with all that its calls need; the target is one that this machine runs."""
     cache = configured()
     if recipe is not None and cache is not None:
-        head = json.dumps(interface.as_json()).encode()
-        cache.put(recipe.key(_KERNEL, repr(options)), head + b"\n" + code)
+        cache.put(_kernel_key(recipe, options), image)
 
 
-def _find_on_gpu(recipe: Recipe, options: Options, cache: DiskCache) -> Compiled | None:
-    """Raises CompileError, TAD0706, where no GPU can run the target."""
-    from tadc.gpu_images import from_bytes, runnable
-
-    assert options.target is not None
-    target = runnable(options.target)
-    payload = cache.get(_key_on_gpu(recipe, replace(options, target=target)))
-    if payload is None:
-        return None
-
-    def recheck(manifest: Manifest) -> _Recheck:
-        return _Recheck(recipe.source, dict(manifest.interface.given))
-
-    try:
-        return Compiled(from_bytes(payload, target, recipe.source, recheck))
-    except _UNREADABLE:
-        return None
-
-
-def keep_on_gpu(recipe: Recipe | None, options: Options, kernel: GpuKernel) -> None:
-    """Keep the kernels of a GPU."""
-    cache = configured()
-    if recipe is not None and cache is not None and options.target is not None:
-        from tadc.gpu_images import runnable, to_bytes
-
-        options = replace(options, target=runnable(options.target))
-        cache.put(_key_on_gpu(recipe, options), to_bytes(kernel))
-
-
-def _key_on_gpu(recipe: Recipe, options: Options) -> str:
-    from tadc.backend.ptx import tools
-
-    return recipe.key(_KERNEL, repr(options), tools())
+def _kernel_key(recipe: Recipe, options: Options) -> str:
+    return recipe.key(_KERNEL, repr(options), options.backend.tools())
 
 
 @dataclass(frozen=True)

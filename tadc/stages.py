@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tadc.backend.base import CPU, Backend, Settings, Target
+from tadc.backend.target import backend_of
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
-    from tadc.backend.target import Target
     from tadc.c_signature import CSignature
     from tadc.frontend.extents import Shape
     from tadc.frontend.per_value import PerValue
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 #: When a reduction becomes a tensor of its own.
 MATERIALIZE = ("auto", "always", "never")
-#: A map of fewer operations takes 0.1 ms without vectors; with them its code takes 50 ms more to compile.
-WORTH_VECTORS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Options:
 
     mode: str = "value"
     wrt: tuple[str, ...] | None = None
-    target: Target | None = None
+    target: Target = CPU
     level: int = 3
     sizes: tuple[tuple[str, int], ...] = ()
     separate: bool = False
@@ -63,9 +62,14 @@ class Options:
         return self.mode != "value"
 
     @property
-    def is_cuda(self) -> bool:
-        """Whether the target is a GPU."""
-        return self.target is not None and self.target.is_cuda
+    def backend(self) -> Backend:
+        """The backend of the target."""
+        return backend_of(self.target)
+
+    @property
+    def settings(self) -> Settings:
+        """What is asked of the backend."""
+        return Settings(self.target, self.level, self.fast_math, self.fused)
 
 
 @dataclass
@@ -92,14 +96,15 @@ class Compilation:
     signatures: list[CSignature] = field(default_factory=list["CSignature"])
     gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
+    #: The place of the program that each kernel computes, by its name.
+    places: dict[str, str] = field(default_factory=dict[str, str])
     #: The text of the plain nests.
     nests: str = ""
     #: That of the schedule chosen for them.
     schedule: str = ""
     llvm_ir: str = ""
-    ptx: str = ""
-    assembly: str = ""
-    cubin: bytes = b""
+    #: The code that the backend made, by the name of its form.
+    code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
 
     @property
     def module(self) -> Any:
@@ -153,21 +158,18 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
     run_passes(state.module, pipeline, state.source)
 
 
-
-
 def lower_to_loops(state: Compilation) -> None:
-    """The `tad` dialect to loops for this machine; notes the function's symbol and its temporaries."""
+    """The `tad` dialect to loops for the target; notes the function's symbol and its temporaries."""
     fuse(state)
     if state.options.schedule:
         _lower_as_given(state)
         run_pipeline(state, "canonicalize,cse")
     else:
-        run_pipeline(state, f"tad-to-loops{{{_machine()}}},canonicalize,cse")
+        run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},canonicalize,cse")
 
 
 def _lower_as_given(state: Compilation) -> None:
     """The maps to loops, by the steps of a schedule where it has them."""
-    from tadc.backend.target import host_vectors
     from tadc.dialect.reader import tad_functions
     from tadc.passes.catalogue import ToLoops
     from tadc.passes.maps.read_maps import read_maps
@@ -175,27 +177,29 @@ def _lower_as_given(state: Compilation) -> None:
     from tadc.pipeline import run_pass_objects
 
     functions = [read_maps(function) for function in tad_functions(state.module.operation)]
-    to_loops = ToLoops(*host_vectors(), least_work=WORTH_VECTORS)
+    to_loops = ToLoops(**machine_facts(state))
     to_loops.given = given_schedule(Source(state.options.schedule, "<schedule>"), functions)
     run_pass_objects(state.module, [to_loops], state.source)
 
 
-def _machine() -> str:
-    """Options of passes that look at this machine."""
-    from tadc.backend.target import host_vectors
+def _machine(state: Compilation) -> str:
+    """Options of passes that look at the target."""
+    return state.options.backend.machine(state.options.target)
 
-    size, number = host_vectors()
-    return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+
+def machine_facts(state: Compilation) -> dict[str, Any]:
+    """The same by the fields of these passes."""
+    pairs = (setting.split("=") for setting in _machine(state).split())
+    return {name.replace("-", "_"): int(value) if value.isdigit() else value for name, value in pairs}
 
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    from tadc.backend.target import host_vectors
     from tadc.passes.catalogue import Chain, Fuse
 
     if _may_store(state.options):
         run_pipeline(state, "tad-rows,tad-cut")
-    _rewrite_maps(state, Fuse(0, *host_vectors(), WORTH_VECTORS), Chain())
+    _rewrite_maps(state, Fuse(**machine_facts(state)), Chain())
 
 
 def _may_store(options: Options) -> bool:
@@ -225,7 +229,7 @@ def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
     for function in tad_functions(state.module.operation):
         maps = known.get(symbol_of(function)) or read_maps(function)
         memory, state.symbol = memory_of(maps), maps.name
-        if not state.options.is_cuda:
+        if not state.options.backend.launches_kernels:
             state.signatures.append(signature_of(function, maps))
         sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
         state.temporaries = [
@@ -240,23 +244,44 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.pipeline import run_pass_objects
 
     _refuse_recurrences(state)
-    sm = fuse_for_gpu(state)
-    to_gpu = ToGpu(sm)
+    gpu = fuse_for_gpu(state)
+    to_gpu = ToGpu(gpu)
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
+    state.places = _places(state)
     run_pipeline(state, "canonicalize,cse")
 
 
-def fuse_for_gpu(state: Compilation) -> int:
+def fuse_for_gpu(state: Compilation) -> str:
     """The maps that become kernels of a GPU; its architecture."""
     from tadc.passes.catalogue import Chain, Fuse
 
-    assert state.options.target is not None
-    sm = state.options.target.sm or 0
+    facts = machine_facts(state)
     if _may_store(state.options):
-        run_pipeline(state, f"tad-rows,tad-cut{{sm={sm}}}")
-    _rewrite_maps(state, Fuse(sm), Chain(sm))
-    return sm
+        run_pipeline(state, f"tad-rows,tad-cut{{{_machine(state)}}}")
+    _rewrite_maps(state, Fuse(**facts), Chain(**facts))
+    return facts["gpu"]
+
+
+def _places(state: Compilation) -> dict[str, str]:
+    """What each kernel computes: tensors, and the line of the program, which gradients do not have."""
+    from tadc.dialect.locations import names_in, place_of
+    from tadc.dialect.mlir import ir
+
+    found: dict[str, str] = {}
+
+    def visit(op: Any) -> Any:
+        if op.name == "gpu.func":
+            place = place_of(op.location)
+            tensors = ", ".join(f"`{tensor}`" for tensor in names_in(op.location))
+            where = [f"{place.file}:{place.line}:{place.column}"] if place else []
+            found[ir.StringAttr(op.attributes["sym_name"]).value] = " at ".join(
+                [tensors] * bool(tensors) + where
+            )
+        return ir.WalkResult.ADVANCE
+
+    state.module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _refuse_recurrences(state: Compilation) -> None:
@@ -275,50 +300,6 @@ def _refuse_recurrences(state: Compilation) -> None:
                     made.primary = Label(state.source.span_at(place), label)
                 made.helps.append("compile it for the CPU: `--target cpu`, the default")
                 raise CompileError([made])
-
-
-def lower_to_llvm_dialect(state: Compilation) -> None:
-    """Loops, or a gpu module, to the llvm (and nvvm) dialect."""
-    from tadc.backend.pipelines import lower_to_llvm_dialect as lower
-    from tadc.backend.target import CPU
-
-    options = state.options
-    lower(state.module, options.target or CPU, options.fast_math, fused=options.fused)
-
-
-def translate(state: Compilation) -> None:
-    """The llvm dialect to LLVM IR, the scalar functions that it calls included."""
-    from tadc.backend import pipelines
-    from tadc.backend.llvm_ir import complete, fused_if_fast
-    from tadc.backend.splitting import define_splits
-
-    text = pipelines.translate(state.module)
-    state.llvm_ir = text if state.options.is_cuda else complete(define_splits(fused_if_fast(text)))
-
-
-def emit_ptx(state: Compilation) -> None:
-    """LLVM IR to PTX."""
-    from tadc.backend.ptx import emit_ptx as emit
-
-    assert state.options.target is not None
-    assert state.options.target.sm is not None
-    state.ptx = emit(state.llvm_ir, state.options.target.sm, fast_math=state.options.fast_math)
-
-
-def emit_assembly(state: Compilation) -> None:
-    """LLVM IR to assembly of the host, by LLVM's optimiser and its code generator."""
-    from tadc.backend.object_code import assembly
-
-    state.assembly = assembly(state.llvm_ir, state.options.level)
-
-
-def emit_cubin(state: Compilation) -> None:
-    """PTX to the machine code of a GPU."""
-    from tadc.backend.ptx import assemble
-
-    assert state.options.target is not None
-    assert state.options.target.sm is not None
-    state.cubin = assemble(state.ptx, state.options.target.sm)
 
 
 def show_tree(state: Compilation) -> str:
@@ -344,18 +325,3 @@ def show_module(state: Compilation) -> str:
     from tadc.passes.ir_printing import show
 
     return show(state.module)
-
-
-def show_llvm(state: Compilation) -> str:
-    """LLVM IR; of the host it begins with how its functions are called."""
-    return state.llvm_ir if state.options.is_cuda else _calls(state, ";") + state.llvm_ir
-
-
-def show_assembly(state: Compilation) -> str:
-    """Assembly of the host, which begins with how its functions are called."""
-    # `#` is no comment in the assembly of ARM, but where a line begins with it.
-    return _calls(state, "#") + state.assembly
-
-
-def _calls(state: Compilation, comment: str) -> str:
-    return "\n".join([signature.text(comment) for signature in state.signatures] + [""])

@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tadc import stages
+from tadc.backend.cpu import backend as cpu
 
 # The oracle computes in double precision, on the CPU; read when JAX is imported.
 os.environ["JAX_ENABLE_X64"] = "1"
@@ -66,7 +66,7 @@ def plain_output(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def vectors_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors of tests are small, and their code is to be that of large ones."""
-    monkeypatch.setattr(stages, "WORTH_VECTORS", 0)
+    monkeypatch.setattr(cpu, "WORTH_VECTORS", 0)
 
 
 @pytest.fixture(autouse=True)

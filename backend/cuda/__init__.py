@@ -1,4 +1,15 @@
-"""Kernels on a GPU, through CUDA's driver. Imports NumPy and ctypes only: no MLIR, no LLVM.
+"""CUDA: kernels are compiled to PTX, and run on a GPU through its driver.
+
+backend        what CUDA is among the backends
+architectures  GPUs by LLVM's names
+lowering       kernels of the gpu dialect -> nvvm dialect
+ptx            LLVM IR text of a gpu module -> PTX -> cubin
+approximate    instructions that `--fast-math` allows
+toolkit        where ptxas and libdevice are
+images         kernels as bytes on disk
+listing        what runs on this machine
+
+What runs kernels imports NumPy and ctypes only, no MLIR and no LLVM:
 
 api         the functions of libcuda that are called, their types, names of errors
 driver      these functions as methods that raise diagnostics; whether there is a GPU, and why not

@@ -56,5 +56,5 @@ def latest_ptx(version: int) -> tuple[int, int]:
 
 def most_shared(architecture: int) -> int:
     """The shared bytes that a block can ask for."""
-    gpu = gpu_of(architecture)
+    gpu = gpu_of(f"sm_{architecture}")
     return gpu.shared - gpu.reserved

@@ -53,11 +53,11 @@ def main(words: list[str] | None = None) -> int:
 
 def _architecture() -> int:
     """Of the GPU of this machine, or the least that bundles are for."""
+    from tadc.backend.cuda.architectures import DEFAULT_SM, best_for
     from tadc.backend.cuda.device import cuda_device
-    from tadc.backend.target import DEFAULT_SM, parse_target
 
     try:
-        return parse_target("cuda").on(cuda_device(0).architecture).sm or DEFAULT_SM
+        return best_for(cuda_device(0).architecture)
     except CompileError:
         return DEFAULT_SM
 

@@ -15,7 +15,7 @@ from bench.gpu.cases import CASE, WORK, Case
 from bench.gpu.sizes import sizes_of
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
-from tadc.backend.target import Target
+from tadc.backend.target import parse_target
 from tadc.commands.bundle import write_bundle
 from tadc.frontend.extents import shape_at
 from tadc.stages import Options
@@ -30,7 +30,7 @@ def write(
     folder: Path, kinds: Iterable[str], sm: int, only: Sequence[str] | None, small: bool = False
 ) -> None:
     """Write the bundles of these kinds (`test`, `bench`), of these names if any are given."""
-    options = Options(target=Target(sm))
+    options = Options(target=parse_target(f"cuda:sm_{sm}"))
     for kind in kinds:
         if kind == "test":
             for path in sorted(EXAMPLES.glob("*.tad")):

@@ -189,8 +189,6 @@ def _function(
         "gpu.kernel": ir.UnitAttr.get(),
         "arg_attrs": ir.ArrayAttr.get([unique] * len(used) + [ir.DictAttr.get({})] * len(sizes)),
         "known_block_size": ir.DenseI32ArrayAttr.get([threads, 1, 1]),
-        # Without it ptxas spills a little to fit more blocks than the plan reckons with.
-        "nvvm.minctasm": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 1),
     }
     made = ir.Operation.create("gpu.func", attributes=attributes, regions=1, loc=op.location, ip=point)
     block = ir.Block.create_at_start(made.regions[0], types, [v.location for v in (*used, *sizes)])

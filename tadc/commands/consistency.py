@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+from tadc.backend.target import BACKENDS
 from tadc.commands.command_table import Command
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.output_files import check_output
 from tadc.driver import STAGES
 from tadc.frontend.codes import CODES, WARNINGS
+from tadc.stages import Options
 
 
 def check_consistency(a: Arguments, command: Command) -> None:
@@ -92,13 +94,21 @@ def _one_thing(a: Arguments) -> None:
     if a.check_gradient and a.output:
         raise UsageError("`--check-gradient` prints a table, it takes no `-o`")
     if a.emit:
-        cuda = a.target != "cpu"
-        for stage in STAGES:
-            only_cuda = stage.name in ("gpu", "nvvm", "ptx", "cubin")
-            only_cpu = stage.name in ("loops", "llvm-dialect", "asm")
-            if stage.name == a.emit and ((only_cuda and not cuda) or (only_cpu and cuda)):
-                wanted = "cuda (as in `--target cuda:sm_90`)" if only_cuda else "cpu"
-                raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
+        _of_target(a)
+
+
+def _of_target(a: Arguments) -> None:
+    """A stage that the target does not have; what is no target is said later."""
+    stage = next(stage for stage in STAGES if stage.name == a.emit)
+    # Of a derivative, to have its stages too.
+    having = [
+        name for name, backend in BACKENDS.items() if stage.when(Options("vjp", target=backend.target("")))
+    ]
+    given = a.target.partition(":")[0]
+    if given in BACKENDS and given not in having:
+        *others, last = (f"`{name}`" for name in having)
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        raise UsageError(f"stage `{a.emit}` is of target {wanted}, not of `{a.target}`")
 
 
 def _text_only(a: Arguments) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tadc.backend.steps import step
+from tadc.backend.target import BACKENDS, DEVICE
 from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
@@ -19,12 +20,12 @@ from tadc.frontend.specialise import specialised
 from tadc.pipeline import run_passes
 from tadc.stages import Compilation, Options, show_module
 
-#: What is still to be done for a module, and the stages whose output it is.
-NEXT = {
+#: The stages whose output the input of a stage is.
+_DIALECTS = {backend.dialect[0]: backend for backend in BACKENDS.values()}
+MADE_BY = {
     "diff": ("tad", "cancel", "opt"),
-    "llvm-dialect": ("loops",),
-    "nvvm": ("gpu",),
-    "llvm": ("llvm-dialect", "nvvm"),
+    "llvm": tuple(_DIALECTS),
+    **{name: ("gpu" if b.launches_kernels else "loops",) for name, b in _DIALECTS.items()},
 }
 
 
@@ -98,7 +99,7 @@ def lower_ir(
 ) -> int:
     """Parse, run what is asked, write."""
     module, programs = read_module(source)
-    first = stage_of_module(module)
+    first = stage_of_module(module, options)
     if not programs:
         refuse_what_needs_programs(arguments, first, source)
     for program in programs:
@@ -117,7 +118,7 @@ def lower_ir(
             run_passes(module, arguments.passes, source)
     elif arguments.emit is not None or arguments.wrt is not None:
         last = arguments.emit or "opt"
-        if last not in NEXT[first] or (first == "diff" and last != "tad"):
+        if last not in MADE_BY[first] or (first == "diff" and last != "tad"):
             right_target(first, options, source)
             state.options = replace(options, wrt=arguments.wrt_names)
             warned = programs_of(module, source) if arguments.wrt else []
@@ -156,20 +157,21 @@ def refuse_what_needs_programs(arguments: Arguments, first: str, source: Source)
 
 def right_target(first: str, options: Options, source: Source) -> None:
     """IR of one target does not go on to another."""
-    is_gpu = first == "nvvm" or (first == "llvm" and "gpu.module" in source.text)
-    if first == "diff" or is_gpu == options.is_cuda:
+    is_gpu = "gpu.module" in source.text
+    if first == "diff" or is_gpu == options.backend.launches_kernels:
         return
-    wanted = "`--target cuda:sm_90` or another GPU" if is_gpu else "`--target cpu`"
+    wanted = f"`--target {DEVICE}` or another GPU" if is_gpu else "`--target cpu`"
     message = f"this IR has been lowered for {'a GPU' if is_gpu else 'the CPU'}"
     raise CompileError([Diagnostic("TAD0606", message, helps=[f"go on with {wanted}"], source=source)])
 
 
-def stage_of_module(module: Any) -> str:
-    """The first stage that is still to be done for a module read from a file."""
+def stage_of_module(module: Any, options: Options) -> str:
+    """The first stage that is still to be done for a module read from a file, for a target of its kind."""
     names = {op.operation.name for op in module.body.operations}
     text = str(module)
     if "gpu.module" in names:
-        return "llvm" if "llvm.func" in text else "nvvm"
+        backend = options.backend if options.backend.launches_kernels else BACKENDS[DEVICE]
+        return "llvm" if "llvm.func" in text else backend.dialect[0]
     if "llvm.func" in names:
         return "llvm"
     return "llvm-dialect" if "memref" in text and '"tad.' not in text else "diff"

@@ -101,9 +101,9 @@ def list_names(what: str, names: Sequence[str] = ()) -> int:
     if what == "stages":
         lines = [f"{s.name:14}{s.about}" for s in STAGES]
     elif what == "targets":
-        from tadc.commands.targets import targets
+        from tadc.backend.target import BACKENDS
 
-        lines = targets()
+        lines = [line for backend in BACKENDS.values() for line in backend.devices()]
     elif what == "functions":
         from tadc.frontend.functions import FUNCTIONS
 
@@ -208,13 +208,12 @@ class Observer:
 
     def dump(self, stage: Stage, state: Compilation) -> None:
         """Write a stage to a numbered file."""
-        if stage.name == "cubin":
+        content = stage.show(state)
+        if isinstance(content, bytes):
             return
         folder = Path(self.arguments.dump_dir or ".")
         order = [s.name for s in STAGES].index(stage.name)
-        Sink(str(folder / f"{order:02}-{stage.name}{stage.suffix}"), make_folder=True).write(
-            stage.show(state)
-        )
+        Sink(str(folder / f"{order:02}-{stage.name}{stage.suffix}"), make_folder=True).write(content)
 
 
 def show(arguments: Arguments, source: Source) -> int:
@@ -291,7 +290,7 @@ def show_statistics(arguments: Arguments, source: Source) -> int:
 
 def last_text(options: Options) -> str:
     """The last stage that has a text."""
-    return "ptx" if options.is_cuda else "asm"
+    return options.backend.forms[0].name
 
 
 def run_passes_on(arguments: Arguments, source: Source) -> int:

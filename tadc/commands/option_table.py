@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tadc.backend.target import BACKENDS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
 from tadc.driver import STAGE_NAMES
@@ -65,7 +66,7 @@ _ALL = (
            choices=("vjp", "jvp")),
     Option("values", "--values", "", "with --wrt: the outputs as well as the gradients"),
     Option("emit", "--emit", "STAGE", f"print a stage: {' '.join(STAGE_NAMES)}", choices=STAGE_NAMES),
-    Option("target", "--target", "T", "cpu (default), cuda, emulated, or as in cuda:sm_90"),
+    Option("target", "--target", "T", f"{', '.join(BACKENDS)} (default: cpu), or as in cuda:sm_90"),
     Option("output", "-o", "FILE", "where to write; `-` is stdout", files="*"),
     Option("run", "--run", "X=FILE",
            "run on arrays by name: X=x.npy, X=all.npz (its array X), X=all.npz:Y, X=3.5",

@@ -8,12 +8,12 @@ from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.driver import STAGES
 
-_NOT_YET = "machine code for linkers is not written; `--emit asm` writes assembly, which `cc -c` assembles"
+_NOT_YET = "`--emit obj` writes object code, of which a linker makes one"
 
 #: What a suffix says, and how such a file is made.
 SUFFIXES = {
-    ".o": ("object code", _NOT_YET),
-    ".obj": ("object code", _NOT_YET),
+    ".o": ("object code", "`--emit obj` writes it"),
+    ".obj": ("object code", "`--emit obj` writes it"),
     ".so": ("a shared library", _NOT_YET),
     ".dylib": ("a shared library", _NOT_YET),
     ".dll": ("a shared library", _NOT_YET),

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tadc.backend.base import Settings
 from tadc.backend.jit import load
 from tadc.backend.llvm_ir import complete
+from tadc.backend.lowering import lower_to_llvm_dialect
 from tadc.backend.object_code import object_code
-from tadc.backend.pipelines import lower_to_llvm_dialect, translate
+from tadc.backend.pipelines import translate
 from tadc.backend.runtime.arrays import DTYPES, Parameter
 from tadc.backend.runtime.kernel import Kernel
 from tadc.backend.runtime.workspace import Temporary
@@ -59,7 +61,7 @@ def llvm_text(text: str, target: Target = CPU, fast_math: bool = False) -> str:
     """LLVM IR as upstream translates it."""
     with ir.Context():
         module = ir.Module.parse(text)
-        lower_to_llvm_dialect(module, target, fast_math)
+        lower_to_llvm_dialect(module, Settings(target, fast_math=fast_math))
         return translate(module)
 
 

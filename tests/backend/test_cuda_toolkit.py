@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tadc.backend.cuda_toolkit import LIBDEVICE, PTXAS, find_ptxas, toolkit_file
+from tadc.backend.cuda.toolkit import LIBDEVICE, PTXAS, find_ptxas, toolkit_file
 
 
 def laid_out(folder: Path) -> Path:

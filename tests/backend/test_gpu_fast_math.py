@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.ptx import assemble, emit_ptx
-from tadc.backend.target import Target
+from tadc.backend.cuda.ptx import assemble, emit_ptx
+from tadc.backend.target import parse_target
 from tadc.cli import main
 from tests.backend.kernels import elementwise, llvm_text
 
@@ -17,7 +17,7 @@ DIVISION = "%s = math.sqrt %x : TYPE\n    %y = arith.divf %x, %s : TYPE"
 
 
 def ptx_of(compute: str, kind: str = "f32", fast: bool = True, use_libdevice: bool = True) -> str:
-    text = llvm_text(elementwise(compute, kind, gpu=True), Target(80), fast_math=fast)
+    text = llvm_text(elementwise(compute, kind, gpu=True), parse_target("cuda:sm_80"), fast_math=fast)
     return emit_ptx(text, 80, use_libdevice=use_libdevice, fast_math=fast)
 
 

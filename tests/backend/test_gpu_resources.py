@@ -6,8 +6,8 @@ import pytest
 
 from bench.everyday import EVERYDAY
 from bench.workloads import WORKLOADS
-from tadc.backend.ptx import resources
-from tadc.backend.target import Target
+from tadc.backend.cuda.ptx import resources
+from tadc.backend.target import parse_target
 from tadc.driver import compile_until
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
@@ -20,14 +20,14 @@ SHARED_BYTES = 48 << 10
 
 
 def compiled(program: Program, sm: int) -> Compilation:
-    state = Compilation(Options(target=Target(sm)), program.source, program=program)
+    state = Compilation(Options(target=parse_target(f"cuda:sm_{sm}")), program.source, program=program)
     compile_until(state, "ptx", first="tad")
     return state
 
 
 def check(state: Compilation, sm: int, spills: bool = False) -> None:
     """Blocks have the registers and shared memory that they need; nothing is atomic."""
-    found = resources(state.ptx, sm)
+    found = resources(str(state.code["ptx"]), sm)
     assert set(found) == {launch.kernel for launch in state.launches}
     for launch in state.launches:
         used = found[launch.kernel]
@@ -50,6 +50,8 @@ def test_no_workload_spills(workload, sm):
 @pytest.mark.parametrize("name", slow_but_one_in(2, PROGRAMS))
 def test_layouts_are_accepted(name):
     """Value and gradients of a program for each layout of threads."""
-    state = Compilation(Options("value-and-vjp", target=Target(80)), Source(PROGRAMS[name].text, name))
+    state = Compilation(
+        Options("value-and-vjp", target=parse_target("cuda:sm_80")), Source(PROGRAMS[name].text, name)
+    )
     compile_until(state, "ptx")
     check(state, 80, spills=True)

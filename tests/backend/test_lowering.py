@@ -8,12 +8,15 @@ import re
 import numpy as np
 import pytest
 
+from tadc.backend.base import CPU, Target
+from tadc.backend.binding import binding
+from tadc.backend.cpu.processors import host_features
 from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import assembly, object_code, optimised
 from tadc.backend.pipelines import translate
 from tadc.backend.runtime.arrays import Parameter
-from tadc.backend.target import CPU, Target, binding, host_features, parse_target
+from tadc.backend.target import parse_target
 from tadc.dialect.mlir import ir
 from tadc.frontend.diagnostics import CompileError
 from tests.backend.kernels import compiled, elementwise, llvm_text
@@ -273,10 +276,10 @@ def test_the_older_llvm_reads_all_that_the_lowering_writes() -> None:
     ("text", "target"),
     [
         ("cpu", CPU),
-        ("cuda", Target(80, of_device=True)),
-        ("cuda:sm_90", Target(90)),
-        ("emulated", Target(80, is_emulated=True)),
-        ("emulated:sm_120", Target(120, is_emulated=True)),
+        ("cuda", Target("cuda")),
+        ("cuda:sm_90", Target("cuda", "sm_90")),
+        ("emulated", Target("emulated", "sm_80")),
+        ("emulated:sm_120", Target("emulated", "sm_120")),
     ],
 )
 def test_targets_by_name(text: str, target: Target) -> None:

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from tadc.backend import ptx
-from tadc.backend.ptx import assemble, emit_ptx
+from tadc.backend.cuda import ptx
+from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES
+from tadc.backend.cuda.ptx import assemble, emit_ptx
 from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
-from tadc.backend.target import CUDA_ARCHITECTURES, Target
+from tadc.backend.target import parse_target
 from tadc.frontend.diagnostics import CompileError
 from tests.backend.kernels import elementwise, llvm_text
 from tests.backend.test_binary_functions import OPERATIONS
@@ -17,7 +18,9 @@ MULTIPLY_ADD = "%p = arith.mulf %x, %x : TYPE\n    %y = arith.addf %p, %x : TYPE
 
 def ptx_of(compute: str, kind: str = "f64", sm: int = 80, use_libdevice: bool = True) -> str:
     return emit_ptx(
-        llvm_text(elementwise(compute, kind, gpu=True), Target(sm)), sm, use_libdevice=use_libdevice
+        llvm_text(elementwise(compute, kind, gpu=True), parse_target(f"cuda:sm_{sm}")),
+        sm,
+        use_libdevice=use_libdevice,
     )
 
 
@@ -157,7 +160,7 @@ gpu.func @second(%Y: memref<f32>) kernel attributes {known_block_size = array<i3
 
 
 def test_several_kernels_shared_memory_and_barriers() -> None:
-    text = emit_ptx(llvm_text(SHARED, Target(80)), 80)
+    text = emit_ptx(llvm_text(SHARED, parse_target("cuda:sm_80")), 80)
     assert text.count(".visible .entry") == 2
     assert "bar.sync" in text or "barrier" in text
     assert ".shared" in text
@@ -167,4 +170,4 @@ def test_several_kernels_shared_memory_and_barriers() -> None:
 def test_two_gpu_modules_are_refused() -> None:
     text = "module attributes {gpu.container_module} {\ngpu.module @a {}\ngpu.module @b {}\n}"
     with pytest.raises(CompileError, match="2 gpu modules"):
-        llvm_text(text, Target(80))
+        llvm_text(text, parse_target("cuda:sm_80"))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc import stages
+from tadc.backend.cpu import backend as cpu
 from tadc.backend.llvm_ir import defer, loops_for_speed
 from tadc.backend.object_code import optimised
+from tadc.backend.scalar_functions import scalar_function
 from tests.backend.kernels import elementwise, llvm_text
 
 FEW = "x: f64[40]\nf[i] = sin(x[i]) + x[i]"
@@ -21,7 +22,7 @@ CALL = re.compile(r"call [^\n]*@tadc_sin_f64\(")
 
 @pytest.fixture(autouse=True)
 def as_for_users(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "WORTH_VECTORS", 1 << 18)
+    monkeypatch.setattr(cpu, "WORTH_VECTORS", 1 << 18)
 
 
 def llvm(text: str) -> str:
@@ -47,8 +48,8 @@ def test_only_loops_over_much_are_for_speed() -> None:
 def test_a_function_that_branches_waits_for_vectors_of_loops_for_speed_alone() -> None:
     fast = llvm_text(elementwise("%y = math.sin %x : TYPE"))
     small = fast.replace("{\n", "#7 {\n", 1) + "\nattributes #7 = { noinline optsize }\n"
-    assert CALL.search(defer(fast) or "")
-    assert defer(small) is None
+    assert CALL.search(defer(fast, scalar_function) or "")
+    assert defer(small, scalar_function) is None
     assert not CALL.search(optimised(small))
 
 

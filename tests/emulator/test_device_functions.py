@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tadc.backend.cuda_toolkit import LIBDEVICE, toolkit_file
-from tadc.backend.ptx import emit_ptx
+from tadc.backend.cuda.ptx import emit_ptx
+from tadc.backend.cuda.toolkit import LIBDEVICE, toolkit_file
 from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
-from tadc.backend.target import Target
+from tadc.backend.target import parse_target
 from tests.backend.kernels import elementwise, llvm_text
 from tests.backend.test_binary_functions import OPERATIONS
 from tests.emulator.ptx_text import launch
@@ -43,7 +43,7 @@ SIZE = 100
 def computed(name: str, kind: str, x: Array, use_libdevice: bool) -> Array:
     operands = "%x, %x" if name in BINARY or BRANCHING.get(name) == 2 else "%x"
     text = elementwise(f"%y = {OPERATIONS.get(name, f'math.{name}')} {operands} : TYPE", kind, SIZE, gpu=True)
-    ptx = emit_ptx(llvm_text(text, Target(80)), 80, use_libdevice=use_libdevice)
+    ptx = emit_ptx(llvm_text(text, parse_target("cuda:sm_80")), 80, use_libdevice=use_libdevice)
     return launch(ptx, [x, np.zeros_like(x)], 256)[-1]
 
 

@@ -19,7 +19,7 @@ from bench.everyday import EVERYDAY
 from bench.gpu.sizes import LARGER
 from bench.workloads import WORKLOADS
 from tadc.backend.emulator.counts import LaunchCounts, counting
-from tadc.backend.target import Target
+from tadc.backend.target import parse_target
 from tadc.driver import compile_until
 from tadc.frontend.extents import shape_at
 from tadc.stages import Compilation, Options
@@ -141,7 +141,7 @@ def test_launches_at_the_size_of_the_benchmark(name: str) -> None:
     """Counted from the launches alone, without running them."""
     (workload,) = [w for w in (*WORKLOADS, *EVERYDAY) if w.name == name]
     program = workload.derivative("f32", {**workload.sizes, **LARGER.get(name, {})}).program
-    state = Compilation(Options(target=Target(90)), program.source, program=program)
+    state = Compilation(Options(target=parse_target("cuda:sm_90")), program.source, program=program)
     compile_until(state, "gpu", first="tad")
     given = [shape_at(a.shape, {}) for a in (*program.arguments, *program.outputs)]
     between = [shape_at(shape, {}) for _, shape, _ in state.temporaries]

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 import tadc
+from tadc.backend.binding import binding
+from tadc.backend.cpu.processors import host
 from tadc.backend.object_code import LLVM_LOCK, optimised
-from tadc.backend.target import binding, host_machine
 from tadc.driver import compile_until
 from tadc.stages import Compilation, Options
 
@@ -81,6 +82,6 @@ def labelled(text: str) -> str:
 def assembly(text: str) -> str:
     """Assembly of LLVM IR text as it is."""
     with LLVM_LOCK:
-        module, machine = binding().parse_assembly(text), host_machine(3)
+        module, machine = binding().parse_assembly(text), host().target_machine(3)
         module.triple, module.data_layout = binding().get_process_triple(), str(machine.target_data)
         return machine.emit_assembly(module)

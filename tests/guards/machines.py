@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from unittest import mock
 
-from tadc.backend import scalar_functions, target
+from tadc.backend.binding import binding
+from tadc.backend.cpu import processors
 
 _AVX = {"avx": True, "sse4.2": True}
 _AVX2 = {**_AVX, **dict.fromkeys(("avx2", "fma", "bmi", "bmi2", "f16c"), True)}
@@ -38,7 +39,7 @@ MACHINES = {
 
 def runs_here(name: str) -> bool:
     """Whether the host can run what is compiled for a machine."""
-    has = target.host_features()
+    has = processors.host_features()
     return platform.machine() == "x86_64" and all(has.get(feature) for feature in MACHINES[name].features)
 
 
@@ -50,11 +51,11 @@ def has_masks(name: str) -> bool:
 @contextmanager
 def compiling_for(name: str) -> Generator[None]:
     """Compile for a machine in place of the host."""
-    machine, llvm = MACHINES[name], target.binding()
+    machine, llvm = MACHINES[name], binding()
     with (
         mock.patch.object(llvm, "get_host_cpu_name", return_value=machine.cpu),
         mock.patch.object(llvm, "get_host_cpu_features", return_value=machine.features),
-        mock.patch.object(target, "host_vectors", return_value=machine.vectors),
+        mock.patch.object(processors, "host_vectors", return_value=machine.vectors),
     ):
         _forget()
         try:
@@ -65,5 +66,4 @@ def compiling_for(name: str) -> Generator[None]:
 
 def _forget() -> None:
     """What was found out about the host."""
-    for cached in (target.host_features, scalar_functions.has_ldexp, scalar_functions.host_function):
-        cached.cache_clear()
+    processors.host_features.cache_clear()

@@ -9,7 +9,7 @@ import sys
 import warnings
 
 import tadc
-from tadc import stages
+from tadc.backend.cpu import backend as cpu
 from tests.guards import machine_code, pages
 from tests.guards.machines import compiling_for
 from tests.guards.programs import Guarded, programs
@@ -18,7 +18,7 @@ from tests.guards.programs import Guarded, programs
 def main(kind: str, source: str, machine: str, dtype: str, first: int, count: int, start: int) -> None:
     """Run the programs from number `start` on; what is wrong with one is a line."""
     warnings.simplefilter("ignore")
-    stages.WORTH_VECTORS = 0
+    cpu.WORTH_VECTORS = 0
     with compiling_for(machine):
         for number, program in enumerate(programs(source, first, count)):
             if number >= start:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend import target
+from tadc.backend.cpu import processors
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
@@ -56,7 +56,7 @@ def results(text: str) -> Mapping[str, np.ndarray[Any, Any]]:
 def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums are right, and the same bits whatever tile an element is in."""
     # With 16 registers fewer tiles fit, and loops that do not leap add up in another order.
-    monkeypatch.setattr(target, "host_vectors", lambda: (64, 29))
+    monkeypatch.setattr(processors, "host_vectors", lambda: (64, 29))
     with monkeypatch.context() as plain:
         plain.setattr(plans, "schedule_of", lambda *_: None)
         expected = results(PROGRAMS[name])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend import target
+from tadc.backend.cpu import processors
 from tadc.frontend.terms import Terms
 from tadc.lattice.affine import Affine
 from tests.passes.test_operation_counts import check, fused_form
@@ -59,7 +59,9 @@ def test_literals_that_are_compared() -> None:
 
 def test_counts_where_a_rounded_tensor_is_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of maps that are one, which nothing else reads it of."""
-    monkeypatch.setattr(target, "host_vectors", lambda: (64, 29))  # whether they are one is a matter of cost
+    monkeypatch.setattr(
+        processors, "host_vectors", lambda: (64, 29)
+    )  # whether they are one is a matter of cost
     f = tadc.function("x: f32[40]; y: f64[40]\nlet h[i]: f32 = y[i]**2\nf[i] = h[i]*x[i]\ng[i] = h[i]*y[i]")
     program, together = fused_form(f.program, "value")
     assert len(together.maps) == 1

@@ -33,7 +33,7 @@ def maps(text: str, wanted: str = "", gpu: bool = False) -> list[tuple[int, ...]
     """The shapes of the maps after cutting, -1 for what is no number."""
     state = Compilation(Options(), Source(text, "<string>"))
     compile_until(state, "hoist")
-    run_passes(state.module, "tad-cut{sm=90}" if gpu else "tad-cut")
+    run_passes(state.module, "tad-cut{gpu=sm_90}" if gpu else "tad-cut")
     (function,) = tad_functions(state.module.operation)
     return [
         tuple(-1 if n < 0 else n for n in op.results[0].type.shape)

@@ -9,7 +9,7 @@ import pytest
 
 import tadc
 from bench.random_programs import random_program
-from tadc import stages
+from tadc.backend.cpu import backend as cpu
 from tadc.derive import derive
 from tadc.dialect.reader import tad_functions
 from tadc.driver import compile_until
@@ -126,7 +126,7 @@ def test_same_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(seed)
     arrays = {a.name: random.uniform(-1, 1, shape_at(a.shape, {})) for a in derived.arguments}
     expected = evaluate(compile_program(derived), arrays)
-    monkeypatch.setattr(stages, "WORTH_VECTORS", WORTH)
+    monkeypatch.setattr(cpu, "WORTH_VECTORS", WORTH)
     for name, value in evaluate(compile_program(derived), arrays).items():
         np.testing.assert_allclose(
             value, expected[name], rtol=1e-11, atol=1e-11 * np.abs(expected[name]).max()
@@ -160,7 +160,7 @@ def test_tiles_that_fill_the_registers(text: str, shape: tuple[int, ...], blocks
 @pytest.mark.parametrize("rows", [1, 300, 1000, 2048])
 def test_more_code_than_is_worth_compiling(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where twelve rows in vectors make a little too much code, fewer rows are in vectors, not none."""
-    monkeypatch.setattr(stages, "WORTH_VECTORS", WORTH)
+    monkeypatch.setattr(cpu, "WORTH_VECTORS", WORTH)
     f = tadc.function(f"x: f32[{rows}, 512]\nm[i] = max{{k}} (x[i, k])")
     assert ("vector.load" in f.lower("cpu").as_text("loops")) == (rows >= 300)
     x = np.random.default_rng(rows).normal(size=(rows, 512)).astype("f4")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend import target
+from tadc.backend.cpu import processors
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
@@ -138,7 +138,7 @@ def test_smaller_vectors(name: str, vectors: tuple[int, int], monkeypatch: pytes
     """Processors with smaller vectors, and fewer of them, compute the same."""
     run = compiled(PROGRAMS[name])
     expected = run()
-    monkeypatch.setattr(target, "host_vectors", lambda: vectors)
+    monkeypatch.setattr(processors, "host_vectors", lambda: vectors)
     for key, value in run().items():
         tolerance = 1e-5 if value.dtype == np.float32 else 1e-13
         np.testing.assert_allclose(value, expected[key], rtol=tolerance, atol=tolerance * 10)

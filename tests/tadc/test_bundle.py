@@ -166,5 +166,5 @@ def test_list_targets(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     text = listed()
     assert "cuda          the emulator (GPU 1) runs here: sm_90, 16384 of 16384 MiB free" in text
     assert "driver for CUDA 12.4" in text
-    monkeypatch.setattr("tadc.commands.targets.find_ptxas", lambda: None)
+    monkeypatch.setattr("tadc.backend.cuda.listing.find_ptxas", lambda: None)
     assert "no cubin: ptxas not found: pip install 'tadc-compiler[cuda]'" in listed()

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.backend.cuda.images import ProgramKernel
 from tadc.backend.emulator.device import emulated_device
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.cli import main
-from tadc.gpu_kernels import ProgramKernel
 from tests.conformance import (
     test_index_maps,
     test_programs,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc import gpu_kernels
+from tadc import execute
 from tadc.backend.emulator.library import EmulatedCuda
 from tests.backend.test_cuda import install, kernel_of
 
@@ -53,13 +53,13 @@ def test_kernels_of_a_gpu_are_kept(root: Path) -> None:
 def test_machine_code_is_kept_by_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel is of the GPU that it is compiled for, and shows its errors in the program as before."""
     made: list[str] = []
-    emit = gpu_kernels.compiled
+    emit = execute.unit_of
 
     def counting(*arguments: Any) -> Any:
         made.append(str(arguments[1].target))
         return emit(*arguments)
 
-    monkeypatch.setattr(gpu_kernels, "compiled", counting)
+    monkeypatch.setattr(execute, "unit_of", counting)
     x, w = np.arange(9.0), np.ones(3)
     for architecture in (90, 90, 80, 90):
         install(monkeypatch, EmulatedCuda(architecture=architecture))

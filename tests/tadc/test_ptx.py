@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tadc.backend.ptx import assemble
-from tadc.backend.target import Target
+from tadc.backend.cuda.ptx import assemble
+from tadc.backend.target import parse_target
 from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.stages import Compilation, Options
@@ -51,16 +51,20 @@ PROGRAMS = {file.stem: file.read_text() for file in EXAMPLES} | {
 @pytest.mark.parametrize(("name", "sm"), slow_but_one_in(3, product(PROGRAMS, (70, 90))))
 def test_ptxas_takes_value_and_gradients(name, sm):
     """One kernel a tensor; the cubin is an ELF file."""
-    state = Compilation(Options("value-and-vjp", target=Target(sm)), Source(PROGRAMS[name], name))
+    state = Compilation(
+        Options("value-and-vjp", target=parse_target(f"cuda:sm_{sm}")), Source(PROGRAMS[name], name)
+    )
     compile_until(state, "ptx")
-    assert state.ptx.count(".visible .entry") == len(state.launches)
-    assert not re.search(r"\b(atom|red)\.", state.ptx)
-    assert assemble(state.ptx, sm).startswith(b"\x7fELF")
+    assert str(state.code["ptx"]).count(".visible .entry") == len(state.launches)
+    assert not re.search(r"\b(atom|red)\.", str(state.code["ptx"]))
+    assert assemble(str(state.code["ptx"]), sm).startswith(b"\x7fELF")
 
 
 def test_launches_follow_the_sizes():
     """A vector a thread, in blocks; none where there are no elements."""
-    state = Compilation(Options(target=Target(80)), Source("x: f32[N, M]; f[i, j] = x[i, j]**2", "<sizes>"))
+    state = Compilation(
+        Options(target=parse_target("cuda:sm_80")), Source("x: f32[N, M]; f[i, j] = x[i, j]**2", "<sizes>")
+    )
     compile_until(state, "gpu")
     (launch,) = state.launches
     (axis,) = launch.grid

@@ -1,5 +1,5 @@
-// RUN: tadc %s --passes 'tad-chain{sm=90}' | filecheck %s
-// RUN: tadc %s --passes 'tad-chain{sm=90},tad-to-gpu,canonicalize' | filecheck %s --check-prefix GPU
+// RUN: tadc %s --passes 'tad-chain{gpu=sm_90}' | filecheck %s
+// RUN: tadc %s --passes 'tad-chain{gpu=sm_90},tad-to-gpu,canonicalize' | filecheck %s --check-prefix GPU
 // A block computes both maps for a row of a warp each. Two rows a block, one leading index, 32 threads a row, 64 a block.
 
 func.func @f(%x: tensor<8x64xf32> {tad.name = "x"}) -> (tensor<8x64xf32> {tad.name = "y"}) {

@@ -1,4 +1,4 @@
-// RUN: tadc %s --passes "tad-cut{sm=90}" | filecheck %s
+// RUN: tadc %s --passes "tad-cut{gpu=sm_90}" | filecheck %s
 // A contraction of few elements in equal parts, which blocks of threads compute, and their sum.
 
 func.func @f(%a: tensor<64x16384xf32> {tad.name = "a"}, %b: tensor<16384x64xf32> {tad.name = "b"}) -> (tensor<64x64xf32> {tad.name = "f"}) {

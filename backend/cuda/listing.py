@@ -1,24 +1,27 @@
-"""`--list targets`: what this machine can emit and run, and why not."""
+"""What of CUDA runs on this machine, and why not."""
 
 from __future__ import annotations
 
+from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES
 from tadc.backend.cuda.device import cuda_device
 from tadc.backend.cuda.driver import Driver, cuda_driver
-from tadc.backend.cuda_toolkit import LIBDEVICE, find_ptxas, toolkit_file
-from tadc.backend.target import CUDA_ARCHITECTURES
+from tadc.backend.cuda.toolkit import LIBDEVICE, find_ptxas, toolkit_file
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.packages import install_command
 
 
-def targets() -> list[str]:
-    """A line for each kind of target, and those about what belongs to it."""
+def emulator() -> list[str]:
+    """The line about the emulator."""
+    return [f"{'emulated':14}runs here, slowly: kernels of a GPU, every access checked"]
+
+
+def gpus() -> list[str]:
+    """A line for each GPU, or why there is none, and those about what makes code."""
     known = " ".join(f"sm_{sm}" for sm in CUDA_ARCHITECTURES)
     ptxas = find_ptxas()
     library = toolkit_file(LIBDEVICE)
     install = f"not found: {install_command('cuda')}"
     return [
-        f"{'cpu':14}runs here",
-        f"{'emulated':14}runs here, slowly: kernels of a GPU, every access checked",
         *_cuda(),
         f"{'cuda:sm_NN':14}PTX for {known}",
         f"{'':14}cubin by {ptxas}" if ptxas else f"{'':14}no cubin: ptxas {install}",

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tadc.backend.cuda.device import Device, cuda_device
 from tadc.backend.cuda.kernel import GpuKernel
 from tadc.backend.cuda.manifest import Manifest
 from tadc.backend.emulator.errors import KernelFault
-from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.diagnostics import CompileError, Label
 from tadc.frontend.source import Place, Source
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.sizes import Recheck
-    from tadc.backend.target import Target
     from tadc.passes.gpu.launch import Launch
 
 
@@ -35,43 +34,29 @@ class ProgramKernel(GpuKernel):
         diagnostic.primary = Label(source.span_at(Place(place.file, place.line, place.column)))
 
 
-def device_of(target: Target) -> Callable[[int], Device]:
-    """What gives the devices that run a target."""
-    if target.is_emulated:
+def device_of(is_emulated: bool) -> Callable[[int], Device]:
+    """What gives the devices that run kernels."""
+    if is_emulated:
         from tadc.backend.emulator.device import emulated_device
 
         return emulated_device
     return cuda_device
 
 
-def runnable(target: Target) -> Target:
-    """The target with the architecture that kernels are compiled for. Raises CompileError, TAD0706."""
-    if target.is_emulated:
-        return target
-    architecture = cuda_device(0).architecture
-    found = target.on(architecture)
-    assert found.sm is not None
-    if found.sm > architecture:
-        message = f"target `{target}` cannot be run here"
-        notes = [f"the GPU of this machine is of architecture sm_{architecture}"]
-        helps = ["write `cuda` for the GPU of this machine; `emulated` runs kernels of any architecture"]
-        raise CompileError([Diagnostic("TAD0706", message, notes=notes, helps=helps)])
-    return found
-
-
-def to_bytes(kernel: GpuKernel) -> bytes:
+def to_bytes(manifest: Manifest, ptx: bytes, code: bytes) -> bytes:
     """The kernels with all that a call needs: a line of JSON, PTX, machine code."""
-    head = {"manifest": kernel.manifest.as_json(), "ptx": len(kernel.image)}
-    return json.dumps(head).encode() + b"\n" + kernel.image + kernel.code
+    head = {"manifest": manifest.as_json(), "ptx": len(ptx)}
+    return json.dumps(head).encode() + b"\n" + ptx + code
 
 
 def from_bytes(
-    payload: bytes, target: Target, source: Source, recheck: Callable[[Manifest], Recheck]
+    payload: bytes, is_emulated: bool, source: Source, recheck: Callable[[Mapping[str, int]], Recheck]
 ) -> GpuKernel:
     """What `to_bytes` wrote. Raises KeyError, TypeError or ValueError for anything else."""
     head, _, rest = payload.partition(b"\n")
     found = json.loads(head)
     manifest, size = Manifest.from_json(found["manifest"]), int(found["ptx"])
-    kernel = ProgramKernel(manifest, rest[:size], device_of(target), recheck(manifest), rest[size:])
+    check = recheck(dict(manifest.interface.given))
+    kernel = ProgramKernel(manifest, rest[:size], device_of(is_emulated), check, rest[size:])
     kernel.source = source
     return kernel

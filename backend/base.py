@@ -1,0 +1,158 @@
+"""What a backend is: how it lowers a module, what code it makes of it, and how that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tadc.backend.errors import backend_error
+from tadc.frontend.diagnostics import CompileError
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.interface import Interface
+    from tadc.backend.runtime.sizes import Recheck
+    from tadc.frontend.source import Source
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a kernel runs: the name of a backend, an architecture of its, and what that has.
+
+    Without an architecture it is the one of this machine: its CPU, or its GPU.
+    """
+
+    backend: str = "cpu"
+    architecture: str = ""
+    features: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.architecture}" if self.architecture else self.backend
+
+
+#: The CPU of this machine.
+CPU = Target()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What back ends are asked for: `level` is LLVM's -O, the others allow arithmetic to round otherwise."""
+
+    target: Target = CPU
+    level: int = 3
+    fast_math: bool = False
+    fused: bool = False
+
+
+@dataclass(frozen=True)
+class Form:
+    """Code that a backend makes of the stage `of`: assembly, object code, …"""
+
+    name: str
+    suffix: str
+    about: str
+    make: Callable[[str, Settings], str | bytes]
+    of: str = "llvm"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A program as LLVM IR, and what calls of its kernels need to know.
+
+    On a GPU there are launches, and the place of the program that each kernel computes, by its name.
+    """
+
+    interface: Interface
+    llvm_ir: str
+    launches: Sequence[Any] = ()
+    places: Mapping[str, str] | None = None
+
+
+class Backend(Protocol):
+    """A kind of processor. A module of it imports no compiler before a method asks for that."""
+
+    @property
+    def name(self) -> str:
+        """What targets begin with."""
+        ...
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """Those that targets may name."""
+        ...
+
+    @property
+    def launches_kernels(self) -> bool:
+        """Whether maps become kernels of the gpu dialect; else they become loops."""
+        ...
+
+    @property
+    def dialect(self) -> tuple[str, str]:
+        """The stage that `lower` makes, and what it is."""
+        ...
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The code that it makes, the form that people read first."""
+        ...
+
+    def target(self, architecture: str) -> Target:
+        """The target of one of the architectures; of none given, that of this machine or the usual one."""
+        ...
+
+    def machine(self, target: Target) -> str:
+        """The options of passes that look at the machine."""
+        ...
+
+    def lower(self, module: Any, settings: Settings) -> None:
+        """Lower loops, or a gpu module, to the llvm dialect, in place."""
+        ...
+
+    def complete(self, text: str, settings: Settings) -> str:
+        """LLVM IR text as translated, with definitions of what it calls, where a stage shows them."""
+        ...
+
+    def runnable(self, target: Target) -> Target:
+        """The target with the architecture that is compiled for. Raises CompileError, TAD0706."""
+        ...
+
+    def tools(self) -> str:
+        """Text that differs where programs outside of tadc make other code."""
+        ...
+
+    def image(self, unit: Unit, settings: Settings) -> bytes:
+        """All that a call of the kernels needs, as the disk cache keeps it."""
+        ...
+
+    def load(
+        self,
+        image: bytes,
+        target: Target,
+        source: Source,
+        recheck: Callable[[Mapping[str, int]], Recheck],
+    ) -> Any:
+        """The kernels of an image, as a callable. `recheck` takes the sizes that they were compiled for.
+
+        Raises KeyError, TypeError, ValueError or LinkError for what is no image.
+        """
+        ...
+
+    def bundle(
+        self, compiled: Callable[[Target], Unit], settings: Settings, program: str
+    ) -> dict[str, bytes | None]:
+        """The files of a bundle of a program with this text, None for those not to be there.
+
+        `compiled` compiles the program for a target.
+
+        Raises CompileError, TAD0706, where there is no bundle of this backend.
+        """
+        ...
+
+    def devices(self) -> list[str]:
+        """Lines of `tadc list targets`: what runs here, and why not."""
+        ...
+
+
+def cannot_run(target: Target, note: str, help: str) -> CompileError:
+    """The error (TAD0706) for a target that this machine does not run."""
+    return backend_error("TAD0706", f"target `{target}` cannot be run here", [note], [help])

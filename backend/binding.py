@@ -1,0 +1,18 @@
+"""llvmlite's binding to LLVM."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+
+@cache
+def binding() -> Any:
+    """The binding with every target of LLVM initialised."""
+    import llvmlite.binding as llvm  # pyright: ignore[reportMissingTypeStubs]
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm

@@ -1,0 +1,120 @@
+"""The CPU among the backends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
+from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.sizes import Recheck
+    from tadc.frontend.source import Source
+
+#: A map of fewer operations takes 0.1 ms without vectors; with them its code takes 50 ms more to compile.
+WORTH_VECTORS = 1 << 18
+
+
+def _assembly(text: str, settings: Settings) -> str:
+    from tadc.backend.object_code import assembly
+
+    return assembly(text, settings.level, processor_of(settings.target.architecture))
+
+
+def _object(text: str, settings: Settings) -> bytes:
+    from tadc.backend.object_code import object_code
+
+    return object_code(text, settings.level, processor_of(settings.target.architecture))
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """Loops, vectors and threads of a CPU, called in this process."""
+
+    name: str = "cpu"
+    architectures: tuple[str, ...] = tuple(PROCESSORS)
+    launches_kernels: bool = False
+    dialect: tuple[str, str] = ("llvm-dialect", "the llvm dialect")
+    forms: tuple[Form, ...] = (
+        Form("asm", ".s", "assembly", _assembly),
+        Form("obj", ".o", "object code, which linkers take", _object),
+    )
+
+    def target(self, architecture: str) -> Target:
+        """The host without an architecture."""
+        has = PROCESSORS[architecture].features if architecture else ()
+        return Target(self.name, architecture, tuple(has))
+
+    def machine(self, target: Target) -> str:
+        """Sizes of vectors."""
+        size, number = processor_of(target.architecture).vectors
+        return f"vector-bytes={size} registers={number} least-work={WORTH_VECTORS}"
+
+    def lower(self, module: Any, settings: Settings) -> None:
+        """Loops to the llvm dialect."""
+        from tadc.backend.cpu.lowering import lower
+
+        lower(module, settings.fast_math)
+
+    def complete(self, text: str, settings: Settings) -> str:
+        """The scalar functions that it calls included, and loops over ranges."""
+        from tadc.backend.llvm_ir import complete, functions_for, fused_if_fast
+        from tadc.backend.splitting import define_splits
+
+        processor = processor_of(settings.target.architecture)
+        text = define_splits(fused_if_fast(text, processor))
+        return complete(text, functions_for(processor))
+
+    def runnable(self, target: Target) -> Target:
+        """The target, where this machine has what it asks for."""
+        missing = missing_here(target.architecture) if target.architecture else ""
+        if missing:
+            help = "`--emit obj -o FILE` writes object code for it; `cpu` is the CPU of this machine"
+            raise cannot_run(target, missing, help)
+        return target
+
+    def tools(self) -> str:
+        """Nothing outside makes code."""
+        return ""
+
+    def image(self, unit: Unit, settings: Settings) -> bytes:
+        """A line of JSON, which says how the code is called, and object code."""
+        from tadc.backend.runtime.threads import get_num_threads
+
+        # What is wrong with the environment is said of every program, not of those alone that are worth
+        # threads.
+        get_num_threads()
+        head = json.dumps(unit.interface.as_json()).encode()
+        return head + b"\n" + _object(unit.llvm_ir, settings)
+
+    def load(
+        self,
+        image: bytes,
+        target: Target,
+        source: Source,
+        recheck: Callable[[Mapping[str, int]], Recheck],
+    ) -> Any:
+        """The code in this process."""
+        from tadc.backend.runtime.interface import Interface
+
+        head, _, code = image.partition(b"\n")
+        interface = Interface.from_json(json.loads(head))
+        return interface.load(code, recheck(dict(interface.given)))
+
+    def bundle(
+        self, compiled: Callable[[Target], Unit], settings: Settings, program: str
+    ) -> dict[str, bytes | None]:
+        """There is none."""
+        help = "`--emit obj -o FILE` writes object code, and `--emit asm` says how it is called"
+        raise cannot_run(settings.target, "a bundle holds kernels of a GPU", help)
+
+    def devices(self) -> list[str]:
+        """It runs."""
+        width = 14
+        return [
+            f"{'cpu':{width}}runs here",
+            f"{'cpu:NAME':{width}}asm and obj for {' '.join(PROCESSORS)}",
+        ]

@@ -1,0 +1,25 @@
+"""Loops over buffers to the llvm dialect, for a CPU."""
+
+from __future__ import annotations
+
+from tadc.backend.math_calls import replace_math_ops
+from tadc.backend.pipelines import run
+from tadc.dialect.mlir import ir
+
+#: Before scalar functions become calls, which upstream passes cannot merge.
+CLEAN_UP = "builtin.module(canonicalize,cse,lower-affine,canonicalize,cse)"
+
+#: What runs after `math_calls`.
+PIPELINE = (
+    "builtin.module(convert-math-to-libm,convert-scf-to-cf,convert-vector-to-llvm,"
+    "expand-strided-metadata,lower-affine,finalize-memref-to-llvm,convert-arith-to-llvm,"
+    "convert-index-to-llvm,convert-func-to-llvm{use-bare-ptr-memref-call-conv=1},"
+    "convert-cf-to-llvm,convert-ub-to-llvm,reconcile-unrealized-casts,canonicalize,cse)"
+)
+
+
+def lower(module: ir.Module, fast_math: bool) -> None:
+    """Lower a module in place."""
+    run(CLEAN_UP, module)
+    replace_math_ops(module, fast_math)
+    run(PIPELINE, module)

@@ -1,0 +1,130 @@
+"""CPUs to compile for: the one of this machine, and those that a target names."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tadc.backend.binding import binding
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A CPU by LLVM's names, and its features: those that it is known to have, or to lack.
+
+    `vectors` are the bytes of a vector register, and how many of them a loop may hold values in.
+    """
+
+    triple: str
+    cpu: str
+    features: Mapping[str, bool]
+    vectors: tuple[int, int]
+
+    def has(self, *features: str) -> bool:
+        """Whether it has all of these."""
+        return all(self.features.get(name, False) for name in features)
+
+    @property
+    def has_ldexp(self) -> bool:
+        """Whether it multiplies vectors by powers of two in one instruction: `vscalefps` of AVX-512."""
+        return self.has("avx512f", "avx512vl", "avx512dq")
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether it rounds a product and a sum once in one instruction; only x86 before AVX2 does not."""
+        return self.features.get("fma", not self.triple.startswith("x86"))
+
+    def target_machine(self, level: int) -> Any:
+        """A new TargetMachine for position-independent code at -O`level`.
+
+        Features are passed one by one, since LLVM does not always recognise the name of the CPU.
+        """
+        features = ",".join(("+" if on else "-") + name for name, on in sorted(self.features.items()))
+        target = binding().Target.from_triple(self.triple)
+        return target.create_target_machine(
+            cpu=self.cpu,
+            features=features,
+            opt=level,
+            reloc="pic",
+            codemodel=_CODE_MODEL.get(self.machine, "small"),
+        )
+
+    @property
+    def machine(self) -> str:
+        """The architecture, as the first part of the triple names it."""
+        return self.triple.partition("-")[0]
+
+
+#: RISC-V reaches symbols anywhere only by its medium model.
+_CODE_MODEL: Mapping[str, str] = {"riscv64": "medium"}
+
+#: Vectors of 32 registers, of which tiles of 24 results, 4 vectors and one scalar a step take 29; of 16.
+_MANY, _FEW = 29, 12
+
+
+def _vectors(machine: str, features: Mapping[str, bool]) -> tuple[int, int]:
+    if features.get("avx512f"):
+        return 64, _MANY
+    if features.get("avx"):
+        return 32, _FEW
+    if machine == "riscv64" and not features.get("v"):
+        return 0, _FEW
+    return 16, _MANY if machine in ("aarch64", "riscv64") else _FEW
+
+
+def _processor(triple: str, cpu: str, *features: str) -> Processor:
+    has = dict.fromkeys(features, True)
+    return Processor(f"{triple}-unknown-linux-gnu", cpu, has, _vectors(triple, has))
+
+
+_V2 = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16")
+_V3 = (*_V2, "avx", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe")
+_V4 = (*_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+_RV64GC = ("m", "a", "f", "d", "c")
+
+#: Processors by name: levels of the System V ABI for AMD64 (section 3.1.1), and the base of the others, all
+#: for Linux.
+PROCESSORS: dict[str, Processor] = {
+    "x86-64": _processor("x86_64", "x86-64"),
+    "x86-64-v2": _processor("x86_64", "x86-64-v2", *_V2),
+    "x86-64-v3": _processor("x86_64", "x86-64-v3", *_V3),
+    "x86-64-v4": _processor("x86_64", "x86-64-v4", *_V4),
+    "aarch64": _processor("aarch64", "generic", "neon"),
+    "riscv64": _processor("riscv64", "generic-rv64", *_RV64GC),
+    "riscv64-v": _processor("riscv64", "generic-rv64", *_RV64GC, "v"),
+}
+
+
+@cache
+def host_features() -> dict[str, bool]:
+    """The features of the host CPU by LLVM's names."""
+    return dict(binding().get_host_cpu_features())
+
+
+def host_vectors() -> tuple[int, int]:
+    """The bytes of a vector register of the host CPU, and how many of them a loop may hold values in."""
+    machine = "aarch64" if platform.machine() in ("aarch64", "arm64") else platform.machine()
+    return _vectors(machine, host_features())
+
+
+def host() -> Processor:
+    """The CPU of this machine."""
+    llvm = binding()
+    return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), host_features(), host_vectors())
+
+
+def processor_of(architecture: str) -> Processor:
+    """The processor of a target's architecture, "" for the host."""
+    return PROCESSORS[architecture] if architecture else host()
+
+
+def missing_here(architecture: str) -> str:
+    """What of an architecture this machine lacks, in words; "" where it runs its code."""
+    wanted, here = PROCESSORS[architecture], host()
+    if wanted.machine != here.machine:
+        return f"this machine is of `{here.machine}`"
+    lacks = sorted(name for name in wanted.features if not here.has(name))
+    return f"this CPU lacks {', '.join(lacks)}" if lacks else ""
