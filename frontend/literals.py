@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import struct
 from collections.abc import Callable, Sequence
 
@@ -10,11 +11,8 @@ Number = int | float
 
 #: What is computed of literals: arithmetic is exact but for its last rounding.
 _FUNCTIONS: dict[str, Callable[..., float]] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "neg": lambda x: -x,
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
+    "div": getattr(operator, "truediv"),
     "abs": math.fabs,
     "pow": math.pow,
     "sqrt": math.sqrt,

@@ -50,8 +50,8 @@ class Ranges:
         return self.division.grain(axis)
 
     def arguments(self, low: BodyLowering, point: Any) -> list[Any]:
-        """What the arguments are for the whole map: `second`, then how many values the range may have at most,
-        and what its ends are multiples of."""
+        """What the arguments are for the whole map: `second`, then how many values the range may have at
+        most, and what its ends are multiples of."""
         axes = self.plan.axes
         extents = [low.affine([self.divided(axis)], point) for axis in axes]
         multiples = [low.index(self.grain(axis), point) for axis in axes]

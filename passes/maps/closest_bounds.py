@@ -1,4 +1,5 @@
-"""The bounds of an index that move together, those closest to each other: they bound it where no edge is near.
+"""The bounds of an index that move together, those closest to each other: they bound it where no edge is
+near.
 
 In `max(0, i - 4) <= k <= min(9, i)` these are `i - 4` and `i`: both move with i, four apart.
 """
@@ -26,7 +27,8 @@ def closest_bounds(name: str, rows: Sequence[Constraint]) -> tuple[Affine, Affin
 
 
 def counted_from(name: str, rows: Sequence[Constraint]) -> tuple[Affine, int | None] | None:
-    """The first value of an index by its closest bounds, and the number of values; 0 and None where there are none.
+    """The first value of an index by its closest bounds, and the number of values; 0 and None where there are
+    none.
 
     None where that is no linear form. It is that of an element, whatever more is known where it is computed.
     """

@@ -110,7 +110,7 @@ def _count(fold: Fold) -> int:
 def _is_apart(load: Load, index: str, tensors: Mapping[str, Tensor]) -> bool:
     """Whether the elements of a load lie apart for an index, on which alone they depend."""
     used = frozenset[str]().union(*(form.variables for form in load.at))
-    if used != {index} or any(list(form.floors()) for form in load.at):
+    if used != frozenset([index]) or any(list(form.floors()) for form in load.at):
         return False
     shape = [extent.constant for extent in tensors[load.tensor].shape]
     step = sum(form.coefficient(index) * math.prod(shape[n + 1 :]) for n, form in enumerate(load.at))

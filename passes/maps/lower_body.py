@@ -176,7 +176,8 @@ class BodyLowering:
         fill: Callable[[Affine, list[Any], Any], list[Any]],
         point: Any,
     ) -> list[Any]:
-        """An `scf.for` from a start below a stop by a step, which carries values; `fill` makes what is inside."""
+        """An `scf.for` from a start below a stop by a step, which carries values; `fill` makes what is
+        inside."""
         start, stop, by = ends
         step = self.constant(self.index_type, by, point)
         types = [value.type for value in carried]

@@ -47,7 +47,7 @@ def read_maps_and_names(function: Any) -> tuple[MapFunction, dict[Any, str]]:
     reader = _Reader(function)
     found = reader.read()
     names = {value: tensor.name for value, tensor in reader.tensors.items()}
-    return found, {**names, **dict(zip(reader.buffers.sizes, found.sizes, strict=True))}
+    return found, {**names, **dict(zip(sizes_of(function), found.sizes, strict=True))}
 
 
 class _Reader:
@@ -242,6 +242,8 @@ def _number(op: Any) -> Number:
 
 
 def _marks(op: Any) -> Marks:
-    numbers = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN])) if CHAIN in op.attributes else [None, 0]
     flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED)]
+    if CHAIN not in op.attributes:
+        return Marks(None, 0, (), *flags)
+    numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
     return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags)

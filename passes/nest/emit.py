@@ -1,13 +1,13 @@
 """Makes code of a nest: scf loops, vectors and memrefs.
 
-Loops of the kinds `jam` and `lane` make no loop: they are the variables of a tile, and what is in them is computed at
-all of its points in lockstep (`lockstep.py`).
+Loops of the kinds `jam` and `lane` make no loop: they are the variables of a tile, and what is in them is
+computed at all of its points in lockstep (`lockstep.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tadc.dialect.mlir import ir
@@ -36,7 +36,7 @@ class Scope:
     forms: Mapping[str, Affine]
     facts: Domain
     buffers: Mapping[str, tuple[Any, ...]]
-    tile: Tile = Tile()
+    tile: Tile = field(default_factory=Tile)
 
     def rows(self, rows: Domain) -> Domain:
         """Rows over what indices stand for."""
@@ -211,7 +211,8 @@ def _in_tile(loop: For, scope: Scope) -> Scope:
 
 
 def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
-    """The body for each value; where lanes are as many apart as there are values, their stores are interleaved."""
+    """The body for each value; where lanes are as many apart as there are values, their stores are
+    interleaved."""
     scopes = [scope.naming(loop.index, Affine.const(value)) for value in trips(loop)]
     *names, last = loop.body
     if not isinstance(last, Compute) or not all(isinstance(item, At) for item in names):
@@ -264,7 +265,8 @@ def _compute(compute: Compute, low: BodyLowering, scope: Scope) -> None:
 
 
 def _tile(compute: Compute, scope: Scope) -> Tile:
-    """The points: those of the lanes last, whose values are used up first; of a fold over lanes, its lanes."""
+    """The points: those of the lanes last, whose values are used up first; of a fold over lanes, its
+    lanes."""
     tile = scope.tile
     along = _along(compute, scope)
     copies = {name: n for name, n in tile.copies.items() if name not in along}

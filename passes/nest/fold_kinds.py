@@ -18,7 +18,8 @@ from tadc.passes.nest.tile import Copy
 
 
 def lower_fold(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
-    """Give the names of a fold their values. Raises UnsupportedIR or IndexSetLimit for a set without loops."""
+    """Give the names of a fold their values. Raises UnsupportedIR or IndexSetLimit for a set without
+    loops."""
     kind = LaneFold if fold.takes.lanes > 1 else StridedFold if fold.takes.leap > 1 else FoldLoops
     made = kind(body, let, fold, context)
     results = LOWERINGS[fold.kind](made)

@@ -1,8 +1,8 @@
 """Folds at all points of a tile: one nest of loops that carries a result for each copy.
 
-Where the bounds of a loop move with the tile, it runs in three parts: the middle one holds what every point takes
-in, the others are masked. All points combine their elements in the order of the loops, so a result does not depend
-on the tile that it was computed in.
+Where the bounds of a loop move with the tile, it runs in three parts: the middle one holds what every point
+takes in, the others are masked. All points combine their elements in the order of the loops, so a result does
+not depend on the tile that it was computed in.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ def interpret(
         names |= {f"{own}_data": elements, f"{own}_reads": reads[name], f"{own}_writes": writes[name]}
     exec(compile("\n".join(source.lines), f"<nest {nest.name}>", "exec"), names)
     with np.errstate(all="ignore"):
-        names["kernel"]()
+        kernel: Any = names["kernel"]
+        kernel()
     made = [tensor for tensor in nest.tensors if tensor.name in nest.computed]
     return Run(
         {t.name: _array(t, data[t.name], shapes[t.name]) for t in made},

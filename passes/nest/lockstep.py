@@ -1,7 +1,7 @@
 """A block at all points of a tile, in lockstep: vectors over lanes, copies side by side.
 
-Where points take different branches of a choice, both are evaluated under masks, as on a GPU: nothing is read at a
-point that does not take the branch, and a branch that no point takes is skipped.
+Where points take different branches of a choice, both are evaluated under masks, as on a GPU: nothing is read
+at a point that does not take the branch, and a branch that no point takes is skipped.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Maker = tuple[Let, Callable[[Copy], Any]]
 class Context:
     """Where code stands: the forms of indices, what holds there at points that are active, and which are.
 
-    `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where `some` is
-    set, one is for each of these; where `any` is, one of all. In a part of a loop (`in_part`) no loop is taken
-    apart again: code would grow with every level.
+    `masks` has a condition for each of `tile.points(names)`; without masks every point is active. Where
+    `some` is set, one is for each of these; where `any` is, one of all. In a part of a loop (`in_part`) no
+    loop is taken apart again: code would grow with every level.
     """
 
     point: Any

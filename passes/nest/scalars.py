@@ -71,18 +71,38 @@ def choose(condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
     return x if condition else y
 
 
-FUNCTIONS: dict[str, Callable[..., Scalar]] = complete(
+def erf(x: Scalar) -> Scalar:
+    """The error function."""
+    return type(x)(math.erf(x))
+
+
+def unordered(x: Scalar, y: Scalar) -> bool:
+    """Whether one is NaN."""
+    return math.isnan(x) or math.isnan(y)
+
+
+def fused(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    """A product and a sum, rounded once but for what 80 bits do not hold."""
+    return type(x)(np.longdouble(x) * y + z)
+
+
+_OPERATORS = {
+    "div": "truediv", "=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
+    "arith.andi": "and_", "arith.ori": "or_", "arith.xori": "xor",
+}  # fmt: skip
+
+FUNCTIONS: dict[str, Callable[..., Any]] = complete(
     "a function of NumPy",
     {
         **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
+        **{name: getattr(operator, _OPERATORS[name]) for name in _OPERATORS},
         **{name: getattr(np, name) for name in "exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()},
         **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh floor ceil".split()},
         **{name: getattr(np, f"arc{name[1:]}") for name in "asin acos atan asinh acosh atanh atan2".split()},
-        "div": operator.truediv,
         "mod": np.mod,
         "pow": np.power,
         "abs": abs,
-        "erf": lambda x: type(x)(math.erf(x)),
+        "erf": erf,
         "sign": sign,
         "sigmoid": sigmoid,
         "relu": relu,
@@ -90,19 +110,10 @@ FUNCTIONS: dict[str, Callable[..., Scalar]] = complete(
         "max": greater,
         "min": lesser,
         "choose": choose,
-        "=": operator.eq,
-        "!=": operator.ne,
-        "<": operator.lt,
-        "<=": operator.le,
-        ">": operator.gt,
-        ">=": operator.ge,
-        "cmpf 14": lambda x, y: x != x or y != y,
+        "cmpf 14": unordered,
         "math.copysign": np.copysign,
-        "math.fma": lambda x, y, z: type(x)(np.longdouble(x) * y + z),
+        "math.fma": fused,
         "arith.remf": np.fmod,
-        "arith.andi": operator.and_,
-        "arith.ori": operator.or_,
-        "arith.xori": operator.xor,
     },
     APPLIED,
 )

@@ -2,9 +2,9 @@
 
     x[j, i]    of lanes along j and as many copies along i
 
-A gather takes one element of a line for each lane, and comes back to the line for the next copy, if it is still
-near then: lines a power of two apart share few places of a cache. So a vector is read along the copies for each
-lane instead, and as many of them as it has elements are transposed in registers.
+A gather takes one element of a line for each lane, and comes back to the line for the next copy, if it is
+still near then: lines a power of two apart share few places of a cache. So a vector is read along the copies
+for each lane instead, and as many of them as it has elements are transposed in registers.
 """
 
 from __future__ import annotations

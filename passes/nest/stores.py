@@ -1,11 +1,11 @@
 """How the values of a tile get to memory.
 
-A line of the cache that is written is read first. What nobody reads soon need not be in a cache: vectors that are
-whole lines are then written past it, and nothing is read.
+A line of the cache that is written is read first. What nobody reads soon need not be in a cache: vectors that
+are whole lines are then written past it, and nothing is read.
 
-To store each lane of a vector alone takes longer than to compute it where a sum is short. Where lanes are far apart
-and copies side by side, vectors of a few copies are interleaved in registers instead: what each lane has of them is
-consecutive then, and stored together.
+To store each lane of a vector alone takes longer than to compute it where a sum is short. Where lanes are far
+apart and copies side by side, vectors of a few copies are interleaved in registers instead: what each lane
+has of them is consecutive then, and stored together.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class TileStores:
     def joined(self, store: Store, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> Any:
         """A value, or it joined with the element that is there where the store joins and that is not fresh.
 
-        Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks, not
-        with all terms (Higham, SIAM J. Sci. Comput. 1993).
+        Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks,
+        not with all terms (Higham, SIAM J. Sci. Comput. 1993).
         """
         if not store.joins:
             return value
@@ -163,7 +163,8 @@ class TileStores:
 
 
 def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Any) -> None:
-    """Store the values of all residues of the lanes, which stand side by side, from the places of the first."""
+    """Store the values of all residues of the lanes, which stand side by side, from the places of the
+    first."""
     for number, place in enumerate(places):
         for buffer in place.buffers:
             for same in zip(*groups, strict=True):

@@ -2,14 +2,14 @@
 
     y[i] = sum{k}_0^(K - 1) (x[i + k] * w[k])
 
-At k = c + b + W*a, for W lanes, vector v of a tile of y reads x from W*(v + a) + c + b on: what v reads for a,
-v + 1 reads for a - 1. So V vectors of y and A steps take V + A - 1 vectors of x, and A elements of w that stay in
-registers for all of them.
+At k = c + b + W*a, for W lanes, vector v of a tile of y reads x from W*(v + a) + c + b on: what v reads for
+a, v + 1 reads for a - 1. So V vectors of y and A steps take V + A - 1 vectors of x, and A elements of w that
+stay in registers for all of them.
 
-Each element adds up in the order of c, the start of a block of W*A steps, then b from 0 to W - 1, then a from 0 to
-A - 1, where blocks begin with the element's own first step: so its value does not depend on its tile. What is no
-whole block for all points of a tile runs in the same order in single steps. Where a tile has few vectors, even and
-odd b have sums of their own: an addition waits for less.
+Each element adds up in the order of c, the start of a block of W*A steps, then b from 0 to W - 1, then a from
+0 to A - 1, where blocks begin with the element's own first step: so its value does not depend on its tile.
+What is no whole block for all points of a tile runs in the same order in single steps. Where a tile has few
+vectors, even and odd b have sums of their own: an addition waits for less.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Points that are computed in lockstep: lanes of a vector along one index, and copies along some.
 
-Forms of indices hold the variables of the tile; a value that does not depend on one is made once for all of its
-values.
+Forms of indices hold the variables of the tile; a value that does not depend on one is made once for all of
+its values.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True)
 class Tile:
-    """`copies` has the number of values of each variable, the one whose values are used up first last; `width`
-    is that of LANE."""
+    """`copies` has the number of values of each variable, the one whose values are used up first last;
+    `width` is that of LANE."""
 
     width: int = 1
     copies: Mapping[str, int] = field(default_factory=dict[str, int])

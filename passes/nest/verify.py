@@ -186,8 +186,9 @@ class _Walk:
         indices = self.new(loop, [loop.index], scope)
         lanes = scope.lanes
         if loop.kind in ("jam", "lane"):
-            ends = isinstance(loop.start, Affine) and isinstance(loop.stop, Affine)
-            if not ends or not (loop.stop - loop.start).is_constant:  # pyright: ignore[reportOperatorIssue]
+            start, stop = loop.start, loop.stop
+            known = isinstance(start, Affine) and isinstance(stop, Affine) and (stop - start).is_constant
+            if not known:
                 label = "a loop in lockstep whose number of turns is not constant"
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
         if loop.kind == "lane":

@@ -26,8 +26,8 @@ from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse,
 def split(nest: Nest, step: Split, unit: int = 1) -> Nest:
     """Loops over tiles of an index, and over the values of a tile.
 
-    A part of few values has no more of `unit` values in a tile than that needs. With tail `again`, `once_more` is
-    to be applied when all else is done.
+    A part of few values has no more of `unit` values in a tile than that needs. With tail `again`,
+    `once_more` is to be applied when all else is done.
     """
     check_new(nest, step.outer, step.inner)
     if step.tail == "again":
@@ -125,7 +125,8 @@ def _with_rest(loop: For, step: Split, factor: int) -> Body:
 
 
 def _known_rest(loop: For, factor: int) -> int:
-    """How many values are left where a range ends at a multiple of the factor, or at a known end: 1 if unknown."""
+    """How many values are left where a range ends at a multiple of the factor, or at a known end: 1 if
+    unknown."""
     if loop.reach is None or not all(form.is_constant for form in loop.reach):
         return 1
     return (loop.reach[1].constant - loop.reach[0].constant) % factor
@@ -208,7 +209,8 @@ def once_more(nest: Nest, step: Split, before: Nest) -> Nest:
 
 
 def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
-    """The values for which rows hold in loops apart from those before and after them, for some indices at once."""
+    """The values for which rows hold in loops apart from those before and after them, for some indices at
+    once."""
     wanted = {step.index: step for step in steps}
     for index in wanted:
         if not any(loop.index == index for loop in loops_in(nest.body)):

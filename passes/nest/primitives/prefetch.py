@@ -1,10 +1,11 @@
 """The primitive that asks for lines of memory before they are read.
 
-The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a few
-kilobytes ends before it has caught up. So a long innermost loop of a sum runs in steps of a line, and before each the
-line that the next tile reads there is asked for, in each of its rows. What vectors read from rows far apart is asked
-for at each step. Where what the loops inside a step read is one run of memory, its lines are asked for in their order
-instead: memory is read as fast as by a plain copy, while the loops compute.
+The processor sees ahead along a row, but not from the rows of one tile to those of the next, and a row of a
+few kilobytes ends before it has caught up. So a long innermost loop of a sum runs in steps of a line, and
+before each the line that the next tile reads there is asked for, in each of its rows. What vectors read from
+rows far apart is asked for at each step. Where what the loops inside a step read is one run of memory, its
+lines are asked for in their order instead: memory is read as fast as by a plain copy, while the loops
+compute.
 """
 
 from __future__ import annotations
@@ -135,8 +136,8 @@ def _closure(form: Affine, body: Body) -> frozenset[str]:
 
 def _range(fold: Fold, index: str, nest: Nest) -> tuple[Affine, int]:
     """The first value of an index of a reduction, and the number of its values in a block."""
-    own = set(fold.indices)
-    rows = [row.form for row in fold.rows if row.form.variables & own == {index}]
+    own = frozenset(fold.indices)
+    rows = [row.form for row in fold.rows if row.form.variables & own == frozenset([index])]
     lower = [Affine.var(index) - form for form in rows if form.coefficient(index) == 1]
     upper = [Affine.var(index) + form + 1 for form in rows if form.coefficient(index) == -1]
     named = dict(all_named(nest.body))

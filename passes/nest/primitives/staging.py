@@ -1,8 +1,8 @@
 """The primitive that copies what is read often to where it is consecutive, before it is read.
 
-As in BLIS and GETT, what is copied (packed) is a panel: all that a reduction reads for the lanes of a tile. It is
-read again for each tile along the other indices, one vector after the next. For the rows of tiles it is the same
-act, with other loops around it. Only the copies know the layout of a tensor.
+As in BLIS and GETT, what is copied (packed) is a panel: all that a reduction reads for the lanes of a tile.
+It is read again for each tile along the other indices, one vector after the next. For the rows of tiles it is
+the same act, with other loops around it. Only the copies know the layout of a tensor.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from tadc.passes.nest.primitives.rewriting import (
 from tadc.passes.nest.steps import Stage as Step
 
 SCATTERED = 8
-"""The most lanes that are gathered at a time: those far apart may share one set of the cache, of few lines."""
+"""The most lanes that are gathered at a time: those far apart may share one set of the cache, of few
+lines."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An index of a panel: of a loop or of a reduction, from `start` to below `stop`, at most `extent` steps."""
+    """An index of a panel: of a loop or of a reduction, from `start` to below `stop`, at most `extent`
+    steps."""
 
     index: str
     start: Bound
@@ -53,7 +55,8 @@ class Axis:
 
 
 def stage(nest: Nest, step: Step) -> Nest:
-    """A panel of what a read reads inside of a loop, filled where the loop's body begins, and read from then on."""
+    """A panel of what a read reads inside of a loop, filled where the loop's body begins, and read from then
+    on."""
     found = _fold_around(nest, step.read)
     if found is None:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
@@ -158,8 +161,8 @@ class _Staging:
 
     def of_fold(self, index: str) -> Axis:
         """The values of an index of the reduction, in the block of it that runs."""
-        own = set(self.fold.indices)
-        rows = [row.form for row in self.fold.rows if row.form.variables & own == {index}]
+        own = frozenset(self.fold.indices)
+        rows = [row.form for row in self.fold.rows if row.form.variables & own == frozenset([index])]
         lower = [form for form in rows if form.coefficient(index) == 1]
         upper = [form for form in rows if form.coefficient(index) == -1]
         if not lower or not upper:
@@ -255,9 +258,9 @@ class _Staging:
     def transposed(self, axes: Sequence[Axis]) -> Body:
         """Copies of what is consecutive along the reduction: squares that are transposed in registers.
 
-        A vector is read for each lane, along the reduction; as many of them as a vector has elements are transposed
-        and stored as vectors of lanes. What is left of the reduction is copied again with some before it where
-        there is enough, else gathered.
+        A vector is read for each lane, along the reduction; as many of them as a vector has elements are
+        transposed and stored as vectors of lanes. What is left of the reduction is copied again with some
+        before it where there is enough, else gathered.
         """
         own, across, count = self.of_lanes(axes)
         width = across[-1].extent
@@ -330,7 +333,8 @@ class _Staging:
     # -- rows ------------------------------------------------------------------------------------
 
     def in_tiles(self, tiles: Sequence[For], axes: Sequence[Axis], rest: Body) -> Body:
-        """A panel for the rows of tiles: tile after tile, the points of the reduction, then the rows of a tile.
+        """A panel for the rows of tiles: tile after tile, the points of the reduction, then the rows of a
+        tile.
 
         It has room for whole tiles; the rows that are left take the first places of the last one.
         """
@@ -378,7 +382,8 @@ class _Staging:
         return min(known)
 
     def around(self, tiles: Sequence[For]) -> tuple[At, ...]:
-        """The indices that the ends of loops are made of and that are named inside, with names of their own."""
+        """The indices that the ends of loops are made of and that are named inside, with names of their
+        own."""
         inside = {name for name, _ in all_named(self.body)}
         wanted = [
             n for loop in tiles for b in (loop.start, loop.stop) for f in bound_forms(b) for n in f.variables
