@@ -306,7 +306,9 @@ class _Loops:
         }
         nest = self.nest(number, plan, [self.names[tensor] for tensor in near])
         known = (*lowering.known, *ranges.facts(forms))
-        emit_body(nest.body, lowering, Scope(point, forms, known, buffers))
+        emit_body(
+            nest.body, lowering, Scope(point, forms, known, buffers, indices=self.maps.maps[number].indices)
+        )
         lowering.create("func.return", [], [], point)
         return block.owner
 

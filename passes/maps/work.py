@@ -11,6 +11,7 @@ from typing import Any
 
 from tadc.dialect.index_maps import parse_map, parse_set
 from tadc.dialect.mlir import ir
+from tadc.dialect.ops import indices_of
 from tadc.dialect.scalar_ops import FUNCTION_OF
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.lower_body import BodyLowering
@@ -48,7 +49,7 @@ def operations_of(op: Any, sizes: Sequence[Affine], lowering: BodyLowering, poin
     """
     work = _Work(lowering, point)
     block = op.regions[0].blocks[0]
-    for argument, size in zip(block.arguments, sizes, strict=True):
+    for argument, size in zip(indices_of(op), sizes, strict=True):
         work.middles[argument] = work.middle(ZERO, size - 1)
     each = work.region(block)
     stored = ACCESS * len(op.results)

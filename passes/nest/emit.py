@@ -30,13 +30,22 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Scope:
-    """Where code stands: the forms of indices, what holds there, the buffers of tensors, and the tile."""
+    """Where code stands: the forms of indices, what holds there, the buffers of tensors, and the tile.
+
+    `indices` are those of the map.
+    """
 
     point: Any
     forms: Mapping[str, Affine]
     facts: Domain
     buffers: Mapping[str, tuple[Any, ...]]
     tile: Tile = field(default_factory=Tile)
+    indices: tuple[str, ...] = ()
+
+    def label(self, index: str) -> str:
+        """What a person calls the index of a loop: by the map's index that it is a part of."""
+        found = [n for n in self.indices if index.startswith(n) and not index[len(n) :].strip("_0123456789")]
+        return max(found, key=len, default=index)
 
     def rows(self, rows: Domain) -> Domain:
         """Rows over what indices stand for."""
@@ -153,18 +162,19 @@ def _for(loop: For, low: BodyLowering, scope: Scope) -> None:
 
 def _loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     """A loop of single steps; what its ends say of the index."""
-    start, stop = _bound(loop.start, low, scope), _bound(loop.stop, low, scope)
+    stop, start = _bound(loop.stop, low, scope), _bound(loop.start, low, scope)
     span = stop - start
     if span.is_constant and span.constant <= 0:
         return
-    ends = (low.affine([start], scope.point), low.affine([stop], scope.point), loop.step)
+    last = low.affine([stop], scope.point)
+    ends = (low.affine([start], scope.point), last, loop.step)
 
     def fill(index: Affine, carried: list[Any], inside: Any) -> list[Any]:
         inner = replace(scope, point=inside).naming(loop.index, index)
         emit_body(loop.body, low, inner.knowing(*_facts(loop, index, (start, stop), scope)))
         return []
 
-    low.loop(loop.index, ends, [], fill, scope.point)
+    low.loop(scope.label(loop.index), ends, [], fill, scope.point)
 
 
 def _facts(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) -> list[Constraint]:

@@ -63,18 +63,21 @@ class TileStores:
 
     def add(self, elements: Elements) -> None:
         """Take in the values of the next copy, or of the next copies where none are interleaved."""
-        if self.along is None:
+        if self.along is None and not any(place.store.joins for place in self.places):
             self.store(elements)
             return
         self.waiting.append(elements)
-        if len(self.waiting) == TOGETHER:
+        if self.along is not None and len(self.waiting) == TOGETHER:
             self.interleave(self.waiting)
             self.waiting = []
 
     def end(self) -> None:
-        """Store what is left as it is."""
-        for elements in self.waiting:
-            self.store(elements)
+        """Store what is left as it is; all that is joined with what is there, in one branch."""
+        if self.along is None and self.waiting:
+            self.store([element for elements in self.waiting for element in elements])
+        else:
+            for elements in self.waiting:
+                self.store(elements)
         self.waiting = []
 
     # -- one by one ------------------------------------------------------------------------------
@@ -83,49 +86,51 @@ class TileStores:
         """Store the values of copies, those of one tensor after the other."""
         for number, place in enumerate(self.places):
             for buffer in place.buffers:
-                plainly = self.writer(number, place, buffer, elements, streams=False)
-                if not place.store.streams:
+                plainly = self.writer(number, place, buffer, elements)
+                if place.store.joins:
+                    fresh = self.low.holds(self.context.rows(place.store.fresh), self.point)
+                    joining = self.writer(number, place, buffer, elements, joins=place.store.joins)
+                    if place.store.fresh:
+                        self.low.choose(fresh, [], plainly, joining, self.point)
+                    else:
+                        joining(self.point)
+                elif place.store.streams:
+                    past = self.writer(number, place, buffer, elements, streams=True)
+                    starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
+                    self.low.choose(starts, [], past, plainly, self.point)
+                else:
                     plainly(self.point)
-                    continue
-                past = self.writer(number, place, buffer, elements, streams=True)
-                starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
-                self.low.choose(starts, [], past, plainly, self.point)
 
     def writer(
-        self, number: int, place: Place, buffer: Any, elements: Elements, *, streams: bool
+        self,
+        number: int,
+        place: Place,
+        buffer: Any,
+        elements: Elements,
+        *,
+        streams: bool = False,
+        joins: str = "",
     ) -> Callable[[Any], list[Any]]:
-        """What stores the values of one tensor, of copies."""
-
-        def emit(inside: Any) -> list[Any]:
-            for copy, values in elements:
-                forms = [at(form, copy) for form in place.forms]
-                if streams:
-                    self.lanes.store_run(
-                        self.lanes.spread(values[number], inside), buffer, forms, inside, LINE
-                    )
-                else:
-                    value = self.joined(place.store, values[number], buffer, forms, inside)
-                    self.lanes.store(value, buffer, forms, inside)
-            return []
-
-        return emit
-
-    def joined(self, store: Store, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> Any:
-        """A value, or it joined with the element that is there where the store joins and that is not fresh.
+        """What stores the values of one tensor, of copies; joined with the elements that are there.
 
         Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks,
         not with all terms (Higham, SIAM J. Sci. Comput. 1993).
         """
-        if not store.joins:
-            return value
-        low, join = self.low, JOIN[store.joins]
 
-        def both(inside: Any) -> list[Any]:
-            before = self.lanes.load(buffer, forms, None, inside)
-            return [join(Scalars(low, inside, value.type), before, value)]
+        def emit(inside: Any) -> list[Any]:
+            for copy, values in elements:
+                value, forms = values[number], [at(form, copy) for form in place.forms]
+                if joins:
+                    before = self.lanes.load(buffer, forms, None, inside)
+                    value = JOIN[joins](Scalars(self.low, inside, value.type), before, value)
+                if streams:
+                    value = self.lanes.spread(value, inside)
+                    self.lanes.store_run(value, buffer, forms, inside, LINE)
+                else:
+                    self.lanes.store(value, buffer, forms, inside)
+            return []
 
-        fresh = low.holds(self.context.rows(store.fresh), point)
-        return low.choose(fresh, [value.type], lambda inside: [value], both, point)[0]
+        return emit
 
     def starts_a_line(self, buffer: Any, forms: Sequence[Affine]) -> Any:
         """Whether the element of the first lane does, as the others of the tile then do."""

@@ -32,7 +32,7 @@ func.func @f(%a: tensor<200x64xf32> {tad.name = "a"}, %b: tensor<64x64xf32> {tad
 // CHECK:      func.func private @tad_f.0
 // CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<64x64xf32>
 // CHECK:          vector.load %b[
-// CHECK-NEXT:     vector.store %{{.*}}, %[[PANEL]][
+// CHECK:          vector.store %{{.*}}, %[[PANEL]][
 // CHECK:        scf.for %i = %begin to %end step %c5
 // CHECK:            vector.load %[[PANEL]][
 // CHECK:      func.func private @tad_f.2

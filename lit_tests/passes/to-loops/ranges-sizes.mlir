@@ -19,7 +19,8 @@ func.func @f(%x: tensor<?x?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, 
 // CHECK-NEXT:     %[[MULTIPLE:.*]] = arith.select %[[SECOND]], %c64, %c1 : index
 // CHECK-NEXT:     call @tad_f.0.split(%x, %y, %B, %N, %[[NUMBER]], %[[ELEMENTS]], %[[MULTIPLE]], %{{.*}})
 // CHECK:        func.func private @tad_f.0({{.*}}, %B: index, %N: index, %second: index, %begin: index, %end: index)
-// CHECK:          %[[HERE:.*]] = arith.cmpi ne, %second, %c0 : index
+// CHECK:          %[[LESS:.*]] = affine.apply affine_map<()[s0] -> (s0 - 1)>()[%second]
+// CHECK-NEXT:     %[[HERE:.*]] = arith.cmpi sge, %[[LESS]], %c0 : index
 // CHECK-NEXT:     %[[I0:.*]] = arith.select %[[HERE]], %c0, %begin : index
 // CHECK-NEXT:     %[[I1:.*]] = arith.select %[[HERE]], %B, %end : index
 // CHECK-NEXT:     %[[J0:.*]] = arith.select %[[HERE]], %begin, %c0 : index

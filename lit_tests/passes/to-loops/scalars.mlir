@@ -21,7 +21,6 @@ func.func @f(%x: tensor<5xf64> {tad.name = "x"}) -> (tensor<5xf64> {tad.name = "
 // CHECK-NEXT:     %c1 = arith.constant 1 : index
 // CHECK-NEXT:     scf.for %i = %c0 to %c5 step %c1 {
 // CHECK-NEXT:       %0 = memref.load %x[%i] : memref<5xf64>
-// CHECK-NEXT:       %c3_i64 = arith.constant 3 : i64
 // CHECK-NEXT:       %1 = arith.mulf %0, %0 : f64
 // CHECK-NEXT:       %2 = arith.mulf %0, %1 : f64
 // CHECK-NEXT:       %cst = arith.constant 0.000000e+00 : f64

@@ -17,8 +17,8 @@ func.func @f(%x: tensor<6x6xf64> {tad.name = "x"}) -> (tensor<6x6xf64> {tad.name
   return %f : tensor<6x6xf64>
 }
 
-// CHECK:      scf.for %arg2 = %c0 to %c11 step %c1 {
-// CHECK-NEXT:   %0 = affine.max affine_map<(d0) -> (0, d0 - 5)>(%arg2)
-// CHECK-NEXT:   %1 = affine.min affine_map<(d0) -> (5, d0)>(%arg2)
-// CHECK:        scf.for %arg3 = %0 to %2
+// CHECK:      scf.for %step = %c0 to %c11 step %c1 {
+// CHECK-NEXT:   %0 = affine.min affine_map<(d0) -> (6, d0 + 1)>(%step)
+// CHECK-NEXT:   %1 = affine.max affine_map<(d0) -> (0, d0 - 5)>(%step)
+// CHECK:        scf.for %j = %1 to %0
 // CHECK:          memref.store %{{.*}}, %f

@@ -18,11 +18,8 @@ func.func @f(%a: tensor<3x64x4000xf32> {tad.name = "a"}, %b: tensor<3x64x4000xf3
 // CHECK:      func.func private @tad_f.0
 // CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1000x64xf32>
 // CHECK-NEXT:   scf.for %[[K:.*]] = %c0 to %c3 step %c1 {
-// CHECK-NEXT:     %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
 // CHECK-NEXT:     scf.for %[[L:.*]] = %c0 to %c4000 step %c1000 {
-// CHECK-NEXT:       %[[ALSO:.*]] = arith.cmpi eq, %[[L]], %c0
-// CHECK-NEXT:       %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[ALSO]]
-// CHECK-NEXT:       %[[END:.*]] = affine.min affine_map<(d0) -> (4000, d0 + 1000)>(%[[L]])
+// CHECK-NEXT:       %[[END:.*]] = affine.apply affine_map<(d0) -> (d0 + 1000)>(%[[L]])
 // CHECK:            scf.for %[[LANE:.*]] = %c0 to %c64 step %c16
 // CHECK:              scf.for %[[AT:.*]] = %[[L]] to %{{.*}} step %c16
 // CHECK-NEXT:           vector.load %b[%[[K]], %[[LANE]], %[[AT]]]
@@ -32,6 +29,10 @@ func.func @f(%a: tensor<3x64x4000xf32> {tad.name = "a"}, %b: tensor<3x64x4000xf3
 // CHECK:              scf.for %l = %[[L]] to %[[END]] step %c1 iter_args(%{{.*}} = %cst
 // CHECK:                vector.load %[[PANEL]][
 // CHECK:                memref.load %a[%[[K]],
-// CHECK:              scf.if %[[BOTH]]
+// CHECK:              %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
+// CHECK-NEXT:         %[[ALSO:.*]] = arith.cmpi eq, %[[L]], %c0
+// CHECK-NEXT:         %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[ALSO]]
+// CHECK-NEXT:         scf.if %[[BOTH]]
+// CHECK:              else
 // CHECK:                vector.load %f[
 // CHECK:                arith.addf

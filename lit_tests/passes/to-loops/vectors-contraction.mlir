@@ -19,15 +19,16 @@ func.func @f(%a: tensor<200x2000xf32> {tad.name = "a"}, %b: tensor<2000x512xf32>
 // CHECK:        %[[PANEL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1000x64xf32>
 // CHECK:        scf.for %j = %begin to %end step %c64
 // CHECK:          scf.for %[[K:.*]] = %c0 to %c2000 step %c1000
-// CHECK:            %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
-// CHECK:            %[[END:.*]] = affine.min affine_map<(d0) -> (2000, d0 + 1000)>(%[[K]])
+// CHECK-NEXT:       %[[END:.*]] = affine.apply affine_map<(d0) -> (d0 + 1000)>(%[[K]])
 // CHECK:            vector.store %{{.*}}, %[[PANEL]][
 // CHECK:            scf.for %i = %c0 to %c200 step %c5
 // CHECK:              scf.for %k = %[[K]] to %[[END]] step %c1 iter_args(%{{.*}} = %cst
 // CHECK:                memref.load %a[
 // CHECK:                vector.load %[[PANEL]][
 // CHECK:                math.fma
-// CHECK:              scf.if %[[FIRST]]
+// CHECK:              %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
+// CHECK-NEXT:         scf.if %[[FIRST]]
+// CHECK:              else
 // CHECK:                vector.load %f[
 // CHECK:                arith.addf
 // CHECK:              vector.store

@@ -22,12 +22,11 @@ func.func @f(%a: tensor<1000x1024xf32> {tad.name = "a"}, %b: tensor<1000x1000xf3
 // CHECK-DAG:    %[[LANES:.*]] = memref.alloca() {alignment = 64 : i64} : memref<250x64xf32>
 // CHECK-DAG:    %[[ROWS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<65000xf32>
 // CHECK:        scf.for %[[TURN:.*]] = %c0 to %c2 step %c1 {
-// CHECK:          %[[LAST:.*]] = arith.cmpi eq, %[[TURN]], %c1
-// CHECK:          %[[FROM:.*]] = arith.select %[[LAST]], %c936, %c0
-// CHECK:          %[[TO:.*]] = arith.select %[[LAST]], %c1000, %c960
+// CHECK:          %[[WHOLE:.*]] = arith.cmpi sge, %{{.*}}, %c0
+// CHECK:          %[[FROM:.*]] = arith.select %[[WHOLE]], %c0, %c936
+// CHECK:          %[[TO:.*]] = arith.select %[[WHOLE]], %c960, %c1000
 // CHECK:          scf.for %[[CHUNK:.*]] = %begin to %end step %c260
 // CHECK:            scf.for %[[K:.*]] = %c0 to %c1000 step %c250
-// CHECK:              %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
 // CHECK:              vector.load %a[%{{.*}}] : memref<1000x1024xf32>, vector<5xf32>
 // CHECK:              vector.store %{{.*}}, %[[ROWS]][%{{.*}}] : memref<65000xf32>, vector<5xf32>
 // CHECK:              vector.load %a[%{{.*}}] : memref<1000x1024xf32>, vector<4xf32>
@@ -36,5 +35,6 @@ func.func @f(%a: tensor<1000x1024xf32> {tad.name = "a"}, %b: tensor<1000x1000xf3
 // CHECK:                scf.for %i = %[[CHUNK]] to %{{.*}} step %c5
 // CHECK:                  memref.load %[[ROWS]][
 // CHECK:                  vector.load %[[LANES]][
-// CHECK:                  scf.if %[[FIRST]]
+// CHECK:                  %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
+// CHECK-NEXT:             scf.if %[[FIRST]]
 // CHECK:                scf.for %i = %{{.*}} to %{{.*}} step %c4

@@ -8,6 +8,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.nest import loop_nest
+from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.map import Fold, Let, Takes, Value
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, Nest
 from tadc.passes.nest.primitives.rewriting import (
@@ -77,7 +78,12 @@ def cut(nest: Nest, step: Cut) -> Nest:
 
     def narrowed(value: Value) -> Fold:
         found = fold_named(value, step.fold)
-        return replace(found, rows=(*rows, *found.rows))
+        if step.steps > 1 or len(found.indices) == 1:
+            return replace(found, rows=(*rows, *found.rows))
+        # Of one value no loop is left inside.
+        fixed = Renaming(forms={step.index: outer})
+        kept = tuple(name for name in found.indices if name != step.index)
+        return replace(found, indices=kept, rows=fixed.rows(found.rows), body=fixed.block(found.body))
 
     def joining(compute: Compute) -> Compute:
         stores = tuple(

@@ -49,8 +49,10 @@ def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, end
         begin, end = (-((-Affine.var(name)).floordiv(c)) * c for name in names)
         if c > 1 and ends_there:
             raise DoesNotFit(f"`{index}` is in groups")
-        start: Bound = greatest(loop.start, begin)
-        stop: Bound = least(loop.stop, end)
+        # Of two ranges it is not known what is in range, but they are.
+        is_one = names == RANGE
+        start: Bound = begin if loop.start == ZERO and not is_one else greatest(loop.start, begin)
+        stop: Bound = end if loop.stop == size and not is_one else least(loop.stop, end)
         limit = loop.reach or (ZERO, size)
         reach = (limit[0], Affine.var(names[1])) if ends_there else limit
         return (replace(loop, start=start, stop=stop, reach=reach),)

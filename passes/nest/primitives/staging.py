@@ -127,9 +127,18 @@ class _Staging:
         tiles = [loop for loop in loops_in(rest) if loop.index == self.step.over[0]]
         if tiles and tiles[0].step > 1 and tiles[0].kind == "seq":
             return self.in_tiles(tiles, axes, rest)
-        panel = Tensor(self.name, self.load.type, tuple(Affine.const(axis.extent) for axis in axes))
-        place = tuple(axis.place(Affine.var(axis.index)) for axis in axes)
+        own, across, count = self.of_lanes(axes)
+        extents = [*(axis.extent for axis in own), *([count] if across else [])]
+        panel = Tensor(self.name, self.load.type, tuple(Affine.const(extent) for extent in extents))
+        place = self.place(axes, {axis.index: Affine.var(axis.index) for axis in axes})
         return (Stage(panel, "stack"), *self.filled(axes), *self.reading(rest, place))
+
+    def place(self, axes: Sequence[Axis], names: Mapping[str, Affine]) -> tuple[Affine, ...]:
+        """Where an element is in the panel; what the lanes of a tile read is one row."""
+        own, across, _ = self.of_lanes(axes)
+        starts = [form_of(axis.start) or ZERO for axis in across]
+        lanes = sum((names[a.index] - start for a, start in zip(across, starts, strict=True)), ZERO)
+        return (*(axis.place(names[axis.index]) for axis in own), *([lanes] if across else []))
 
     def reading(self, body: Body, place: tuple[Affine, ...]) -> Body:
         """A body that reads the panel."""
@@ -217,8 +226,7 @@ class _Staging:
                 return self.gathered(axes)
             case _:
                 renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
-                at = [axis.place(renamed[axis.index]) for axis in axes]
-                return self.loops(axes, (self.copy(at, renamed),))
+                return self.loops(axes, (self.copy(self.place(axes, renamed), renamed),))
 
     def loops(self, axes: Sequence[Axis], body: Body) -> Body:
         """Loops over the values of axes, around a body."""
@@ -248,12 +256,7 @@ class _Staging:
         renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in own}
         renamed |= {axis.index: ZERO for axis in across[:-1]}
         renamed[across[-1].index] = element
-        at = [axis.place(renamed[axis.index]) for axis in own]
-        width = across[-1].extent
-        rows = [ZERO] * (len(across) - 1)
-        if rows:
-            rows[-1] = element.floordiv(width)
-        return renamed, [*at, *rows, element - (rows[-1] * width if rows else ZERO)]
+        return renamed, [*(axis.place(renamed[axis.index]) for axis in own), element]
 
     def transposed(self, axes: Sequence[Axis]) -> Body:
         """Copies of what is consecutive along the reduction: squares that are transposed in registers.
