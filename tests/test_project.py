@@ -63,7 +63,7 @@ def test_what_is_told_to_be_installed_is_this_project() -> None:
 
 def test_no_file_is_long() -> None:
     lengths = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in SOURCES}
-    assert {path: length for path, length in lengths.items() if length > 400} == {}
+    assert {path: length for path, length in lengths.items() if length > 450} == {}
 
 
 @pytest.mark.one_in(4)

@@ -6,6 +6,7 @@ computed at all of its points in lockstep (`lockstep.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -44,7 +45,8 @@ class Scope:
 
     def label(self, index: str) -> str:
         """What a person calls the index of a loop: by the map's index that it is a part of."""
-        found = [n for n in self.indices if index.startswith(n) and not index[len(n) :].strip("_0123456789")]
+        parts = re.compile(r"(_down)?[_0-9]*")
+        found = [n for n in self.indices if index.startswith(n) and parts.fullmatch(index, len(n))]
         return max(found, key=len, default=index)
 
     def rows(self, rows: Domain) -> Domain:
@@ -224,27 +226,39 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
     """The body for each value; where lanes are as many apart as there are values, their stores are
     interleaved."""
     scopes = [scope.naming(loop.index, Affine.const(value)) for value in trips(loop)]
-    *names, last = loop.body
-    if not isinstance(last, Compute) or not all(isinstance(item, At) for item in names):
+    found = [_only_compute(loop.body, low, inner) for inner in scopes]
+    inside = [(compute, inner) for compute, inner in found if compute is not None]
+    if len(inside) < len(scopes):
         for inner in scopes:
             emit_body(loop.body, low, inner)
         return
-    inside: list[Scope] = []
-    for inner in scopes:
-        for item in names:
-            assert isinstance(item, At)
-            inner = _named(item.index, item.value, low, inner)
-        inside.append(inner)
-    places = [_places(last, inner, low) for inner in inside]
+    places = [_places(compute, inner, low) for compute, inner in inside]
     if not all(_is_residue(place, len(scopes)) for place in places[0]):
-        for inner in inside:
-            _compute(last, low, inner)
+        for compute, inner in inside:
+            _compute(compute, low, inner)
         return
     groups: list[list[tuple[Copy, list[Any]]]] = []
-    for inner in inside:
+    for compute, inner in inside:
         groups.append([])
-        _values(last, low, inner, groups[-1].extend)
-    store_residues(Lanes(low, scope.tile.width), groups, places[0], scope.point)
+        _values(compute, low, inner, groups[-1].extend)
+    store_residues(Lanes(low, inside[0][1].tile.width), groups, places[0], scope.point)
+
+
+def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute | None, Scope]:
+    """The one computation of a body that has nothing else but loops of tiles and names, and its scope."""
+    if any(isinstance(item, At) and not isinstance(item.value, Affine) for item in body):
+        return None, scope
+    for statement in body:
+        match statement:
+            case At(index=index, value=value):
+                scope = _named(index, value, low, scope)
+            case For(kind="jam" | "lane") if statement is body[-1]:
+                return _only_compute(statement.body, low, _in_tile(statement, scope))
+            case Compute() if statement is body[-1]:
+                return statement, scope
+            case _:
+                return None, scope
+    return None, scope
 
 
 def _is_residue(place: Place, count: int) -> bool:

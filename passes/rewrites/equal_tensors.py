@@ -51,8 +51,8 @@ class _Merging:
         other = self.kept[place]
         if not made.is_output:
             self.instead[made.name] = other.name
-        elif any(d.is_output for d in self.kept[place:]):
-            # Callers know outputs by their order.
+        elif other.order is not None or any(d.is_output for d in self.kept[place:]):
+            # A recurrence keeps its name, and callers know outputs by their order.
             copy = self.terms.read(other.name, [Affine.var(i) for i in made.indices], made.type)
             self.kept.append(replace(made, body=copy))
         else:

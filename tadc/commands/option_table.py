@@ -97,7 +97,7 @@ _ALL = (
     Option("materialize", "--materialize", "MODE",
            "tensors for what would be computed again: auto, always, never", choices=MATERIALIZE),
     Option("fast_math", "--fast-math", "",
-           "let sums be reordered, products and sums fused, exp and tanh err by 5 ulp"),
+           "let sums be reordered, products and sums fused, exp err by 5 ulp"),
     Option("schedule", "--schedule", "FILE", "the steps in which loops are made, as `--emit schedule` prints",
            files="sched"),
     Option("memory_limit", "--memory-limit", "BYTES",

@@ -15,8 +15,9 @@ import pytest
 import tadc
 from tadc.backend import pool
 from tadc.frontend.extents import shape_at
-from tadc.passes.cpu import divide, plans
 from tadc.passes.maps import chains
+from tadc.passes.schedule import plans
+from tadc.passes.schedule import threads as divided
 from tests.conformance import (
     test_index_maps,
     test_large_sizes,
@@ -57,7 +58,7 @@ def small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "_pool", pool.start(text))
         patch.setattr(plans, "LEAST", 1)
-        patch.setattr(divide, "MULTIPLE", 1)
+        patch.setattr(divided, "MULTIPLE", 1)
         patch.setattr(chains, "LEAST_BYTES", 0)
         patch.setattr(chains, "NEAR", 1 << 8)
         yield

@@ -10,8 +10,8 @@ from scipy.special import softmax
 
 import tadc
 from tadc.passes import catalogue
-from tadc.passes.cpu import plans
 from tadc.passes.maps import chains
+from tadc.passes.schedule import plans
 
 ROWS = """x: f64[N, M]
 let e[i: N, j: M] = exp(x[i, j])

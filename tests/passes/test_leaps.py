@@ -13,8 +13,8 @@ from tadc.backend.cpu import processors
 from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
-from tadc.passes.cpu import leaps, plans, schedule
-from tadc.passes.cpu.packing_plan import Way
+from tadc.passes.schedule import leaps, plans, search
+from tadc.passes.schedule.candidate import Candidate
 from tests.reference.sampling import slow_but_one_in
 
 PROGRAMS = {
@@ -58,19 +58,19 @@ def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.Monk
     # With 16 registers fewer tiles fit, and loops that do not leap add up in another order.
     monkeypatch.setattr(processors, "host_vectors", lambda: (64, 29))
     with monkeypatch.context() as plain:
-        plain.setattr(plans, "schedule_of", lambda *_: None)
+        plain.setattr(plans, "tiling_of", lambda *_: None)
         expected = results(PROGRAMS[name])
-    leaping: list[Way] = []
+    leaping: list[Candidate] = []
 
-    def price(accesses: Any, way: Way, found: Any = ()) -> float:
-        leaping.extend([way] if way.leaps else [])
-        return 0 if way.leaps else 1
+    def cost(accesses: Any, candidate: Candidate, *_: Any) -> float:
+        leaping.extend([candidate] if candidate.leaps else [])
+        return 0 if candidate.leaps else 1
 
-    monkeypatch.setattr(schedule, "price", price)
-    monkeypatch.setattr(schedule, "MOST_WORK", 1 << 20)
+    monkeypatch.setattr(search, "cost", cost)
+    monkeypatch.setattr(search, "MOST_WORK", 1 << 20)
     monkeypatch.setattr(plans, "LEAST_CODE", 1 << 20)
     for steps, tiles in ((2, (1, 3)), (4, (2, 4))):
-        monkeypatch.setattr(leaps, "LEAPS", (steps,))
+        monkeypatch.setattr(leaps, "STEPS", (steps,))
         found: dict[str, set[bytes]] = {}
         for vectors in tiles:
             monkeypatch.setattr(leaps, "VECTORS", (vectors,))
@@ -85,13 +85,13 @@ def test_elements_have_an_order_of_their_own(name: str, monkeypatch: pytest.Monk
 def test_leaps_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of threads have tiles of their own, whose elements are the same bits."""
     schedules: list[Any] = []
-    choose = plans.schedule_of
+    choose = plans.tiling_of
 
     def chosen(*given: Any) -> Any:
         schedules.append(choose(*given))
         return schedules[-1]
 
-    monkeypatch.setattr(plans, "schedule_of", chosen)
+    monkeypatch.setattr(plans, "tiling_of", chosen)
     f = tadc.function("x: f32[9000]\nr[lag: 500] = sum{n}_0^(8999 - lag) (x[n] * x[n + lag])")
     numbers = np.random.default_rng(5)
     x, dr = (numbers.uniform(-1, 1, n).astype("f4") for n in (9000, 500))
@@ -108,4 +108,4 @@ def test_leaps_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     want = np.correlate(padded, x, "valid"), np.correlate(padded, dr, "valid") + np.convolve(x, dr)[:9000]
     np.testing.assert_allclose(np.frombuffer(bits.pop(), "f4"), np.concatenate(want), rtol=1e-3, atol=1e-3)
     assert not bits
-    assert any(schedule.leaps for schedule in schedules)
+    assert any(schedule is not None and schedule.leaps for schedule in schedules)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from tadc.derive import derive
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
 from tadc.passes import catalogue
-from tadc.passes.cpu import packing_plan, plans, schedule
-from tadc.passes.cpu.packing_plan import Way
+from tadc.passes.cpu import loops
 from tadc.passes.maps import chains
+from tadc.passes.schedule import packing, plans, search
+from tadc.passes.schedule.cpu_machine import CpuMachine, cpu_machine
 
 PROGRAMS = {
     "contraction": "a: f64[19, 37]\nb: f64[37, 21]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
@@ -91,11 +93,11 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     """Any schedule that fits may be chosen."""
     run = compiled(PROGRAMS[name])
     with monkeypatch.context() as plain:
-        plain.setattr(plans, "schedule_of", lambda *_: None)
+        plain.setattr(plans, "tiling_of", lambda *_: None)
         expected = run()
     choice = random.Random(seed)
     shared: list[bool] = []
-    choose = schedule.schedule_of
+    choose = search.tiling_of
 
     def chosen(*given: Any) -> Any:
         found = choose(*given)
@@ -104,21 +106,20 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         shared.append(cut or (found is not None and (found.lanes_of is not None or bool(found.leaps))))
         return found
 
-    def price(accesses: Any, way: Way, found: Sequence[Any] = ()) -> float:
-        return choice.random()
+    def small_caches(machine: Any) -> CpuMachine:
+        return replace(cpu_machine(machine), l2=l2, far=far, sets=1)
+
+    l2, far = choice.choice((1 << 12, 1 << 14, 1 << 16)), choice.choice((8, 64))
 
     # Panels that hold little, so that blocks of all kinds occur in small programs.
-    monkeypatch.setattr(packing_plan, "PANEL_BYTES", choice.choice((1 << 9, 1 << 11, 1 << 13)))
-    monkeypatch.setattr(packing_plan, "LEAST_STEPS", choice.choice((1, 4)))
-    monkeypatch.setattr(packing_plan, "LEAST_REUSE", 1)
-    monkeypatch.setattr(packing_plan, "LEAST_REUSE_NEAR", choice.choice((1, 16)))
+    monkeypatch.setattr(loops, "cpu_machine", small_caches)
+    monkeypatch.setattr(packing, "LEAST_STEPS", choice.choice((1, 4)))
+    monkeypatch.setattr(packing, "LEAST_REUSE", 1)
+    monkeypatch.setattr(packing, "LEAST_REUSE_NEAR", choice.choice((1, 16)))
     # Code that is not worth compiling for small programs.
     monkeypatch.setattr(plans, "LEAST_CODE", choice.choice((1 << 8, 1 << 20)))
-    monkeypatch.setattr(packing_plan, "FAR", choice.choice((8, 64)))
-    monkeypatch.setattr(packing_plan, "MANY", 1)
-    monkeypatch.setattr(packing_plan, "ROWS_BYTES", choice.choice((1 << 10, 1 << 12)))
-    monkeypatch.setattr(schedule, "price", price)
-    monkeypatch.setattr(plans, "schedule_of", chosen)
+    monkeypatch.setattr(search, "cost", lambda *_: choice.random())
+    monkeypatch.setattr(plans, "tiling_of", chosen)
     monkeypatch.setattr(plans, "_suffers", lambda *_: False)
     monkeypatch.setattr(chains, "LEAST_BYTES", 0)
     monkeypatch.setattr(catalogue, "RANGES", 1)

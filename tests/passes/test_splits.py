@@ -15,8 +15,8 @@ from tadc.driver import compile_until
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Guard, Reduce, reachable
-from tadc.passes.cpu import plans
-from tadc.passes.cpu.splits import PLAIN
+from tadc.passes.schedule import plans
+from tadc.passes.schedule.splits import WHOLE
 from tadc.stages import Compilation, Options
 
 #: Programs by a size, which meets the strides' multiples and misses them.
@@ -52,12 +52,12 @@ PROGRAMS: dict[str, Callable[[int], str]] = {
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_same_bits(program: Callable[[int], str], size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values and gradients are those of plain loops; vectors would take sums in another order."""
-    monkeypatch.setattr(plans, "schedule_of", lambda *_: None)
+    monkeypatch.setattr(plans, "tiling_of", lambda *_: None)
     derived = derive(tadc.function(program(size)).program, "value-and-vjp")
     random = np.random.default_rng(size)
     arrays = {a.name: random.uniform(-1, 1, shape_at(a.shape, {})) for a in derived.arguments}
     found = evaluate(compile_program(derived), arrays)
-    monkeypatch.setattr(plans, "splits", lambda op, sizes, outer: [PLAIN] * len(sizes))
+    monkeypatch.setattr(plans, "parts_of", lambda item, extents: [WHOLE] * len(extents))
     for name, expected in evaluate(compile_program(derived), arrays).items():
         np.testing.assert_array_equal(found[name], expected)
 

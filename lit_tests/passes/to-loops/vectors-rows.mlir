@@ -32,9 +32,9 @@ func.func @f(%a: tensor<1000x1024xf32> {tad.name = "a"}, %b: tensor<1000x1000xf3
 // CHECK:              vector.load %a[%{{.*}}] : memref<1000x1024xf32>, vector<4xf32>
 // CHECK:              scf.for %j = %[[FROM]] to %[[TO]] step %c64
 // CHECK:                vector.store %{{.*}}, %[[LANES]][
-// CHECK:                scf.for %i = %[[CHUNK]] to %{{.*}} step %c5
+// CHECK:                scf.for %{{.*}} = %c0 to %{{.*}} step %c5
 // CHECK:                  memref.load %[[ROWS]][
 // CHECK:                  vector.load %[[LANES]][
 // CHECK:                  %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
 // CHECK-NEXT:             scf.if %[[FIRST]]
-// CHECK:                scf.for %i = %{{.*}} to %{{.*}} step %c4
+// CHECK:                scf.for %{{.*}} = %{{.*}} to %{{.*}} step %c4
