@@ -1,0 +1,213 @@
+"""Primitives on random nests: the same bits, the same accesses, in range.
+
+Where a primitive says that it joins the elements of a sum in another order, values agree to rounding instead.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.map import Fold
+from tadc.passes.nest.interpret import interpret
+from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
+from tadc.passes.nest.reader import read_nest
+from tadc.passes.nest.steps import (
+    Bind,
+    Cut,
+    Fits,
+    FoldLanes,
+    Interleave,
+    Peel,
+    Prefetch,
+    Reorder,
+    Residues,
+    Reverse,
+    Split,
+    Stage,
+    Step,
+    Stream,
+)
+from tadc.passes.nest.verify import verify
+from tests.nest.random_nests import Sample, assert_same, random_sample
+
+SEEDS = range(14)
+
+#: The steps of a primitive on a sample, chosen at random; none where it has nothing to do there.
+Choose = Callable[[Sample, random.Random], list[Step]]
+
+
+def _known(sample: Sample) -> list[tuple[str, int]]:
+    """The indices of known extents of 2 or more."""
+    pairs = zip(sample.map.indices, sample.map.extents, strict=True)
+    return [(index, extent.constant) for index, extent in pairs if extent.is_constant and extent.constant > 1]
+
+
+def _folds(sample: Sample) -> Iterator[tuple[str, Fold]]:
+    """The reductions, with their names."""
+    for let in sample.map.body.all_lets():
+        if isinstance(let.value, Fold) and let.value.indices:
+            yield let.names[0], let.value
+
+
+def _split(sample: Sample, rng: random.Random) -> list[Step]:
+    made: list[Step] = []
+    for index, extent in _known(sample):
+        factor = rng.randint(1, extent)
+        tails = ["overlap", "rest", "clip", "again", *(["exact"] if extent % factor == 0 else [])]
+        made.append(Split(index, factor, rng.choice(tails), f"{index}_a", f"{index}_b"))  # type: ignore[arg-type]
+    return made
+
+
+def _lockstep(sample: Sample, rng: random.Random) -> list[Step]:
+    made: list[Step] = []
+    for number, (index, extent) in enumerate(_known(sample)):
+        factor = rng.randint(1, extent)
+        inner = f"{index}_b"
+        made.append(Split(index, factor, rng.choice(["overlap", "rest"]), f"{index}_a", inner))  # type: ignore[arg-type]
+        if factor > 1:
+            made.append(Bind("lane" if number == 0 else "jam", (inner,)))
+    return made
+
+
+def _peel(sample: Sample, rng: random.Random) -> list[Step]:
+    made: list[Step] = []
+    for index in sample.map.indices:
+        low, high = rng.randint(0, 3), rng.randint(1, 5)
+        rows = (Constraint(Affine.var(index) - low), Constraint(Affine.const(high) - Affine.var(index)))
+        made.append(Peel(index, rows, rng.choice([1, 2]), 1, rng.random() < 0.5, rng.random() < 0.5))
+    return made
+
+
+def _residues(sample: Sample, rng: random.Random) -> list[Step]:
+    found = _known(sample)
+    if not found:
+        return []
+    index, _ = rng.choice(found)
+    return [
+        Peel(index, (), 2),
+        Residues(index, 2, f"{index}_a", f"{index}_b"),
+        Bind("unroll", (f"{index}_b",)),
+    ]
+
+
+def _reorder(sample: Sample, rng: random.Random) -> list[Step]:
+    order = list(sample.map.indices)
+    rng.shuffle(order)
+    return [Reorder(tuple(order))] if order else []
+
+
+def _reverse(sample: Sample, rng: random.Random) -> list[Step]:
+    return [Reverse(rng.choice(sample.map.indices))] if sample.map.indices else []
+
+
+def _stores(sample: Sample, rng: random.Random) -> list[Step]:
+    first = sample.map.indices[:1]
+    return [Stream(tuple(tensor.name for tensor in sample.map.tensors)), *(Interleave(i) for i in first)]
+
+
+def _prefetch(sample: Sample, rng: random.Random) -> list[Step]:
+    loads = [inner.names[0] for _, fold in _folds(sample) for inner in fold.body.lets if inner.names]
+    return [Prefetch(rng.choice(loads), rng.choice(["rows", "vectors"]))] if loads else []  # type: ignore[arg-type]
+
+
+def _fits(sample: Sample, rng: random.Random) -> list[Step]:
+    found = [(index, rng.randint(1, 4)) for index, size in _extents(sample) if not size.is_constant]
+    return [Fits(tuple(found))] if found else []
+
+
+def _extents(sample: Sample) -> list[tuple[str, Affine]]:
+    return list(zip(sample.map.indices, sample.map.extents, strict=True))
+
+
+EXACT: dict[str, Choose] = {
+    "split": _split, "lockstep": _lockstep, "peel": _peel, "residues": _residues, "reorder": _reorder,
+    "reverse": _reverse, "stores": _stores, "prefetch": _prefetch, "fits": _fits,
+}  # fmt: skip
+
+
+def _applied(sample: Sample, steps: list[Step]) -> Nest | None:
+    try:
+        return apply_steps(sample.nest, steps)
+    except DoesNotFit:
+        return None
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_same_bits_and_accesses(name: str) -> None:
+    """Each is taken on several nests: one that never fits would test nothing."""
+    tried = 0
+    for seed in SEEDS:
+        sample = random_sample(seed)
+        steps = EXACT[name](sample, random.Random(seed))
+        made = _applied(sample, steps) if steps else None
+        if made is not None:
+            tried += 1
+            # A tile that is moved back computes again what another one has.
+            assert_same(sample, made, reads_more=name in ("split", "lockstep"))
+    assert tried >= 3
+
+
+def test_lanes_of_a_reduction_agree_to_rounding() -> None:
+    """The lanes are sums of their own, joined at the end."""
+    tried = 0
+    for seed in SEEDS:
+        sample = random_sample(seed, type="f64")
+        names = [name for name, fold in _folds(sample) if fold.kind == "sum"]
+        made = _applied(sample, [FoldLanes(names[0], 4, 2)]) if names else None
+        if made is not None:
+            tried += 1
+            assert_same(sample, made, bits=False)
+    assert tried >= 2
+
+
+PRODUCT = """nest c(a: f32[{n}, {k}], b: f32[{k}, {m}], out c: f32[{n}, {m}]) {{
+    for i = 0 to {n} {{
+        for j = 0 to {m} {{
+            %3 = sum k where 0 <= k <= {k} - 1 {{
+                %1 = a[i, k]
+                %2 = b[k, j]
+                %4 = %1 * %2
+                give %4
+            }}
+            c[i, j] = %3
+        }}
+    }}
+}}
+"""
+
+
+@pytest.mark.parametrize("fill", ["vectors", "gather"])
+@pytest.mark.parametrize("cut", [False, True])
+def test_panels_of_a_product(fill: str, cut: bool) -> None:
+    """What the lanes of a tile read is copied once, for each block of the sum where it runs in blocks."""
+    nest = read_nest(PRODUCT.format(n=5, k=7, m=9))
+    steps: list[Step] = [Split("j", 4, "overlap", "j0", "j1"), Split("i", 2, "rest", "i0", "i1")]
+    steps += [Cut("%3", "k", 3, "k0")] if cut else []
+    steps += [Reorder(("j0", *(("k0",) if cut else ()), "i0", "i1", "j1")), Bind("jam", ("i1",))]
+    steps += [Bind("lane", ("j1",)), Stage("%2", "k0" if cut else "j0", ("k", "j1"), fill)]  # type: ignore[arg-type]
+    made = apply_steps(nest, steps)
+    assert verify(made) == []
+    numbers = np.random.default_rng(0)
+    a, b = (numbers.uniform(-1, 1, shape).astype("f4") for shape in ((5, 7), (7, 9)))
+    found = interpret(made, {"a": a, "b": b}, {})
+    np.testing.assert_allclose(found.results["c"], a @ b, rtol=1e-5, atol=1e-6)
+
+
+def test_a_step_that_does_not_fit_says_why() -> None:
+    sample = random_sample(3, rank=2, type="f32")
+    with pytest.raises(DoesNotFit, match="there is no loop `nowhere`"):
+        apply_steps(sample.nest, [Split("nowhere", 2, "overlap", "a", "b")])
+    first = sample.map.indices[0]
+    with pytest.raises(DoesNotFit, match="is taken"):
+        apply_steps(sample.nest, [Split(first, 2, "overlap", first, "b")])
+    wider = replace(sample.nest, ranges=("other",))
+    with pytest.raises(DoesNotFit):
+        apply_steps(wider, [Split(first, 2, "overlap", "other", "b")])
