@@ -57,28 +57,68 @@ class TileStores:
     def __post_init__(self) -> None:
         self.lanes = Lanes(self.low, self.tile.width)
         self.point = self.context.point
+        self.joins = any(place.store.joins for place in self.places)
         self.along: str | None = None
-        if self.weaves and self.tile.width >= TOGETHER and not any(p.store.joins for p in self.places):
+        if self.weaves and self.tile.width >= TOGETHER:
             self.along = along_copies(self.places[0].forms, self.tile, TOGETHER)
 
     def add(self, elements: Elements) -> None:
         """Take in the values of the next copy, or of the next copies where none are interleaved."""
-        if self.along is None and not any(place.store.joins for place in self.places):
+        if self.along is None and not self.joins:
             self.store(elements)
             return
         self.waiting.append(elements)
-        if self.along is not None and len(self.waiting) == TOGETHER:
-            self.interleave(self.waiting)
-            self.waiting = []
+        if not self.joins:
+            self.interleave_waiting()
+
+    def interleave_waiting(self) -> None:
+        """Store copies together, if enough wait."""
+        if self.along is not None and len(self.waiting) >= TOGETHER:
+            self.interleave(self.waiting[:TOGETHER])
+            self.waiting = self.waiting[TOGETHER:]
 
     def end(self) -> None:
-        """Store what is left as it is; all that is joined with what is there, in one branch."""
-        if self.along is None and self.waiting:
-            self.store([element for elements in self.waiting for element in elements])
-        else:
-            for elements in self.waiting:
-                self.store(elements)
+        """Store what is left: joined with what is there, where stores join, in one branch for all copies."""
+        if self.joins:
+            self.waiting = self.joined(self.waiting)
+            for _ in range(len(self.waiting) // TOGETHER):
+                self.interleave_waiting()
+        for elements in self.waiting:
+            self.store(elements)
         self.waiting = []
+
+    def joined(self, turns: Sequence[Elements]) -> list[Elements]:
+        """The values joined with the elements that are there, unless these are fresh.
+
+        Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks,
+        not with all terms (Higham, SIAM J. Sci. Comput. 1993).
+        """
+        flat = [element for elements in turns for element in elements]
+        made = [list(values) for _, values in flat]
+        for number, place in enumerate(self.places):
+            if place.store.joins:
+                given = [values[number] for values in made]
+                for values, value in zip(made, self.joined_at(place, flat, given), strict=True):
+                    values[number] = value
+        pairs = iter([(copy, values) for (copy, _), values in zip(flat, made, strict=True)])
+        return [[next(pairs) for _ in elements] for elements in turns]
+
+    def joined_at(self, place: Place, flat: Elements, given: list[Any]) -> list[Any]:
+        """The values of one store in all copies."""
+        low, join = self.low, JOIN[place.store.joins]
+
+        def both(inside: Any) -> list[Any]:
+            found: list[Any] = []
+            for (copy, _), value in zip(flat, given, strict=True):
+                forms = [at(form, copy) for form in place.forms]
+                before = self.lanes.load(place.buffers[0], forms, None, inside)
+                found.append(join(Scalars(low, inside, value.type), before, value))
+            return found
+
+        if not place.store.fresh:
+            return both(self.point)
+        fresh = low.holds(self.context.rows(place.store.fresh), self.point)
+        return low.choose(fresh, [v.type for v in given], lambda inside: given, both, self.point)
 
     # -- one by one ------------------------------------------------------------------------------
 
@@ -86,43 +126,22 @@ class TileStores:
         """Store the values of copies, those of one tensor after the other."""
         for number, place in enumerate(self.places):
             for buffer in place.buffers:
-                plainly = self.writer(number, place, buffer, elements)
-                if place.store.joins:
-                    fresh = self.low.holds(self.context.rows(place.store.fresh), self.point)
-                    joining = self.writer(number, place, buffer, elements, joins=place.store.joins)
-                    if place.store.fresh:
-                        self.low.choose(fresh, [], plainly, joining, self.point)
-                    else:
-                        joining(self.point)
-                elif place.store.streams:
-                    past = self.writer(number, place, buffer, elements, streams=True)
-                    starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
-                    self.low.choose(starts, [], past, plainly, self.point)
-                else:
+                plainly = self.writer(number, place, buffer, elements, streams=False)
+                if not place.store.streams:
                     plainly(self.point)
+                    continue
+                past = self.writer(number, place, buffer, elements, streams=True)
+                starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
+                self.low.choose(starts, [], past, plainly, self.point)
 
     def writer(
-        self,
-        number: int,
-        place: Place,
-        buffer: Any,
-        elements: Elements,
-        *,
-        streams: bool = False,
-        joins: str = "",
+        self, number: int, place: Place, buffer: Any, elements: Elements, *, streams: bool
     ) -> Callable[[Any], list[Any]]:
-        """What stores the values of one tensor, of copies; joined with the elements that are there.
-
-        Each block is a sum of its own: errors grow with the terms of a block and with the number of blocks,
-        not with all terms (Higham, SIAM J. Sci. Comput. 1993).
-        """
+        """What stores the values of one tensor, of copies."""
 
         def emit(inside: Any) -> list[Any]:
             for copy, values in elements:
                 value, forms = values[number], [at(form, copy) for form in place.forms]
-                if joins:
-                    before = self.lanes.load(buffer, forms, None, inside)
-                    value = JOIN[joins](Scalars(self.low, inside, value.type), before, value)
                 if streams:
                     value = self.lanes.spread(value, inside)
                     self.lanes.store_run(value, buffer, forms, inside, LINE)

@@ -33,6 +33,5 @@ func.func @f(%a: tensor<3x64x4000xf32> {tad.name = "a"}, %b: tensor<3x64x4000xf3
 // CHECK-NEXT:         %[[ALSO:.*]] = arith.cmpi eq, %[[L]], %c0
 // CHECK-NEXT:         %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[ALSO]]
 // CHECK-NEXT:         scf.if %[[BOTH]]
-// CHECK:              else
 // CHECK:                vector.load %f[
 // CHECK:                arith.addf

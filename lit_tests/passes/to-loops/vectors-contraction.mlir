@@ -28,7 +28,6 @@ func.func @f(%a: tensor<200x2000xf32> {tad.name = "a"}, %b: tensor<2000x512xf32>
 // CHECK:                math.fma
 // CHECK:              %[[FIRST:.*]] = arith.cmpi eq, %[[K]], %c0
 // CHECK-NEXT:         scf.if %[[FIRST]]
-// CHECK:              else
 // CHECK:                vector.load %f[
 // CHECK:                arith.addf
 // CHECK:              vector.store
