@@ -21,7 +21,7 @@ from tadc.passes.maps.tile_values import LANE, PARTS
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Stage
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Know, Stage
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
 
@@ -72,6 +72,8 @@ def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
         match statement:
             case At(index=index, value=value):
                 scope = _named(index, value, low, scope)
+            case Know(rows=rows):
+                scope = scope.knowing(*scope.rows(rows))
             case Stage(tensor=tensor):
                 room = _room(tensor.type, [e.constant for e in tensor.shape], low, scope.point)
                 scope = replace(scope, buffers={**scope.buffers, tensor.name: (room,)})
@@ -252,6 +254,8 @@ def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute 
         match statement:
             case At(index=index, value=value):
                 scope = _named(index, value, low, scope)
+            case Know(rows=rows):
+                scope = scope.knowing(*scope.rows(rows))
             case For(kind="jam" | "lane") if statement is body[-1]:
                 return _only_compute(statement.body, low, _in_tile(statement, scope))
             case Compute() if statement is body[-1]:

@@ -86,6 +86,13 @@ class At:
 
 
 @dataclass(frozen=True)
+class Know:
+    """Rows that hold for the statements that follow: what made the loops around has seen to it."""
+
+    rows: Domain
+
+
+@dataclass(frozen=True)
 class Stage:
     """Room for a tensor of numbers for extents, for the statements that follow, which fill and read it."""
 
@@ -117,7 +124,7 @@ class Compute:
     weaves: bool = False
 
 
-Statement = For | If | At | Stage | Compute
+Statement = For | If | At | Know | Stage | Compute
 Body = tuple[Statement, ...]
 
 

@@ -15,7 +15,7 @@ from tadc.passes.maps.map import (
     Tensor,
 )
 from tadc.passes.nest.form_reader import Unreadable
-from tadc.passes.nest.nest import At, Body, Compute, For, If, Kind, Nest, Space, Stage, Statement, Store
+from tadc.passes.nest.nest import At, Body, Compute, For, If, Kind, Know, Nest, Space, Stage, Statement, Store
 from tadc.passes.nest.text import number_type
 from tadc.passes.nest.value_reader import TYPES, ValueReader
 
@@ -141,6 +141,8 @@ class _Reader(ValueReader):
             self.expect("{")
             then = self.body()
             return If(rows, then, self.braces() if self.accept_word("else") else ())
+        if self.accept_word("know"):
+            return Know(self.rows())
         if self.accept_word("at"):
             index = self.name("an index")
             self.expect("=")

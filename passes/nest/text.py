@@ -53,6 +53,7 @@ from tadc.passes.nest.nest import (
     Extreme,
     For,
     If,
+    Know,
     Nest,
     Stage,
     Statement,
@@ -276,6 +277,8 @@ class _Printer:
                 self.close()
             case At(index=index, value=value):
                 self.put(f"at {index} = {bound_text(value)}")
+            case Know(rows=rows):
+                self.put(f"know {rows_text(rows)}")
             case Stage(tensor=tensor, space=space):
                 self.tensors[tensor.name] = tensor
                 self.put(f"stage {tensor_text(tensor)} in {space}")

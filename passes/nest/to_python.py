@@ -36,6 +36,7 @@ from tadc.passes.nest.nest import (
     Extreme,
     For,
     If,
+    Know,
     Nest,
     Stage,
     Statement,
@@ -209,6 +210,8 @@ class Source:
             case If(rows=rows, then=then, otherwise=otherwise):
                 self.inside(f"if {self.holds(rows)}:", then)
                 self.inside("else:", otherwise)
+            case Know(rows=rows):
+                self.put(f"assert {self.holds(rows)}")
             case At(index=index, value=value):
                 self.put(f"{self.called(index)} = {self.bound(value)}")
             case Stage(tensor=tensor):

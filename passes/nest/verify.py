@@ -25,7 +25,20 @@ from tadc.passes.nest.block_types import type_mistakes
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, forms, named, where
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
 from tadc.passes.nest.mistake import Mistake
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, For, If, Nest, Stage, Statement, Store
+from tadc.passes.nest.nest import (
+    At,
+    Body,
+    Bound,
+    Compute,
+    Either,
+    For,
+    If,
+    Know,
+    Nest,
+    Stage,
+    Statement,
+    Store,
+)
 from tadc.passes.nest.reader import ReadNest, read_nests
 from tadc.passes.nest.text import nest_text
 
@@ -161,6 +174,9 @@ class _Walk:
                 self.known(statement, [row.form for row in rows], scope.indices)
                 self.body(then, scope.with_facts(where(rows)))
                 self.body(otherwise, scope.with_facts(elsewhere(rows)))
+            case Know(rows=rows):
+                self.known(statement, [row.form for row in rows], scope.indices)
+                return scope.with_facts(where(rows))
             case At(index=index, value=value):
                 if scope.named.get(index) == value:
                     return scope

@@ -39,6 +39,7 @@ from tadc.passes.nest.nest import (
     For,
     If,
     Kind,
+    Know,
     Nest,
     Space,
     Stage,
@@ -206,7 +207,7 @@ class _Maker:
         rng = self.rng
         kind = rng.randrange(3 if depth == 0 else 5)
         if kind == 0:
-            return At(rng.choice(NAMES), self.bound())
+            return At(rng.choice(NAMES), self.bound()) if rng.random() < 0.7 else Know(self.rows())
         if kind == 1:
             return Stage(self.new_tensor(), rng.choice(get_args(Space)))
         if kind == 2:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.nest.nest import At, Body, Bound, Either, Extreme, For, If, Nest, Statement
+from tadc.passes.nest.nest import At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
 from tadc.passes.nest.primitives.folds import unroll_fold
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
@@ -244,11 +244,12 @@ def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
     names, first, last = _full_part(loop.index, step, whole)
     outside = _peeled(loop.body, wanted if step.all else {})
     plain = replace(loop, body=outside, reach=(ZERO, stop))
+    inner = _peeled(loop.body, wanted)
     full = replace(
         loop,
         start=first * c,
         stop=last * c,
-        body=_peeled(loop.body, wanted),
+        body=(Know(step.rows), *inner) if step.rows else inner,
         reach=(first * c, last * c),
         group=c,
     )
@@ -362,7 +363,7 @@ def _arranged(body: Body, place: Mapping[str, int]) -> Body:
 def _sunk(loop: For, place: Mapping[str, int]) -> Body:
     """A loop inside of those directly in it that are to be outside; the body of each is in order."""
     made: list[Statement] = []
-    names: list[At] = []
+    names: list[At | Know] = []
     kept: list[Statement] = []
 
     def finish() -> None:
@@ -371,13 +372,13 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
             kept.clear()
 
     for statement in loop.body:
-        if isinstance(statement, At):
+        if isinstance(statement, At | Know):
             finish()
             names.append(statement)
         elif isinstance(statement, For) and place.get(statement.index, -1) in range(place[loop.index]):
             finish()
             hoisted, own = _apart(names, loop.index)
-            moving = {loop.index, *(item.index for item in own)}
+            moving = {loop.index, *(item.index for item in own if isinstance(item, At))}
             forms = (*bound_forms(statement.start), *bound_forms(statement.stop))
             if any(form.variables & moving for form in forms):
                 raise DoesNotFit(f"the ends of `{statement.index}` move with `{loop.index}`")
@@ -394,13 +395,14 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
     return tuple(made)
 
 
-def _apart(names: Sequence[At], index: str) -> tuple[list[At], list[At]]:
+def _apart(names: Sequence[At | Know], index: str) -> tuple[list[At | Know], list[At | Know]]:
     """What is named that does not move with an index, and what does."""
-    hoisted, own, moving = list[At](), list[At](), {index}
+    hoisted, own, moving = list[At | Know](), list[At | Know](), {index}
     for item in names:
-        found = frozenset[str]().union(*(form.variables for form in bound_forms(item.value)))
-        if found & moving:
-            moving.add(item.index)
+        forms = bound_forms(item.value) if isinstance(item, At) else [row.form for row in item.rows]
+        if frozenset[str]().union(*(form.variables for form in forms)) & moving:
+            if isinstance(item, At):
+                moving.add(item.index)
             own.append(item)
         else:
             hoisted.append(item)

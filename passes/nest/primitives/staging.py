@@ -14,7 +14,20 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, Kind, Nest, Stage, Store
+from tadc.passes.nest.nest import (
+    At,
+    Body,
+    Bound,
+    Compute,
+    Either,
+    Extreme,
+    For,
+    Kind,
+    Know,
+    Nest,
+    Stage,
+    Store,
+)
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     all_named,
@@ -82,7 +95,7 @@ def _leading(body: Body) -> tuple[Body, Body]:
     count, staged = 0, set[str]()
     for statement in body:
         match statement:
-            case At():
+            case At() | Know():
                 pass
             case Stage(tensor=tensor):
                 staged.add(tensor.name)
