@@ -22,7 +22,9 @@ from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.steps_of_plan import steps_of_thread_plan
 from tadc.passes.gpu.thin_sets import emit_thin
+from tadc.passes.gpu.threads import Thread
 from tadc.passes.maps.buffers import (
     Buffers,
     BufferViews,
@@ -34,7 +36,13 @@ from tadc.passes.maps.buffers import (
 )
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
+from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.nest.emit import Scope, emit_body
+from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.apply import apply_steps
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,13 @@ class _Lowering:
     function: Any
     buffers: Buffers
     places: dict[Any, Place]
+    maps: MapFunction
+    names: dict[Any, str]
+
+    def map_of(self, op: Any) -> Map:
+        """The map as data."""
+        name = self.names[op.results[0]]
+        return next(item for item in self.maps.maps if item.tensors[0].name == name)
 
 
 def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
@@ -53,7 +68,7 @@ def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
     buffers = buffers_of(function)
     places = places_of(function)
     buffers = replace(buffers, replaced=buffers.replaced | {v: place.whole for v, place in places.items()})
-    lowering = _Lowering(gpu, function, buffers, places)
+    lowering = _Lowering(gpu, function, buffers, places, *read_maps_and_names(function))
     name = symbol_of(function)
     launches: list[Launch] = []
     with context, ir.Location.unknown(context):
@@ -162,6 +177,13 @@ def _lower_kernel(
     """One kernel of a map, over the buffers of these tensors and the sizes."""
     made, lowering, shapes = _function(of, op, used, name, variant.plan.block, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
+    if isinstance(variant.plan, ThreadPlan) and not variant.plan.flat:
+        item = of.map_of(op)
+        steps = steps_of_thread_plan(item, of.maps, variant.plan)
+        _emit(of, apply_steps(plain_nest(of.maps, item), steps), item, made, lowering)
+        lowering.location = unnamed(op.location)
+        lowering.create("gpu.return", [], [], inside)
+        return made
     kernel = Kernel(of.gpu, op, shapes, lowering, made)
     match variant.plan:
         case ThreadPlan() as plan:
@@ -173,6 +195,17 @@ def _lower_kernel(
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
     return made
+
+
+def _emit(of: _Lowering, nest: Nest, item: Map, function: Any, low: BodyLowering) -> None:
+    """Fill a kernel's function with the code of a nest."""
+    sizes = {of.names[size]: low.forms[size] for size in of.buffers.sizes}
+    buffers = {of.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
+    shapes = {t.name: tuple(form.substitute(sizes) for form in t.shape) for t in nest.tensors}
+    point = ir.InsertionPoint(function.regions[0].blocks[0])
+    target = Thread(of.gpu, function, nest.block)
+    scope = Scope(point, sizes, low.known, buffers, indices=item.indices, target=target, shapes=shapes)
+    emit_body(nest.body, low, scope)
 
 
 def _function(

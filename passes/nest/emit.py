@@ -16,12 +16,12 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold
+from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.tile_values import LANE, PARTS
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Know, Stage
+from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Compute, Either, Extreme, For, If, Know, Stage
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
 
@@ -29,11 +29,37 @@ ALIGNMENT = 64
 """Bytes of a line of the cache, which staged tensors start at."""
 
 
+class Target:
+    """What the code of nests is made for: here one thread of a CPU."""
+
+    def lanes(self, low: BodyLowering, width: int) -> Lanes:
+        """What makes vectors of a width."""
+        return Lanes(low, width)
+
+    def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+        """Give the names of a fold their values."""
+        lower_fold(body, let, fold, context)
+
+    def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
+        """What stores the values of a computation."""
+        context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
+        lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
+        return TileStores(lanes, tile, places, context, compute.weaves, rows)
+
+    def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
+        """A loop whose values are divided among threads; a CPU runs them one after the other."""
+        serial_loop(loop, low, scope)
+
+    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> Any:
+        """A buffer for a tensor."""
+        return _room(stage.tensor.type, [e.constant for e in stage.tensor.shape], low, scope.point)
+
+
 @dataclass(frozen=True)
 class Scope:
     """Where code stands: the forms of indices, what holds there, the buffers of tensors, and the tile.
 
-    `indices` are those of the map.
+    `indices` are those of the map, `shapes` the extents of tensors, as forms over sizes.
     """
 
     point: Any
@@ -42,6 +68,8 @@ class Scope:
     buffers: Mapping[str, tuple[Any, ...]]
     tile: Tile = field(default_factory=Tile)
     indices: tuple[str, ...] = ()
+    target: Target = field(default_factory=Target)
+    shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
 
     def label(self, index: str) -> str:
         """What a person calls the index of a loop: by the map's index that it is a part of."""
@@ -75,7 +103,7 @@ def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
             case Know(rows=rows):
                 scope = scope.knowing(*scope.rows(rows))
             case Stage(tensor=tensor):
-                room = _room(tensor.type, [e.constant for e in tensor.shape], low, scope.point)
+                room = scope.target.room(statement, low, scope)
                 scope = replace(scope, buffers={**scope.buffers, tensor.name: (room,)})
             case If():
                 _if(statement, low, scope)
@@ -160,11 +188,13 @@ def _for(loop: For, low: BodyLowering, scope: Scope) -> None:
         emit_body(loop.body, low, _in_tile(loop, scope))
     elif loop.kind == "unroll":
         _unrolled(loop, low, scope)
+    elif loop.kind in DIVIDED:
+        scope.target.divided(loop, low, scope)
     else:
-        _loop(loop, low, scope)
+        serial_loop(loop, low, scope)
 
 
-def _loop(loop: For, low: BodyLowering, scope: Scope) -> None:
+def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     """A loop of single steps; what its ends say of the index."""
     stop, start = _bound(loop.stop, low, scope), _bound(loop.start, low, scope)
     span = stop - start
@@ -175,13 +205,13 @@ def _loop(loop: For, low: BodyLowering, scope: Scope) -> None:
 
     def fill(index: Affine, carried: list[Any], inside: Any) -> list[Any]:
         inner = replace(scope, point=inside).naming(loop.index, index)
-        emit_body(loop.body, low, inner.knowing(*_facts(loop, index, (start, stop), scope)))
+        emit_body(loop.body, low, inner.knowing(*facts_of(loop, index, (start, stop), scope)))
         return []
 
     low.loop(scope.label(loop.index), ends, [], fill, scope.point)
 
 
-def _facts(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) -> list[Constraint]:
+def facts_of(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) -> list[Constraint]:
     """What holds of the index of a loop: it is no less than each form that its start is the greatest of, …"""
     start, stop = ends
     span = stop - start
@@ -243,7 +273,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
     for compute, inner in inside:
         groups.append([])
         _values(compute, low, inner, groups[-1].extend)
-    store_residues(Lanes(low, inside[0][1].tile.width), groups, places[0], scope.point)
+    store_residues(scope.target.lanes(low, inside[0][1].tile.width), groups, places[0], scope.point)
 
 
 def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute | None, Scope]:
@@ -285,14 +315,12 @@ def _places(compute: Compute, scope: Scope, low: BodyLowering) -> list[Place]:
 
 def _compute(compute: Compute, low: BodyLowering, scope: Scope) -> None:
     """Evaluate a block at the points of the tile, and store."""
-    places = _places(compute, scope, low)
-    context = Context(scope.point, scope.facts, scope.forms)
-    stores = TileStores(low, _tile(compute, scope), places, context, compute.weaves)
+    stores = scope.target.stores(compute, low, _places(compute, scope, low), scope)
     _values(compute, low, scope, stores.add, stores)
     stores.end()
 
 
-def _tile(compute: Compute, scope: Scope) -> Tile:
+def tile_of(compute: Compute, scope: Scope) -> Tile:
     """The points: those of the lanes last, whose values are used up first; of a fold over lanes, its
     lanes."""
     tile = scope.tile
@@ -317,10 +345,14 @@ def _values(
     compute: Compute, low: BodyLowering, scope: Scope, then: Any, stores: TileStores | None = None
 ) -> None:
     """Hand over the values of the stores in the copies of a tile."""
-    tile = _tile(compute, scope)
+    tile = tile_of(compute, scope)
     depends = Dependence(compute.block, scope.forms, tile)
     buffers = {name: found[0] for name, found in scope.buffers.items()}
-    body = Lockstep(low, tile, depends, buffers, lower_fold, Lanes(low, tile.width), Values(tile))
+    target = scope.target
+    shapes = scope.shapes if open_rows(compute, scope, tile) else {}
+    body = Lockstep(
+        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile), shapes
+    )
     along = _along(compute, scope)
     own = [name for name in tile.copies if name not in ACROSS]
 
@@ -334,6 +366,12 @@ def _values(
 
     context = Context(scope.point, scope.facts, scope.forms)
     body.in_turns(compute.block, context, [name for name in own if name not in along], hand_over)
+
+
+def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:
+    """The rows that a computation is to be within, without those that hold at every point of its tile."""
+    known = (*scope.facts, *tile.facts)
+    return tuple(row for row in scope.rows(compute.within) if not implied(row.form, known))
 
 
 def _room(type: str, extents: list[int], low: BodyLowering, point: Any) -> Any:

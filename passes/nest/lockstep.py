@@ -7,7 +7,7 @@ at a point that does not take the branch, and a branch that no point takes is sk
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tadc.dialect.mlir import ir
@@ -15,7 +15,8 @@ from tadc.dialect.reader import UnsupportedIR
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
@@ -82,6 +83,8 @@ class Lockstep:
     fold: FoldLowering
     lanes: Lanes
     values: Values
+    shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
+    """Of tensors that are read at the next element of theirs where a point is beyond all elements."""
 
     # -- values by copy --------------------------------------------------------------------------
 
@@ -196,6 +199,8 @@ class Lockstep:
         """What loads an element in a copy."""
         point, buffer = context.point, self.buffers[load.tensor]
         forms = [form.substitute(context.forms) for form in load.at]
+        if load.tensor in self.shapes:
+            return self.nearest(buffer, forms, self.shapes[load.tensor], context)
         square = copies_of_square(forms, self.tile) if context.masks is None else None
         if square is not None:
             return Squares(self.lanes, buffer, forms, square, point).vector
@@ -206,6 +211,27 @@ class Lockstep:
         def loaded(copy: Copy) -> Any:
             mask, place = None if still else context.mask(copy), [at(form, copy) for form in forms]
             return self.lanes.load(buffer, place, mask, point)
+
+        return loaded
+
+    def nearest(
+        self, buffer: Any, forms: Sequence[Affine], shape: Sequence[Affine], context: Context
+    ) -> Callable[[Copy], Any]:
+        """What loads an element in a copy, or the next one in range of a point beyond all elements."""
+        known, point = (*context.facts, *self.tile.facts), context.point
+        ends = [
+            (None if implied(form, known) else ZERO, None if implied(size - 1 - form, known) else size - 1)
+            for form, size in zip(forms, shape, strict=True)
+        ]
+
+        def loaded(copy: Copy) -> Any:
+            place: list[Affine] = []
+            for form, (first, last) in zip(forms, ends, strict=True):
+                here = at(form, copy)
+                if last is not None:
+                    here = self.low.extreme("affine.min", [here, last], point)
+                place.append(here if first is None else self.low.extreme("affine.max", [here, first], point))
+            return self.lanes.load(buffer, place, context.mask(copy), point)
 
         return loaded
 

@@ -23,9 +23,11 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Block, Tensor
 
-Kind = Literal["seq", "unroll", "jam", "lane", "thread", "block", "group"]
+Kind = Literal["seq", "unroll", "jam", "lane", "grid", "block", "thread"]
 """One after the other; written out, each value a number; in lockstep, as copies and as lanes of a vector;
-divided among threads of a CPU; blocks, and threads of a block, of a GPU."""
+on a GPU divided among all threads, among blocks, among the threads of a block."""
+
+DIVIDED: tuple[Kind, ...] = ("grid", "block", "thread")
 
 Space = Literal["global", "stack", "shared", "register"]
 
@@ -117,11 +119,15 @@ class Store:
 
 @dataclass(frozen=True)
 class Compute:
-    """Evaluates a block, then stores values of it; `weaves` vectors in registers if stores are scattered."""
+    """Evaluates a block, then stores values of it; `weaves` vectors in registers if stores are scattered.
+
+    Only where the rows `within` hold: elsewhere in a tile what is next to an element is read, nothing stored.
+    """
 
     block: Block
     stores: tuple[Store, ...]
     weaves: bool = False
+    within: Domain = ()
 
 
 Statement = For | If | At | Know | Stage | Compute
@@ -131,7 +137,8 @@ Body = tuple[Statement, ...]
 @dataclass(frozen=True)
 class Nest:
     """A kernel: the tensors that it reads and writes, the sizes, further index arguments (`ranges`), what is
-    known of all of these, and its statements. `computed` tensors are written, each element."""
+    known of all of these, and its statements. `computed` tensors are written, each element. On a GPU `block`
+    threads make a block."""
 
     name: str
     tensors: tuple[Tensor, ...]
@@ -140,3 +147,4 @@ class Nest:
     known: Domain
     computed: tuple[str, ...]
     body: Body
+    block: int = 0

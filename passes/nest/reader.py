@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from tadc.dialect.text_indices import TextError
@@ -105,7 +105,8 @@ class _Reader(ValueReader):
         sizes = self.names("a size") if self.accept_word("sizes") else ()
         ranges = self.names("an index argument") if self.accept_word("ranges") else ()
         known = self.rows() if self.accept_word("known") else ()
-        found = Nest(self.called, tensors, sizes, ranges, known, computed, self.body())
+        block = self.integer("the threads of a block") if self.accept_word("in_blocks") else 0
+        found = Nest(self.called, tensors, sizes, ranges, known, computed, self.body(), block)
         self.note(found, start)
         return found
 
@@ -154,11 +155,12 @@ class _Reader(ValueReader):
             return Stage(tensor, next(s for s in SPACES if s == space))
         if self.accept_word("compute"):
             weaves = self.accept("interleaved")
+            within = self.rows() if self.accept_word("within") else ()
             self.expect("{")
-            found = self.compute(weaves)
+            found = replace(self.compute(), weaves=weaves, within=within)
             self.expect("}")
             return found
-        found = self.compute(False)
+        found = self.compute()
         if not found.block.lets:
             if self.token.kind == "mark":
                 help = "a value is of one operation: name what it is made of"
@@ -196,7 +198,7 @@ class _Reader(ValueReader):
         body = self.braces()
         return For(index, start, stop, step, next(k for k in KINDS if k == kind), body, reach, group)
 
-    def compute(self, weaves: bool) -> Compute:
+    def compute(self) -> Compute:
         """Values, what they give, and stores."""
         lets = self.lets()
         gives = self.gives() if self.accept_word("give") else None
@@ -207,7 +209,7 @@ class _Reader(ValueReader):
             self.note(stores[-1], start)
         if gives is None:
             gives = tuple(store.value for store in stores)
-        return Compute(Block(lets, gives), tuple(stores), weaves)
+        return Compute(Block(lets, gives), tuple(stores))
 
     def store(self) -> Store:
         """`c[i, j] = %3 joins sum unless k = 0 streams`."""

@@ -23,7 +23,7 @@ from typing import Literal
 
 from tadc.frontend.terms import Domain
 
-Tail = Literal["exact", "overlap", "rest", "clip", "again"]
+Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard"]
 """What is done where a factor does not divide the number of values:
 
 - `exact`: it does.
@@ -33,9 +33,10 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again"]
 - `clip`: the last tile has fewer values.
 - `again`: as `overlap`, but the nest runs once for all whole tiles, and once more for the last one moved
   back: between blocks of a reduction no element may be in two tiles.
+- `guard`: the last tile has points beyond the values, which store nothing.
 """
 
-BoundKind = Literal["jam", "lane", "unroll"]
+BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread"]
 Fill = Literal["vectors", "transpose", "gather"]
 Ahead = Literal["rows", "vectors", "run"]
 
@@ -102,11 +103,19 @@ class Reverse:
 
 @dataclass(frozen=True)
 class Bind:
-    """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; an index of a reduction may
-    be `unroll` too, where its bounds are a known number of steps apart."""
+    """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; `grid`, `block` and `thread`
+    divide them on a GPU. An index of a reduction may be `unroll` too, where its bounds are a known number of
+    steps apart."""
 
     kind: BoundKind
     indices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class InBlocks:
+    """Blocks of so many threads of a GPU run the nest."""
+
+    threads: int
 
 
 @dataclass(frozen=True)
@@ -240,7 +249,7 @@ class Fits:
 
 
 Step = (
-    Split | Peel | Residues | Reorder | Reverse | Bind | Cut | FoldLanes | Leap | Stage | Transpose |
-    Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
+    Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | Leap | Stage |
+    Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
 
 Steps = tuple[Step, ...]

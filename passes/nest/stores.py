@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tadc.dialect.mlir import ir
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.reduction_nests import JOIN
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.caches import LINE, element_bytes
 from tadc.passes.nest.lanes import Lanes
-from tadc.passes.nest.lockstep import Context
+from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
 from tadc.passes.nest.squares import along_copies
 from tadc.passes.nest.tile import Copy, Tile, at
@@ -47,15 +47,16 @@ class Place:
 class TileStores:
     """The stores of a block in the copies of a tile. Those that are interleaved wait for each other."""
 
-    low: BodyLowering
+    lanes: Lanes
     tile: Tile
     places: Sequence[Place]
     context: Context
     weaves: bool = False
+    within: Domain = ()
     waiting: list[Elements] = field(default_factory=list[Elements])
 
     def __post_init__(self) -> None:
-        self.lanes = Lanes(self.low, self.tile.width)
+        self.low = self.lanes.low
         self.point = self.context.point
         self.joins = any(place.store.joins for place in self.places)
         self.along: str | None = None
@@ -124,6 +125,10 @@ class TileStores:
 
     def store(self, elements: Elements) -> None:
         """Store the values of copies, those of one tensor after the other."""
+        if self.within:
+            for element in elements:
+                self.store_within([element])
+            return
         for number, place in enumerate(self.places):
             for buffer in place.buffers:
                 plainly = self.writer(number, place, buffer, elements, streams=False)
@@ -133,6 +138,18 @@ class TileStores:
                 past = self.writer(number, place, buffer, elements, streams=True)
                 starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
                 self.low.choose(starts, [], past, plainly, self.point)
+
+    def store_within(self, elements: Elements) -> None:
+        """Store the values of a copy where it is not beyond the map."""
+        rows = at_copy(self.within, elements[0][0])
+
+        def fill(inside: Any) -> list[Any]:
+            for number, place in enumerate(self.places):
+                for buffer in place.buffers:
+                    self.writer(number, place, buffer, elements, streams=False)(inside)
+            return []
+
+        self.low.choose(self.low.holds(rows, self.point), [], fill, None, self.point)
 
     def writer(
         self, number: int, place: Place, buffer: Any, elements: Elements, *, streams: bool

@@ -222,6 +222,8 @@ class _Printer:
                 self.put(f"{word} {', '.join(names)}")
         if nest.known:
             self.put(f"known {rows_text(nest.known)}")
+        if nest.block:
+            self.put(f"in_blocks {nest.block}")
         self.body(nest.body)
         self.close()
         return self.made
@@ -288,9 +290,11 @@ class _Printer:
     def compute(self, compute: Compute) -> None:
         """Values, then stores; in braces where these would not show where it begins and ends."""
         block, stores = compute.block, compute.stores
-        braces = compute.weaves or not block.lets or not stores
+        how = f"{' interleaved' if compute.weaves else ''}"
+        how += f" within {rows_text(compute.within)}" if compute.within else ""
+        braces = how or not block.lets or not stores
         if braces:
-            self.open("compute interleaved" if compute.weaves else "compute")
+            self.open(f"compute{how}")
         self.lets(block)
         if block.gives != tuple(store.value for store in stores):
             self.give(block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -216,6 +216,8 @@ class Source:
                 self.put(f"{self.called(index)} = {self.bound(value)}")
             case Stage(tensor=tensor):
                 self.tensor(tensor, False)
+            case Compute(within=rows) if rows:
+                self.inside(f"if {self.holds(rows)}:", (replace(statement, within=()),))
             case Compute(block=block, stores=stores):
                 self.block(block)
                 for store in stores:

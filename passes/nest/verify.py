@@ -190,8 +190,9 @@ class _Walk:
                     self.wrong(statement, f"`{tensor.name}` has a meaning here", "give the room another name")
                 tensors = {**scope.tensors, tensor.name: tensor}
                 return replace(scope, tensors=tensors)
-            case Compute():
-                self.compute(statement, scope)
+            case Compute(within=rows):
+                self.known(statement, [row.form for row in rows], scope.indices)
+                self.compute(statement, scope.with_facts(where(rows)))
         return scope
 
     def loop(self, loop: For, scope: _Scope) -> None:

@@ -22,6 +22,7 @@ from tadc.passes.nest.steps import (
     Cut,
     Fits,
     FoldLanes,
+    InBlocks,
     Interleave,
     Leap,
     Peel,
@@ -76,6 +77,8 @@ def step_text(step: Step) -> str:
             return f"reverse {index}"
         case Bind(kind=kind, indices=indices):
             return f"{kind} {', '.join(indices)}"
+        case InBlocks(threads=threads):
+            return f"in_blocks {threads}"
         case Cut(fold=fold, index=index, steps=steps, outer=outer):
             return f"cut {fold} {index} {steps} -> {outer}"
         case FoldLanes(fold=fold, lanes=lanes, parts=parts):

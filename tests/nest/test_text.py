@@ -89,7 +89,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
                 c[0, 0] = %20
             }
         }
-        for t = 0 to 256 step 4 reach -1 to N + 1 group 4 group {
+        for t = 0 to 256 step 4 reach -1 to N + 1 group 4 block {
             for u = 0 to 2 block {
                 stage q: f64[] in shared
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.nest.nest import Nest
@@ -13,6 +14,7 @@ from tadc.passes.nest.steps import (
     Cut,
     Fits,
     FoldLanes,
+    InBlocks,
     Interleave,
     Leap,
     Peel,
@@ -93,6 +95,8 @@ def _one(nest: Nest, step: Step) -> Nest:
             return loops.reverse(nest, step)
         case Bind():
             return loops.bind(nest, step)
+        case InBlocks(threads=threads):
+            return replace(nest, block=threads)
         case Cut():
             return folds.cut(nest, step)
         case FoldLanes():

@@ -7,7 +7,20 @@ from dataclasses import replace
 from itertools import product
 
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.nest.nest import At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
+from tadc.passes.nest.nest import (
+    DIVIDED,
+    At,
+    Body,
+    Bound,
+    Compute,
+    Either,
+    Extreme,
+    For,
+    If,
+    Know,
+    Nest,
+    Statement,
+)
 from tadc.passes.nest.primitives.folds import unroll_fold
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
@@ -16,6 +29,7 @@ from tadc.passes.nest.primitives.rewriting import (
     form_of,
     least,
     loops_in,
+    rewrite_computes,
     with_loops,
 )
 from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
@@ -56,6 +70,8 @@ def _tiles(loop: For, step: Split, unit: int) -> Body:
             return (_overlapping(loop, step, factor),)
         case "rest":
             return _with_rest(loop, step, factor)
+        case "guard":
+            return (_guarded(loop, step, factor),)
         case _:
             return (_clipped(loop, step, factor),)
 
@@ -149,6 +165,20 @@ def _clipped(loop: For, step: Split, factor: int) -> For:
         reach=whole if whole and all(form.is_constant for form in whole) else None,
     )  # fmt: skip
     return replace(loop, index=step.outer, step=factor, body=(inner,), reach=None, group=1)
+
+
+def _guarded(loop: For, step: Split, factor: int) -> For:
+    """Tiles of which the last one has points beyond the values."""
+    span = _span(loop)
+    if span is not None and span % factor == 0:
+        return _outer(loop, step, factor, loop.start, loop.stop)
+    rows = tuple(Constraint(form - 1 - Affine.var(loop.index)) for form in _least_of(loop))
+
+    def guard(compute: Compute) -> Compute:
+        return replace(compute, within=(*compute.within, *rows))
+
+    guarded = replace(loop, body=rewrite_computes(loop.body, guard))
+    return _outer(guarded, step, factor, loop.start, loop.stop)
 
 
 def _least_of(loop: For) -> tuple[Affine, ...]:
@@ -428,7 +458,7 @@ def bind(nest: Nest, step: Bind) -> Nest:
     for index in step.indices:
 
         def rule(loop: For) -> Body:
-            if _span(loop) is None:
+            if _span(loop) is None and step.kind not in DIVIDED:
                 raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
             return (replace(loop, kind=step.kind),)
 

@@ -1,0 +1,47 @@
+"""A plan for the threads of a GPU as the steps of a schedule, which primitives take on the plain nest of a
+map."""
+
+from __future__ import annotations
+
+from tadc.passes.gpu.plan import ThreadPlan
+from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Split, Step
+
+
+class Fresh:
+    """Names for the loops that the indices of a map become."""
+
+    def __init__(self, item: Map, function: MapFunction) -> None:
+        self.taken = {*item.indices, *function.sizes}
+        for let in item.body.all_lets():
+            if isinstance(let.value, Fold):
+                self.taken |= set(let.value.indices)
+
+    def new(self, index: str) -> str:
+        """A name for a loop that an index becomes."""
+        number = 0
+        while f"{index}{number}" in self.taken:
+            number += 1
+        self.taken.add(f"{index}{number}")
+        return f"{index}{number}"
+
+
+def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> tuple[Step, ...]:
+    """A tile of elements to a thread: copies along indices, a vector along the fastest one."""
+    fresh = Fresh(item, function)
+    steps: list[Step] = []
+    grid, jam, lane = list[str](), list[str](), list[str]()
+    for n in plan.order:
+        index, extent = item.indices[n], plan.extent(n)
+        if extent == 1:
+            grid.append(index)
+            continue
+        outer, inner = fresh.new(index), fresh.new(index)
+        steps.append(Split(index, extent, "guard", outer, inner))
+        grid.append(outer)
+        (lane if plan.width > 1 and n == plan.order[-1] else jam).append(inner)
+    order = (*grid, *jam, *lane)
+    if order:
+        steps.append(Reorder(order))
+    bound = Bind("grid", tuple(grid)), Bind("jam", tuple(jam)), Bind("lane", tuple(lane))
+    return (*steps, *(bind for bind in bound if bind.indices), InBlocks(plan.block))
