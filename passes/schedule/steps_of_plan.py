@@ -326,7 +326,11 @@ class _Steps:
 
     def inner_binders(self, packed: Panels, read: Read) -> list[str]:
         """The indices of a reduction that move a read inside a block."""
-        return [name for name in packed.loop.binders[packed.outer :] if name in read.names]
+        names = packed.loop.binders[packed.outer :]
+        if packed.block == 1 and len(names) > 1:
+            # A block is of one value of the first.
+            names = names[1:]
+        return [name for name in names if name in read.names]
 
     def fill(self, packed: Panels, read: Read) -> Fill:
         """How a panel for lanes is filled."""

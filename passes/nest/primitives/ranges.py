@@ -16,15 +16,23 @@ SECOND = "second"
 BEGIN, END = (Affine.var(name) for name in RANGE)
 
 
-def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine]) -> Nest:
-    """A range of values of one of the indices alone, whose ends are arguments."""
+def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine], *, is_whole: bool) -> Nest:
+    """A range of values of one of the indices alone, whose ends are arguments.
+
+    With `is_whole`, a range has as many values as a grain, or all.
+    """
     for index in step.indices:
         if index not in extents:
             raise DoesNotFit(f"there is no loop `{index}`")
     if len(step.indices) == 1:
         (index,) = step.indices
-        size = extents[index]
-        nest = _with_ranges(nest, RANGE, (Constraint(END - BEGIN), Constraint(size - END)))
+        size, few = extents[index], 0
+        if is_whole and size.is_constant:
+            few = min(step.grains[0], size.constant)
+        rows = [Constraint(END - BEGIN - few), Constraint(size - END)]
+        if (grain := step.grains[0]) > 1:
+            rows.append(Constraint(BEGIN - BEGIN.floordiv(grain) * grain, equality=True))
+        nest = _with_ranges(nest, RANGE, tuple(rows))
         return _within(nest, index, size, RANGE, ends_there=False)
     names: list[At] = []
     second = Affine.var(SECOND)
