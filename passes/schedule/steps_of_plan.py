@@ -325,8 +325,10 @@ class _Steps:
             self.steps.append(Stage(read.name, inside, own, self.fill(packed, read)))
 
     def inner_binders(self, packed: Panels, read: Read) -> list[str]:
-        """The indices of a reduction that move a read inside a block."""
-        return [name for name in packed.loop.binders[packed.outer :] if name in read.names]
+        """The indices of a reduction that move a read inside a block; not one that has one value there."""
+        binders = packed.loop.binders[packed.outer :]
+        inner = binders[1:] if packed.block == 1 and len(binders) > 1 else binders
+        return [name for name in inner if name in read.names]
 
     def fill(self, packed: Panels, read: Read) -> Fill:
         """How a panel for lanes is filled."""
