@@ -327,11 +327,10 @@ class _Steps:
             self.steps.append(Stage(read.name, inside, own, self.fill(packed, read)))
 
     def inner_binders(self, packed: Panels, read: Read) -> list[str]:
-        """The indices of a reduction that move a read inside a block."""
+        """The indices of a reduction that move a read inside a block; not one that has one value there."""
         binders = packed.loop.binders[packed.outer :]
-        # Of an index that is cut value by value no loop is left inside, but for the last one.
-        left = binders[1:] if packed.block == 1 and len(binders) > 1 else binders
-        return [name for name in left if name in read.names]
+        inner = binders[1:] if packed.block == 1 and len(binders) > 1 else binders
+        return [name for name in inner if name in read.names]
 
     def fill(self, packed: Panels, read: Read) -> Fill:
         """How a panel for lanes is filled."""
