@@ -40,7 +40,7 @@ from tadc.passes.nest.nest import (
     Store,
 )
 from tadc.passes.nest.reader import ReadNest, read_nests
-from tadc.passes.nest.text import nest_text
+from tadc.passes.nest.text import nest_text, rows_text
 
 MOST_ACCESSES = 200_000
 """Of one tensor, where a nest is tried."""
@@ -176,6 +176,9 @@ class _Walk:
                 self.body(otherwise, scope.with_facts(elsewhere(rows)))
             case Know(rows=rows):
                 self.known(statement, [row.form for row in rows], scope.indices)
+                for row in rows:
+                    what = f"`{rows_text((row,))}`"
+                    all(self.holds(statement, side, what, "so", NARROW, scope) for side in row.inequalities)
                 return scope.with_facts(where(rows))
             case At(index=index, value=value):
                 if scope.named.get(index) == value:
@@ -286,18 +289,22 @@ class _Walk:
             return
         pairs = () if isinstance(of, Ask) else zip(of.at, tensor.shape, strict=True)
         for form, extent in pairs:
-            for side, least in ((form, True), (extent - 1 - form, False)):
-                limit = "at least 0" if least else f"at most {extent - 1}"
-                try:
-                    point = counterexample(side, scope.facts, self.given)
-                except (NotProven, SearchLimit, EliminationLimit):
-                    self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
-                    return
-                if point is not None:
-                    shown = ", ".join(f"{name} = {value}" for name, value in point.items())
-                    note = f"it is not at {shown}" if shown else ""
-                    self.wrong(node, f"`{form}` is not always {limit}", NARROW, note)
-                    return
+            limits = ((form, "at least 0"), (extent - 1 - form, f"at most {extent - 1}"))
+            if not all(self.holds(node, side, f"`{form}`", limit, NARROW, scope) for side, limit in limits):
+                return
+
+    def holds(self, node: object, form: Affine, what: str, is_so: str, help: str, scope: _Scope) -> bool:
+        """Whether a form is at least 0 wherever a statement runs: what is wrong is noted if not."""
+        try:
+            point = counterexample(form, scope.facts, self.given)
+        except (NotProven, SearchLimit, EliminationLimit):
+            self.wrong(node, f"{what} is not proven to be {is_so}", help)
+            return False
+        if point is not None:
+            shown = ", ".join(f"{name} = {value}" for name, value in point.items())
+            note = f"it is not at {shown}" if shown else ""
+            self.wrong(node, f"{what} is not always {is_so}", help, note)
+        return point is None
 
 
 # -- what is tried ---------------------------------------------------------------------------------
