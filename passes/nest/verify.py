@@ -1,10 +1,10 @@
 """Whether a nest is what a nest must be: mistakes as diagnostics, each at its line of the nest's text.
 
 Proven, for all sizes and ranges where `known` holds: names stand before their use, and have one meaning at a
-place; types agree; every access is in range; loops in lockstep run a constant number of times, with at most
-one of lanes around a computation. Tried, by interpreting the nest at a few small sizes: every element of what
-it computes is written, and nothing is read before. That is left out where a nest has ranges, which are parts
-of all elements, or takes more than `MOST_ACCESSES`.
+place; types agree; every access is in range, and what a `know` says holds; loops in lockstep run a constant
+number of times, with at most one of lanes around a computation. Tried, by interpreting the nest at a few small
+sizes where it takes no more than `MOST_ACCESSES`: nothing is read before it is written, and every element of
+what it computes is, but for a nest with ranges, which are parts of all elements.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class _Walk:
                 self.known(statement, [row.form for row in rows], scope.indices)
                 for row in rows:
                     what = f"`{rows_text((row,))}`"
-                    all(self.holds(statement, side, what, "so", NARROW, scope) for side in row.inequalities)
+                    all(self.holds(statement, side, what, "to be so", scope) for side in row.inequalities)
                 return scope.with_facts(where(rows))
             case At(index=index, value=value):
                 if scope.named.get(index) == value:
@@ -289,21 +289,21 @@ class _Walk:
             return
         pairs = () if isinstance(of, Ask) else zip(of.at, tensor.shape, strict=True)
         for form, extent in pairs:
-            limits = ((form, "at least 0"), (extent - 1 - form, f"at most {extent - 1}"))
-            if not all(self.holds(node, side, f"`{form}`", limit, NARROW, scope) for side, limit in limits):
+            limits = ((form, "to be at least 0"), (extent - 1 - form, f"to be at most {extent - 1}"))
+            if not all(self.holds(node, side, f"`{form}`", limit, scope) for side, limit in limits):
                 return
 
-    def holds(self, node: object, form: Affine, what: str, is_so: str, help: str, scope: _Scope) -> bool:
+    def holds(self, node: object, form: Affine, what: str, is_so: str, scope: _Scope) -> bool:
         """Whether a form is at least 0 wherever a statement runs: what is wrong is noted if not."""
         try:
             point = counterexample(form, scope.facts, self.given)
         except (NotProven, SearchLimit, EliminationLimit):
-            self.wrong(node, f"{what} is not proven to be {is_so}", help)
+            self.wrong(node, f"{what} is not proven {is_so}", NARROW)
             return False
         if point is not None:
             shown = ", ".join(f"{name} = {value}" for name, value in point.items())
             note = f"it is not at {shown}" if shown else ""
-            self.wrong(node, f"{what} is not always {is_so}", help, note)
+            self.wrong(node, f"{what} is not always {is_so.removeprefix('to be ')}", NARROW, note)
         return point is None
 
 
@@ -312,39 +312,41 @@ class _Walk:
 
 def _tried(nest: Nest) -> Iterator[Mistake]:
     """What goes wrong where the nest is interpreted."""
-    if nest.ranges:
-        return
-    for sizes in _sizes(nest.sizes, nest.known):
-        shapes = {t.name: tuple(extent.evaluate(sizes) for extent in t.shape) for t in nest.tensors}
+    for values in _values(nest):
+        shapes = {t.name: tuple(extent.evaluate(values) for extent in t.shape) for t in nest.tensors}
         if any(int(np.prod(shape)) > MOST_ACCESSES for shape in shapes.values()):
             continue
-        at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        at = ", ".join(f"{name} = {value}" for name, value in values.items())
         note = f"at {at}" if at else ""
         ones = {name: np.ones(shape) for name, shape in shapes.items()}
         try:
-            run = interpret(nest, ones, sizes, MOST_ACCESSES)
+            run = interpret(nest, ones, values, MOST_ACCESSES)
         except TooLong:
             continue
         except Fault as fault:
             yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
             return
-        for name, missing in run.unwritten.items():
+        # A range is a part of all elements.
+        unwritten = {} if nest.ranges else run.unwritten
+        for name, missing in unwritten.items():
             element = f"{name}[{', '.join(map(str, missing[0]))}]"
             yield Mistake(nest, f"`{element}` is never written", "every element of an `out` is", note)
-        if run.unwritten:
+        if unwritten:
             return
 
 
-def _sizes(names: Iterable[str], known: Domain) -> Iterator[dict[str, int]]:
-    """A few small sizes for which a nest is meant."""
-    names, seen = list(names), list[dict[str, int]]()
+def _values(nest: Nest) -> Iterator[dict[str, int]]:
+    """A few small sizes for which a nest is meant, and a range at each."""
+    seen: list[dict[str, int]] = []
     for least in TRIED:
+        names = {name: least for name in (*nest.sizes, *nest.ranges[-1:])}
         rows = [Constraint(Affine.var(name) - least) for name in names]
         try:
-            point = find_point([*known, *rows])
+            point = find_point([*nest.known, *rows])
         except (SearchLimit, EliminationLimit):
             continue
-        sizes = None if point is None else {name: point.get(name, least) for name in names}
-        if sizes is not None and sizes not in seen:
-            seen.append(sizes)
-            yield sizes
+        if point is not None:
+            values = {name: point.get(name, names.get(name, 0)) for name in (*nest.sizes, *nest.ranges)}
+            if values not in seen:
+                seen.append(values)
+                yield values
