@@ -87,17 +87,6 @@ class Loops:
         return tuple((Constraint(form - 1 - index), *rows) for form, rows in values(loop.stop))
 
 
-def forms(bound: Bound) -> tuple[Affine, ...]:
-    """All forms of a bound."""
-    match bound:
-        case Extreme(forms=found):
-            return found
-        case Either(then=then, otherwise=otherwise):
-            return (then, otherwise)
-        case form:
-            return (form,)
-
-
 def values(bound: Bound) -> list[tuple[Affine, Domain]]:
     """The forms that a bound may be, with what holds where it is each."""
     match bound:

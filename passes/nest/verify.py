@@ -2,9 +2,9 @@
 
 Proven, for all sizes and ranges where `known` holds: names stand before their use, and have one meaning at a
 place; types agree; every access is in range, and what a `know` says holds; loops in lockstep run a constant
-number of times, with at most one of lanes around a computation. Tried, by interpreting the nest at a few small
-sizes where it takes no more than `MOST_ACCESSES`: nothing is read before it is written, and every element of
-what it computes is, but for a nest with ranges, which are parts of all elements.
+number of times, the same at all points, with at most one of lanes around a computation. Tried, by interpreting
+the nest at a few small sizes where it takes no more than `MOST_ACCESSES`: nothing is read before it is written,
+and every element of what it computes is, but for a nest with ranges, which are parts of all elements.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import numpy as np
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
-from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, forms, named, where
+from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import (
@@ -30,7 +29,6 @@ from tadc.passes.nest.nest import (
     Body,
     Bound,
     Compute,
-    Either,
     For,
     If,
     Know,
@@ -39,6 +37,7 @@ from tadc.passes.nest.nest import (
     Statement,
     Store,
 )
+from tadc.passes.nest.primitives.rewriting import bound_forms
 from tadc.passes.nest.reader import ReadNest, read_nests
 from tadc.passes.nest.text import nest_text, rows_text
 
@@ -93,12 +92,16 @@ def mistakes(nest: Nest) -> list[Mistake]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What stands around a statement: indices, tensors, facts, and the loops in lockstep."""
+    """What stands around a statement: indices, tensors, facts, and the loops of lanes.
+
+    `points` are the indices that differ between points in lockstep.
+    """
 
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
     lanes: tuple[str, ...] = ()
+    points: frozenset[str] = frozenset()
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
     """What `at` names; it may name the same again."""
 
@@ -145,9 +148,7 @@ class _Walk:
             self.wrong(node, f"`{name}` is no index or size here", help)
 
     def known_bound(self, node: object, bound: Bound, scope: _Scope) -> None:
-        self.known(node, forms(bound), scope.indices)
-        if isinstance(bound, Either):
-            self.known(node, [row.form for row in bound.rows], scope.indices)
+        self.known(node, bound_forms(bound), scope.indices)
 
     def new(self, node: object, names: Iterable[str], scope: _Scope) -> frozenset[str]:
         """The indices with new ones, which nothing around has."""
@@ -157,6 +158,14 @@ class _Walk:
                 self.wrong(node, f"`{name}` has a meaning here", "give the new index another name")
             indices |= {name}
         return indices
+
+    def together(self, node: object, what: str, used: Iterable[Affine], scope: _Scope) -> bool:
+        """Whether points in lockstep agree in forms: what is wrong is noted if not."""
+        apart = scope.points.intersection(name for form in used for name in form.variables)
+        if apart:
+            help = "put it around the loops in lockstep, or leave their kind out"
+            self.wrong(node, f"{what} differs between points of `{min(apart)}`, which run in lockstep", help)
+        return not apart
 
     # -- statements ----------------------------------------------------------------------------
 
@@ -171,7 +180,9 @@ class _Walk:
             case For():
                 self.loop(statement, scope)
             case If(rows=rows, then=then, otherwise=otherwise):
-                self.known(statement, [row.form for row in rows], scope.indices)
+                used = [row.form for row in rows]
+                self.known(statement, used, scope.indices)
+                self.together(statement, "this condition", used, scope)
                 self.body(then, scope.with_facts(where(rows)))
                 self.body(otherwise, scope.with_facts(elsewhere(rows)))
             case Know(rows=rows):
@@ -184,9 +195,15 @@ class _Walk:
                 if scope.named.get(index) == value:
                     return scope
                 self.known_bound(statement, value, scope)
+                used, points = bound_forms(value), scope.points
+                if any(not points.isdisjoint(form.variables) for form in used):
+                    if not isinstance(value, Affine):
+                        self.together(statement, f"`{index}`", used, scope)
+                    points |= {index}
                 indices = self.new(statement, [index], scope)
                 names = {**scope.named, index: value}
-                return replace(scope.with_facts(named(statement)), indices=indices, named=names)
+                inside = scope.with_facts(named(statement))
+                return replace(inside, indices=indices, named=names, points=points)
             case Stage(tensor=tensor):
                 self.known(statement, tensor.shape, scope.indices)
                 if tensor.name in scope.tensors or tensor.name in scope.indices:
@@ -203,9 +220,12 @@ class _Walk:
         self.known_bound(loop, loop.start, scope)
         self.known_bound(loop, loop.stop, scope)
         self.known(loop, loop.reach or (), scope.indices)
+        ends = (*bound_forms(loop.start), *bound_forms(loop.stop))
+        self.together(loop, f"the range of `{loop.index}`", ends, scope)
         indices = self.new(loop, [loop.index], scope)
-        lanes = scope.lanes
+        lanes, points = scope.lanes, scope.points
         if loop.kind in ("jam", "lane"):
+            points |= {loop.index}
             start, stop = loop.start, loop.stop
             known = isinstance(start, Affine) and isinstance(stop, Affine) and (stop - start).is_constant
             if not known:
@@ -214,7 +234,7 @@ class _Walk:
         if loop.kind == "lane":
             lanes += (loop.index,)
         inside = scope.with_facts(self.loops.inside(loop))
-        self.body(loop.body, replace(inside, indices=indices, lanes=lanes))
+        self.body(loop.body, replace(inside, indices=indices, lanes=lanes, points=points))
 
     def compute(self, compute: Compute, scope: _Scope) -> None:
         """Values and stores."""

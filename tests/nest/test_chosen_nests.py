@@ -80,15 +80,15 @@ def test_chosen_nests_have_the_same_bits_and_accesses(name: str, machine: str) -
             assert set(found.writes) == set(expected.writes), shown
             for tensor, array in expected.results.items():
                 if any(isinstance(step, Cut | FoldLanes | Leap) for step in steps):
-                    np.testing.assert_allclose(found.results[tensor], array, rtol=1e-4, atol=1e-5, err_msg=shown)
+                    np.testing.assert_allclose(
+                        found.results[tensor], array, rtol=1e-4, atol=1e-5, err_msg=shown
+                    )
                 else:
                     assert found.results[tensor].tobytes() == array.tobytes(), shown
             arrays |= expected.results
 
 
-def _chosen(
-    function: MapFunction, machine: CpuMachine
-) -> Iterator[tuple[Map, Nest, Nest, tuple[Step, ...]]]:
+def _chosen(function: MapFunction, machine: CpuMachine) -> Iterator[tuple[Map, Nest, Nest, tuple[Step, ...]]]:
     """Each map with its plain nest, and the one that the chosen steps make of it."""
     for item, plan in zip(function.maps, plans_of(function, machine), strict=True):
         plain, steps = plain_nest(function, item), steps_of_plan(item, function, plan, machine)
