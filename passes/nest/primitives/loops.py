@@ -471,5 +471,8 @@ def bind(nest: Nest, step: Bind) -> Nest:
 
 def fits(nest: Nest, step: Fits, plain: Nest, extents: Mapping[str, Affine]) -> Nest:
     """The nest where all indices have so many values, else the plain one."""
+    for name, _ in step.least:
+        if name not in extents:
+            raise DoesNotFit(f"there is no loop `{name}` in the plain nest")
     rows = tuple(Constraint(extents[name] - count) for name, count in step.least)
     return replace(nest, body=(If(rows, nest.body, plain.body),))
