@@ -263,6 +263,9 @@ class _Staging:
     def of_lanes(self, axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], int]:
         """The axes of the reduction, those of the lanes, and how many elements these have."""
         across = [axis for axis in axes if axis.kind in ("jam", "lane")]
+        for outer, inner in itertools.pairwise(across):
+            if outer.step != inner.step * inner.extent:
+                raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
         return [axis for axis in axes if axis not in across], across, math.prod(a.extent for a in across)
 
     def gathered(self, axes: Sequence[Axis]) -> Body:
@@ -367,6 +370,8 @@ class _Staging:
 
         It has room for whole tiles; the rows that are left take the first places of the last one.
         """
+        if len(axes) < 2:
+            raise DoesNotFit("a buffer for rows of tiles is over the rows of a tile too")
         tile, *own, row = axes
         points = math.prod(axis.extent for axis in own)
         size = -(-self.rows_of(tiles) // tile.step) * tile.step * points
