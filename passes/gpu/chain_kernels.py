@@ -23,7 +23,6 @@ from tadc.passes.gpu.elements import unravel
 from tadc.passes.gpu.groups import Group, lanes_along
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.row_chains import RowChain
-from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.accesses import Accesses
 from tadc.passes.maps.lower_body import box_rows
 from tadc.passes.maps.marks import STEPS
@@ -48,8 +47,10 @@ class NearRows:
 class ChainKernel:
     """A kernel on its way; `kernels` has for each map one that makes its code in the function they share."""
 
-    def __init__(self, chain: RowChain, kernels: Sequence[Kernel], near: Mapping[Any, Any]) -> None:
-        self.chain, self.kernels = chain, kernels
+    def __init__(
+        self, chain: RowChain, kernels: Sequence[Kernel], near: Mapping[Any, Any], widths: Mapping[Any, int]
+    ) -> None:
+        self.chain, self.kernels, self.widths = chain, kernels, widths
         first = kernels[0]
         self.thread, self.block = first.register("gpu.thread_id"), first.register("gpu.block_id")
         self.near = NearRows(near, self.block * chain.rows, chain.depth)
@@ -169,9 +170,7 @@ class ChainKernel:
     ) -> None:
         """The elements of a row, each by one thread of a group, or as many at once as make a vector."""
         sizes = kernel.sizes[len(leading) :]
-        accesses = Accesses(kernel.op, kernel.sizes, [1] * len(kernel.sizes), {})
-        order = range(len(kernel.sizes))
-        width = next((w for w in (4, 2) if can_be_vector(accesses, order, w)), 1)
+        width = self.widths[kernel.op]
         counts = [*sizes[:-1], sizes[-1].floordiv(width)]
 
         def element(place: Affine, inside: Any) -> None:

@@ -25,6 +25,7 @@ from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.steps_of_plan import steps_of_group_plan, steps_of_thread_plan
 from tadc.passes.gpu.thin_sets import emit_thin
+from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.gpu.threads import Thread, grid_of
 from tadc.passes.maps.buffers import (
     Buffers,
@@ -42,9 +43,11 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
 from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.maps.tile_values import region_operations
 from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.schedule.accesses import Accesses
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,8 @@ def _lower_map(of: _Lowering, op: Any, name: str, point: Any) -> list[Launch]:
     stored = _stored(op.results, buffers)
     read = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n]]
     used = [*read, *stored]
-    shape = buffers.shapes[op.results[0]]
-    sizes = {size: Affine.var(f"s{n}") for n, size in enumerate(buffers.sizes)}
     launches: list[Launch] = []
-    for number, variant in enumerate(variants_of(of.gpu, op, shape, sizes, buffers.shapes)):
+    for number, variant in enumerate(variants_of(of.gpu, of.map_of(op), of.maps)):
         kernel = f"{name}_{number}" if number else name
         block = (variant.plan.block, 1, 1)
         made, grid = _lower_kernel(of, op, [tensors[n] for n in used], kernel, variant, point)
@@ -151,13 +152,21 @@ def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> La
     for value in near:
         shape = [chain.near_rows, *value.type.shape[chain.depth :]]
         rows[value] = kernels[0].shared(shape, value.type.element_type)
-    ChainKernel(chain, kernels, rows).emit(inside)
+    ChainKernel(chain, kernels, rows, {op: _width(of, op) for op in ops}).emit(inside)
     low.location = unnamed(ops[0].location)
     low.create("gpu.return", [], [], inside)
     leading = tuple(buffers.shapes[ops[0].results[0]][: chain.depth])
     grid = (GridAxis(leading, chain.rows),)
     func.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get([max(grid[0].blocks(()), 1), 1, 1])
     return Launch(name, grid, (chain.block, 1, 1), tuple(used))
+
+
+def _width(of: _Lowering, op: Any) -> int:
+    """How many elements of a row a thread has at once."""
+    item = of.map_of(op)
+    accesses = Accesses(item, of.maps, item.extents, [1] * len(item.extents))
+    order = range(len(item.extents))
+    return next((w for w in (4, 2) if order and can_be_vector(accesses, order, w)), 1)
 
 
 def _lower_thin(of: _Lowering, op: Any, name: str, point: Any) -> Launch:
@@ -181,7 +190,12 @@ def _lower_kernel(
     made, lowering, shapes = _function(of, op, used, name, plan.block, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
     if isinstance(plan, TilePlan):
-        emit_tiles(Kernel(of.gpu, op, shapes, lowering, made), plan, inside)
+        ops: Any = {of.names.get(o.results[0]): o for o in region_operations(op.regions[0].blocks[0]) if o.results}
+        emitted = replace(
+            plan, over=ops.get(plan.over), staged=frozenset(ops[name] for name in plan.staged),
+            inner={ops[name]: spans for name, spans in plan.inner.items()},
+        )  # fmt: skip
+        emit_tiles(Kernel(of.gpu, op, shapes, lowering, made), emitted, inside)
         grid = tile_grid(plan, of.buffers.shapes[op.results[0]])
     else:
         grid = (_emit(of, of.map_of(op), plan, made, lowering),)
@@ -198,7 +212,6 @@ def _emit(
     products = {of.names[size]: (Affine.var(f"s{n}"),) for n, size in enumerate(of.buffers.sizes)}
     sizes = {of.names[size]: low.forms[size] for size in of.buffers.sizes}
     if isinstance(plan, GroupPlan):
-        plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
         steps = steps_of_group_plan(item, maps, plan, of.gpu.warp)
     else:
         if plan.flat:
