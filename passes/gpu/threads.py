@@ -21,10 +21,10 @@ from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
-from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.lanes import Lanes, last_stride
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.nest import DIVIDED, Body, Bound, For, If, Kind, Nest
-from tadc.passes.nest.primitives.rewriting import loops_in
+from tadc.passes.nest.primitives.rewriting import bound_forms, loops_in
 from tadc.passes.nest.shared_folds import shared_takes
 
 
@@ -50,6 +50,19 @@ class ThreadLanes(Lanes):
         """A `vector.load`."""
         made = super().loaded_run(vector, operands, forms, point)
         return self.aligned(made.owner, operands[0], forms).results[0]
+
+    def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+        """Lanes that are apart in memory are stored one by one."""
+        if not any(LANE in form.variables for form in forms) or last_stride(forms) == 1:
+            super().store(value, buffer, forms, point)
+            return
+        value = self.spread(value, point)
+        for lane in range(self.width):
+            static = {"static_position": ir.DenseI64ArrayAttr.get([lane])}
+            element = value.type.element_type
+            one = self.low.create("vector.extract", [element], [value], point, static).results[0]
+            here = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
+            super().store(one, buffer, here, point)
 
     def store_run(
         self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
@@ -116,7 +129,8 @@ class Thread(Target):
 
     def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: Scope) -> None:
         """A body at the point of this thread, if it has one."""
-        ends = [(scope.form(form_of_end(one.start)), scope.form(form_of_end(one.stop))) for one in loops]
+        ends, inside_of = boxed(loops)
+        ends = [(scope.form(start), scope.form(stop)) for start, stop in ends]
         counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
         own = self.own(kind, body, scope)
         is_idle = len(loops) == 1 and is_idle_beyond(loops[0])
@@ -135,7 +149,7 @@ class Thread(Target):
                 inner = inner.naming(one.index, index)
                 facts = facts_of(one, index, (start, stop), scope)
                 inner = inner.knowing(*(facts[:1] if is_idle else facts))
-            emit_body(body, self.low, inner)
+            emit_body((If(inside_of, body),) if inside_of else body, self.low, inner)
             return []
 
         if rows:
@@ -204,20 +218,43 @@ def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
     takes = next(shared_takes(nest.body), None)
     each = 1 if outer and outer.kind == "block" else nest.block // (takes.together if takes else 1)
     found: list[Affine] = []
-    for loop in loops:
-        span = form_of_end(loop.stop) - form_of_end(loop.start)
+    for loop, (start, stop) in zip(loops, boxed(loops)[0], strict=True):
+        span = stop - start
         factors = next((extents[name] for name in span.variables if span == Affine.var(name)), ())
-        if len(factors) > 1 and len(loops) == 1:
+        if factors and len(loops) == 1:
             return GridAxis(tuple(factors), each * loop.step)
         forms = {name: factor for name, (factor, *_) in extents.items()}
         found.append(trips((ZERO, span.substitute(forms)), loop.step))
     return GridAxis(tuple(found), each)
 
 
-def form_of_end(bound: Bound) -> Affine:
-    """An end of a loop that is divided, which is one form."""
-    assert isinstance(bound, Affine)
-    return bound
+def boxed(loops: Sequence[For]) -> tuple[list[tuple[Affine, Affine]], Domain]:
+    """The ends of loops that are divided together, forms without the indices of the others, and the rows that
+    hold where all loops have a point."""
+    found: dict[str, tuple[Affine, Affine]] = {}
+    rows: list[Constraint] = []
+    for loop in loops:
+        first, stop = (_hull(bound, found, sign) for bound, sign in ((loop.start, 1), (loop.stop, -1)))
+        index, found[loop.index] = Affine.var(loop.index), (first, stop)
+        rows += [Constraint(index - form) for form in bound_forms(loop.start) if form != first]
+        rows += [Constraint(form - 1 - index) for form in bound_forms(loop.stop) if form != stop]
+    return list(found.values()), tuple(rows)
+
+
+def _hull(bound: Bound, around: Mapping[str, tuple[Affine, Affine]], sign: int) -> Affine:
+    """The closest form without the indices of loops around that no value of an end is below, or for -1 above:
+    that of the forms which the end is the greatest of, or the least."""
+    found: list[Affine] = []
+    for form in bound_forms(bound):
+        moved = form
+        for name, (first, stop) in around.items():
+            k = form.coefficient(name)
+            moved = moved.substitute({name: first if k * sign > 0 else stop - 1})
+        found.append(moved)
+    known = [form.constant for form in found if form.is_constant]
+    if len(known) < len(found):
+        return next(form for form in found if not form.is_constant)
+    return Affine.const(max(known) if sign > 0 else min(known))
 
 
 def nested(loop: For) -> list[For]:
@@ -240,8 +277,9 @@ def is_idle_beyond(loop: For) -> bool:
     """Whether the body of a loop does nothing where its index is at the stop or beyond."""
     match loop.body:
         case (If(rows=rows, otherwise=(For(start=start, stop=stop),)),):
-            last = form_of_end(loop.stop) - 1 - Affine.var(loop.index)
-            return (start, stop) == (Affine.var(loop.index), loop.stop) and implied(last, rows)
+            if not isinstance(stop, Affine) or (start, stop) != (Affine.var(loop.index), loop.stop):
+                return False
+            return implied(stop - 1 - Affine.var(loop.index), rows)
         case _:
             return False
 
