@@ -155,12 +155,14 @@ class _Steps:
             part = self.parts[index]
             if part == WHOLE:
                 continue
-            rows = tuple(Constraint(Affine.var(index) * row.slope + row.rest) for row in part.rows)
+            # Parts are those of the map that counts as its loops do (`reversed_map`).
+            loop = self.loops[index].tile
+            rows = tuple(Constraint(Affine.var(loop) * row.slope + row.rest) for row in part.rows)
             size, tile = self.extents[index], tiling.extent(index)
             groups = 1 < part.factor <= FEW_COPIES and size.is_constant and tile > 1
             after = parts[self.map.indices.index(index) + 1 :]
             everywhere = tiling.width > 1 and copies(after) <= FEW_COPIES
-            self.steps.append(Peel(index, rows, part.factor, tile, groups, everywhere))
+            self.steps.append(Peel(loop, rows, part.factor, tile, groups, everywhere))
 
     def residues(self) -> None:
         """What is computed by residue."""
@@ -169,7 +171,7 @@ class _Steps:
             if factor > 1:
                 loops = self.loops[index]
                 group, loops.residue = self.fresh(index), self.fresh(index)
-                self.steps.append(Residues(index, factor, group, loops.residue))
+                self.steps.append(Residues(loops.tile, factor, group, loops.residue))
                 self.became(index, group, loops.residue)
 
     def became(self, index: str, outer: str, inner: str) -> None:

@@ -14,6 +14,7 @@ from tadc.passes.nest.steps import (
     Cut,
     Fits,
     FoldLanes,
+    FoldThreads,
     InBlocks,
     Interleave,
     Leap,
@@ -51,10 +52,11 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
             case Split():
                 if step.tail == "again":
                     again.append((step, nest))
-                nest = loops.split(nest, step, _unit(steps, step))
+                nest = loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
             case Threads():
-                nest = ranges.threads(nest, step, extents)
-                plain = ranges.threads(plain, step, extents)
+                is_whole = _has_whole_ranges(steps, step)
+                nest = ranges.threads(nest, step, extents, is_whole=is_whole)
+                plain = ranges.threads(plain, step, extents, is_whole=is_whole)
             case Rows():
                 nest = ranges.rows(nest, step, extents)
                 plain = ranges.rows(plain, step, extents)
@@ -75,6 +77,14 @@ def _ranges_first(steps: Sequence[Step]) -> list[Step]:
     while count < len(others) and isinstance(others[count], Reorder | Peel | Reverse):
         count += 1
     return [*others[:count], *own, *others[count:]]
+
+
+def _has_whole_ranges(steps: Sequence[Step], step: Threads) -> bool:
+    """Whether each range has whole tiles: between blocks of a reduction no two threads may compute one
+    element, so the last range takes what is left too."""
+    moved_back = {s.index for s in steps if isinstance(s, Split) and s.tail in ("overlap", "again")}
+    is_cut = any(isinstance(other, Cut) for other in steps)
+    return is_cut and not moved_back.isdisjoint(step.indices)
 
 
 def _again(nest: Nest, found: Sequence[tuple[Split, Nest]]) -> Nest:
@@ -101,6 +111,8 @@ def _one(nest: Nest, step: Step) -> Nest:
             return folds.cut(nest, step)
         case FoldLanes():
             return folds.fold_lanes(nest, step)
+        case FoldThreads():
+            return folds.fold_threads(nest, step)
         case Leap():
             return folds.leap(nest, step)
         case Stage():
@@ -118,6 +130,25 @@ def _one(nest: Nest, step: Step) -> Nest:
             return nest
         case _:
             raise NotImplementedError(type(step).__name__)
+
+
+def _is_even(steps: Sequence[Step], split: Split) -> bool:
+    """Whether all that a loop has is in tiles that begin at multiples of the factor, ranges of threads too."""
+    factor, index = split.factor, split.index
+    for step in reversed(steps[: steps.index(split)]):
+        match step:
+            case Residues(outer=outer) if outer == index:
+                factor, index = factor * step.factor, step.index
+            case Split(inner=inner) if inner == index:
+                if step.tail != "clip" or step.factor % factor:
+                    return False
+                index = step.index
+            case Peel() if step.index == index:
+                return False
+            case _:
+                pass
+    grains = {n: grain for s in steps if isinstance(s, Threads) for n, grain in zip(s.indices, s.grains)}
+    return grains.get(index, factor) % factor == 0
 
 
 def _unit(steps: Sequence[Step], step: Split) -> int:
