@@ -15,23 +15,26 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_kernels import ChainKernel
-from tadc.passes.gpu.elements import emit_groups, emit_threads, emit_tiles, grid_of
+from tadc.passes.gpu.elements import emit_tiles, tile_grid
+from tadc.passes.gpu.flat import flat_map
 from tadc.passes.gpu.interleaved import Place, places_of, put_together, view_of
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
-from tadc.passes.gpu.steps_of_plan import steps_of_thread_plan
+from tadc.passes.gpu.steps_of_plan import steps_of_group_plan, steps_of_thread_plan
 from tadc.passes.gpu.thin_sets import emit_thin
-from tadc.passes.gpu.threads import Thread
+from tadc.passes.gpu.threads import Thread, grid_of
 from tadc.passes.maps.buffers import (
     Buffers,
     BufferViews,
     buffers_of,
     chains_in,
+    in_shape,
     maps_of,
     memref_of,
+    product,
     symbol_of,
 )
 from tadc.passes.maps.lower_body import BodyLowering
@@ -39,8 +42,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.nest.emit import Scope, emit_body
-from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 
@@ -104,8 +106,8 @@ def _lower_map(of: _Lowering, op: Any, name: str, point: Any) -> list[Launch]:
     launches: list[Launch] = []
     for number, variant in enumerate(variants_of(of.gpu, op, shape, sizes, buffers.shapes)):
         kernel = f"{name}_{number}" if number else name
-        grid, block = grid_of(variant.plan, shape), (variant.plan.block, 1, 1)
-        made = _lower_kernel(of, op, [tensors[n] for n in used], kernel, variant, point)
+        block = (variant.plan.block, 1, 1)
+        made, grid = _lower_kernel(of, op, [tensors[n] for n in used], kernel, variant, point)
         if all(extent.is_constant for axis in grid for extent in axis.extents):
             blocks = [*(max(axis.blocks(()), 1) for axis in grid), 1, 1]
             made.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get(blocks[:3])
@@ -173,39 +175,51 @@ def _lower_thin(of: _Lowering, op: Any, name: str, point: Any) -> Launch:
 
 def _lower_kernel(
     of: _Lowering, op: Any, used: Sequence[Any], name: str, variant: Variant, point: Any
-) -> Any:
-    """One kernel of a map, over the buffers of these tensors and the sizes."""
-    made, lowering, shapes = _function(of, op, used, name, variant.plan.block, point)
+) -> tuple[Any, tuple[GridAxis, ...]]:
+    """One kernel of a map, over the buffers of these tensors and the sizes; its grid."""
+    plan = variant.plan
+    made, lowering, shapes = _function(of, op, used, name, plan.block, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
-    if isinstance(variant.plan, ThreadPlan) and not variant.plan.flat:
-        item = of.map_of(op)
-        steps = steps_of_thread_plan(item, of.maps, variant.plan)
-        _emit(of, apply_steps(plain_nest(of.maps, item), steps), item, made, lowering)
-        lowering.location = unnamed(op.location)
-        lowering.create("gpu.return", [], [], inside)
-        return made
-    kernel = Kernel(of.gpu, op, shapes, lowering, made)
-    match variant.plan:
-        case ThreadPlan() as plan:
-            emit_threads(kernel, plan, inside)
-        case GroupPlan() as plan:
-            emit_groups(kernel, plan, inside)
-        case TilePlan() as plan:
-            emit_tiles(kernel, plan, inside)
+    if isinstance(plan, TilePlan):
+        emit_tiles(Kernel(of.gpu, op, shapes, lowering, made), plan, inside)
+        grid = tile_grid(plan, of.buffers.shapes[op.results[0]])
+    else:
+        grid = (_emit(of, of.map_of(op), plan, made, lowering),)
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
-    return made
+    return made, grid
 
 
-def _emit(of: _Lowering, nest: Nest, item: Map, function: Any, low: BodyLowering) -> None:
-    """Fill a kernel's function with the code of a nest."""
+def _emit(
+    of: _Lowering, item: Map, plan: ThreadPlan | GroupPlan, function: ir.Operation, low: BodyLowering
+) -> GridAxis:
+    """Fill a kernel's function with the code of a map's nest; its grid."""
+    maps, point = of.maps, ir.InsertionPoint(function.regions[0].blocks[0])
+    products = {of.names[size]: (Affine.var(f"s{n}"),) for n, size in enumerate(of.buffers.sizes)}
     sizes = {of.names[size]: low.forms[size] for size in of.buffers.sizes}
-    buffers = {of.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
+    if isinstance(plan, GroupPlan):
+        plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
+        steps = steps_of_group_plan(item, maps, plan, of.gpu.warp)
+    else:
+        if plan.flat:
+            extents = item.extents
+            maps, item, total = flat_map(maps, item)
+            if total:
+                sizes[total] = low.variable(product(low, [e.substitute(sizes) for e in extents], point))
+                s = {name: form for name, (form,) in products.items()}
+                products[total] = tuple(extent.substitute(s) for extent in extents)
+        steps = steps_of_thread_plan(item, maps, plan)
+    nest = apply_steps(plain_nest(maps, item), steps)
     shapes = {t.name: tuple(form.substitute(sizes) for form in t.shape) for t in nest.tensors}
-    point = ir.InsertionPoint(function.regions[0].blocks[0])
-    target = Thread(of.gpu, function, nest.block)
+    buffers: dict[str, tuple[ir.Value, ...]] = {}
+    for value, buffer in low.memrefs.items():
+        name = of.names[value]
+        each = (buffer, *low.copies.get(value, ()))
+        buffers[name] = tuple(in_shape(one, shapes[name], low, point) for one in each)
+    target = Thread(low, function, nest.block)
     scope = Scope(point, sizes, low.known, buffers, indices=item.indices, target=target, shapes=shapes)
-    emit_body(nest.body, low, scope)
+    target.kernel(nest, scope)
+    return grid_of(nest, products)
 
 
 def _function(

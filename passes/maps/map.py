@@ -16,6 +16,7 @@ does not hold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -77,12 +78,23 @@ class Choice:
 class Takes:
     """What the innermost loop of a fold takes in one step: `parts` vectors of `lanes` elements, joined at the
     end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results. Where it
-    is `unrolled`, its steps are written out, being the same few for all points of a tile."""
+    is `unrolled`, its steps are written out, being the same few for all points of a tile.
+
+    Or so many `threads` share it, a number for each index, the last one's fastest: each takes every so many
+    values of an index. The results of each `warp` of them are joined by halves, those of warps in order.
+    """
 
     lanes: int = 1
     parts: int = 1
     leap: int = 1
     unrolled: bool = False
+    threads: tuple[int, ...] = ()
+    warp: int = 1
+
+    @property
+    def together(self) -> int:
+        """The threads that share the reduction."""
+        return math.prod(self.threads)
 
 
 @dataclass(frozen=True)

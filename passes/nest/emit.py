@@ -44,7 +44,7 @@ class Target:
         """What stores the values of a computation."""
         context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
         lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
-        return TileStores(lanes, tile, places, context, compute.weaves, rows)
+        return TileStores(lanes, tile, places, context, compute.weaves, (*rows, *scope.only))
 
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
@@ -70,6 +70,8 @@ class Scope:
     indices: tuple[str, ...] = ()
     target: Target = field(default_factory=Target)
     shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
+    only: Domain = ()
+    """Of threads that compute the same those store for which these rows hold."""
 
     def label(self, index: str) -> str:
         """What a person calls the index of a loop: by the map's index that it is a part of."""
@@ -242,13 +244,13 @@ def trips(loop: For) -> range:
 def _in_tile(loop: For, scope: Scope) -> Scope:
     """The scope where the values of a loop are copies, or lanes."""
     values, tile = trips(loop), scope.tile
+    if len(values) == 1:
+        return scope.naming(loop.index, Affine.const(values.start))
     if loop.kind == "lane":
         form = Affine.var(LANE) + values.start
         return replace(scope.naming(loop.index, form), tile=replace(tile, width=len(values)))
     variable = f"@{loop.index}"
     form = Affine.var(variable) * loop.step + values.start
-    if len(values) == 1:
-        return scope.naming(loop.index, Affine.const(values.start))
     return replace(
         scope.naming(loop.index, form), tile=replace(tile, copies={**tile.copies, variable: len(values)})
     )

@@ -204,8 +204,17 @@ class ValueReader(FormCursor):
         for word in counts:
             if self.accept(word):
                 counts[word] = self.integer("a number")
-        takes = Takes(**counts, unrolled=self.accept("unrolled"))
+        threads = self.numbers() if self.accept("threads") else ()
+        warp = self.integer("a number") if self.accept("warp") else 1
+        takes = Takes(**counts, unrolled=self.accept("unrolled"), threads=threads, warp=warp)
         return Fold(kind, indices, rows, self.block(), "", takes)
+
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers separated by commas."""
+        found = [self.integer("a number")]
+        while self.accept(","):
+            found.append(self.integer("a number"))
+        return tuple(found)
 
     def has_indices(self) -> bool:
         """Whether a reduction goes on with indices, which may be called as what follows them."""

@@ -14,6 +14,7 @@ from tadc.passes.nest.steps import (
     Cut,
     Fits,
     FoldLanes,
+    FoldThreads,
     InBlocks,
     Interleave,
     Leap,
@@ -110,6 +111,8 @@ def _one(nest: Nest, step: Step) -> Nest:
             return folds.cut(nest, step)
         case FoldLanes():
             return folds.fold_lanes(nest, step)
+        case FoldThreads():
+            return folds.fold_threads(nest, step)
         case Leap():
             return folds.leap(nest, step)
         case Stage():

@@ -73,6 +73,8 @@ def _tiles(loop: For, step: Split, unit: int, is_even: bool) -> Body:
             return _with_rest(loop, step, factor, is_even)
         case "guard":
             return (_guarded(loop, step, factor),)
+        case "branch":
+            return (_branching(loop, step, factor),)
         case _:
             return (_clipped(loop, step, factor),)
 
@@ -180,6 +182,18 @@ def _guarded(loop: For, step: Split, factor: int) -> For:
 
     guarded = replace(loop, body=rewrite_computes(loop.body, guard))
     return _outer(guarded, step, factor, loop.start, loop.stop)
+
+
+def _branching(loop: For, step: Split, factor: int) -> For:
+    """Whole tiles in one branch, the values of the last one in the other."""
+    made, span, stop = _outer(loop, step, factor, loop.start, loop.stop), _span(loop), form_of(loop.stop)
+    if span is not None and span % factor == 0:
+        return made
+    if stop is None:
+        raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
+    outer, one = Affine.var(step.outer), f"{step.outer}_rest"
+    rest = For(one, outer, stop, 1, "seq", _inner(loop, step, 1, Affine.var(one)))
+    return replace(made, body=(If((Constraint(stop - factor - outer),), made.body, (rest,)),))
 
 
 def _least_of(loop: For) -> tuple[Affine, ...]:
