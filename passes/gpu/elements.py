@@ -8,15 +8,11 @@ from typing import Any
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.polyhedron import implied
-from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_schedule import variable
-from tadc.passes.gpu.boxes import Copier, Stage, box_of, padded
 from tadc.passes.gpu.groups import Group
-from tadc.passes.gpu.kernel import Kernel, ThreadBody
+from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan
-from tadc.passes.gpu.staging import StagedLoops, in_order
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE, Tile
@@ -153,73 +149,6 @@ def emit_groups(kernel: Kernel, plan: GroupPlan, point: Any) -> None:
         kernel.store(made, forms, stored, 1, inside)
 
     kernel.where(rows if column is None else (), element, point)
-
-
-def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:
-    """A tile by the block of threads that has its position; what is beyond the map is not stored."""
-    low, sizes = kernel.low, kernel.sizes
-    thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
-    counts = [_ceil(size, plan.along(n).extent) for n, size in enumerate(sizes)]
-    ranges: dict[str, int] = {}
-    known: list[Constraint] = []
-    forms: list[Affine] = []
-    places = {plan.fast[0]: thread.mod(plan.fast[1].threads)}
-    if plan.slow is not None:
-        places[plan.slow[0]] = thread.floordiv(plan.fast[1].threads)
-    positions = unravel(kernel, block, counts, point)
-    copies: dict[str, int] = {}
-    for n, position in enumerate(positions):
-        along = plan.along(n)
-        known += [Constraint(position), Constraint(counts[n] - 1 - position)]
-        form = position * along.extent
-        if along.threads > 1:
-            place = kernel.named(low.affine([places[n]], point))
-            ranges[next(iter(place.variables))] = along.threads
-            form += place * along.run
-        for name, count, step in (
-            (variable(n) + "far", along.copies // along.run, along.run * along.threads),
-            (variable(n), along.run, 1),
-        ):
-            if count > 1:
-                copies[name] = count
-                form += Affine.var(name) * step
-        forms.append(form)
-    body = kernel.body(forms, Tile(1, copies))
-    staged = body.staged = StagedLoops(plan, thread, {**ranges, **copies}, (*known, *low.known))
-    rows = [Constraint(size - 1 - form) for form, size in zip(forms, sizes, strict=True)]
-    stored = tuple(row for row in rows if not implied(row.form, staged.facts))
-    if stored:
-        staged.beyond = staged.facts
-    if plan.over is None and plan.staged:
-        _copy_all(kernel, body, staged, point)
-    made = kernel.values(body, forms, tuple(known), point)
-    kernel.store(made, forms, stored, 1, point, _run(kernel, body, forms))
-
-
-def _copy_all(kernel: Kernel, body: ThreadBody, staged: StagedLoops, point: Any) -> None:
-    """Copy what a block reads along another index than it stores along."""
-    copier = Copier(kernel, staged.thread, staged.plan.block, has_vectors=False)
-    found: dict[Any, Any] = {}
-    for op in in_order(kernel.block, kernel.low.forms):
-        if op in staged.plan.staged:
-            box = box_of(op, kernel.low.subscripts(op, list(op.operands)[1:]), staged.ranges)
-            assert box is not None
-            buffer = kernel.shared(padded(kernel.gpu, box.extents, False, 1), op.results[0].type)
-            order = tuple(range(len(box.extents)))
-            copier.copy_box(box, buffer, order, staged.facts, point)
-            found[op] = Stage(box, buffer, order)
-    body.panels = Panels(found)
-    kernel.barrier(point)
-
-
-def _run(kernel: Kernel, body: ThreadBody, forms: Sequence[Affine]) -> str | None:
-    """The copies that are stored as vectors: rows of the tensor start aligned, and hold them whole."""
-    type = kernel.op.results[0].type.element_type
-    name = body.run_of(forms, type)
-    if name is None or not all(size.is_constant for size in kernel.sizes[1:]):
-        return None
-    size = kernel.sizes[-1]
-    return name if size.is_constant and size.constant % body.tile.copies[name] == 0 else None
 
 
 def _below(kernel: Kernel, flat: Affine, shape: Sequence[Affine], point: Any) -> Domain:

@@ -15,14 +15,14 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_kernels import ChainKernel
-from tadc.passes.gpu.elements import emit_groups, emit_threads, emit_tiles, grid_of
+from tadc.passes.gpu.elements import emit_groups, emit_threads, grid_of
 from tadc.passes.gpu.interleaved import Place, places_of, put_together, view_of
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
-from tadc.passes.gpu.steps_of_plan import steps_of_thread_plan
+from tadc.passes.gpu.steps_of_plan import steps_of_thread_plan, steps_of_tile_plan
 from tadc.passes.gpu.thin_sets import emit_thin
 from tadc.passes.gpu.threads import Thread
 from tadc.passes.maps.buffers import (
@@ -177,9 +177,17 @@ def _lower_kernel(
     """One kernel of a map, over the buffers of these tensors and the sizes."""
     made, lowering, shapes = _function(of, op, used, name, variant.plan.block, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
-    if isinstance(variant.plan, ThreadPlan) and not variant.plan.flat:
+    if isinstance(variant.plan, TilePlan) or (isinstance(variant.plan, ThreadPlan) and not variant.plan.flat):
         item = of.map_of(op)
-        steps = steps_of_thread_plan(item, of.maps, variant.plan)
+        if isinstance(variant.plan, TilePlan):
+            named = replace(
+                variant.plan,
+                over=of.names[variant.plan.over.results[0]] if variant.plan.over is not None else None,
+                staged=frozenset(of.names[o.results[0]] for o in variant.plan.staged),
+            )
+            steps = steps_of_tile_plan(item, of.maps, named)
+        else:
+            steps = steps_of_thread_plan(item, of.maps, variant.plan)
         _emit(of, apply_steps(plain_nest(of.maps, item), steps), item, made, lowering)
         lowering.location = unnamed(op.location)
         lowering.create("gpu.return", [], [], inside)
@@ -190,8 +198,8 @@ def _lower_kernel(
             emit_threads(kernel, plan, inside)
         case GroupPlan() as plan:
             emit_groups(kernel, plan, inside)
-        case TilePlan() as plan:
-            emit_tiles(kernel, plan, inside)
+        case TilePlan():
+            pass
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
     return made

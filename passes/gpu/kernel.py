@@ -10,13 +10,11 @@ from typing import Any, Protocol
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_body import Context, TileBody
 from tadc.passes.cpu.tile_reductions import TileReduction
 from tadc.passes.gpu.groups import Group, GroupReduction
-from tadc.passes.gpu.staging import StagedLoops, StagedReduction
 from tadc.passes.maps.buffers import BufferViews
 from tadc.passes.maps.lower_body import BodyLowering, box_rows
 from tadc.passes.maps.machine import Gpu
@@ -274,12 +272,9 @@ class ThreadBody(TileBody):
         self.lanes = ThreadLanes(kernel.low, tile.width, kernel)
         self.kernel = kernel
         self.group: Group | None = None
-        self.staged: StagedLoops | None = None
 
     def reduction(self, op: Any, context: Context) -> TileReduction:
         """A reduction that a block or a group shares, or each thread runs alone."""
-        if self.staged is not None and self.staged.plan.over == op:
-            return StagedReduction(self, op, context, self.staged)
         lanes = None if self.group is None else self.group.lanes.get(op)
         if self.group is None or lanes is None:
             return TileReduction(self, op, context)
@@ -287,8 +282,6 @@ class ThreadBody(TileBody):
 
     def maker(self, op: Any, context: Context) -> Callable[[Copy], Any]:
         """What makes the result of an operation; a point beyond the map reads what is next to its element."""
-        if op.name == "tad.read" and op in self.panels.by_read:
-            return self.staged_read(op, self.panels.by_read[op], context.point)
         near = self.kernel.near
         if op.name == "tad.read" and near is not None and op.operands[0] in near.buffers:
             place = near.place(self.low.subscripts(op, list(op.operands)[1:]), self.kernel.near_row)
@@ -296,62 +289,7 @@ class ThreadBody(TileBody):
             return lambda copy: self.lanes.load(
                 buffer, [at(f, copy) for f in place], context.mask(copy), point
             )
-        facts = None if self.staged is None else self.staged.beyond
-        if op.name != "tad.read" or facts is None:
-            return super().maker(op, context)
-        known = (*facts, *self.tile.facts)
-        forms = self.low.subscripts(op, list(op.operands)[1:])
-        tensor, point = op.operands[0], context.point
-        sizes = self.kernel.extents(tensor)
-        ends = [
-            (None if implied(form, known) else ZERO, None if implied(size - 1 - form, known) else size - 1)
-            for form, size in zip(forms, sizes, strict=True)
-        ]
-
-        def load(copy: Copy) -> Any:
-            place = [self.clamped(at(form, copy), *end, point) for form, end in zip(forms, ends, strict=True)]
-            return self.lanes.load(self.low.memrefs[tensor], place, context.mask(copy), point)
-
-        return load
-
-    def staged_read(self, op: Any, stage: Any, point: Any) -> Callable[[Copy], Any]:
-        """Elements in shared memory, where every point has one; consecutive ones are loaded at once."""
-        forms, buffer, type = stage.subscripts(self.low.forms), stage.buffer, op.results[0].type
-        run = self.run_of(forms, type)
-        loaded: dict[tuple[int, ...], Any] = {}
-
-        def load(copy: Copy) -> Any:
-            if run is None:
-                return self.lanes.load(buffer, [at(form, copy) for form in forms], None, point)
-            first = {**copy, run: 0}
-            key = tuple(first.values())
-            if key not in loaded:
-                place = [self.low.affine([at(form, first)], point) for form in forms]
-                vector = ir.VectorType.get([self.tile.copies[run]], type)
-                loaded[key] = self.kernel.vector_load(vector, buffer, place, point)
-            return self.kernel.element(loaded[key], copy[run], point)
-
-        return load
-
-    def run_of(self, forms: Sequence[Affine], type: Any) -> str | None:
-        """The variable of copies along which subscripts are consecutive and start aligned."""
-        for name, count in self.tile.copies.items():
-            *others, last = forms or [ZERO]
-            rest = last - Affine.var(name)
-            if any(name in form.variables for form in (*others, rest)) or count * type.width > 128:
-                continue
-            moved = [rest.coefficient(n) for n in self.tile.copies]
-            start = rest.substitute(dict.fromkeys(self.tile.copies, ZERO))
-            if all(k % count == 0 for k in (*moved, self.kernel.divisor(start))):
-                return name
-        return None
-
-    def clamped(self, form: Affine, low: Affine | None, high: Affine | None, point: Any) -> Affine:
-        """A form, no less than a bound and no more than another."""
-        for bound, operation in ((high, "affine.min"), (low, "affine.max")):
-            if bound is not None and not form.is_constant:
-                form = self.kernel.named(self.low.affine([form, bound], point, operation))
-        return form
+        return super().maker(op, context)
 
 
 def _nothing_stored(copy: Copy, point: Any) -> Any:

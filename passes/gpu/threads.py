@@ -5,59 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.gpu.copies import Team
+from tadc.passes.gpu.positions import unravel
+from tadc.passes.gpu.run_stores import RunStores
+from tadc.passes.gpu.staged_folds import StagedFold, copied_first
+from tadc.passes.gpu.thread_lanes import ThreadLanes
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.tile_values import LANE
+from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
+from tadc.passes.nest.fold_kinds import put_results
 from tadc.passes.nest.lanes import Lanes
-from tadc.passes.nest.nest import For, Kind
-
-
-@dataclass(frozen=True)
-class ThreadLanes(Lanes):
-    """Lanes of one thread: a load of consecutive elements that are aligned is one instruction."""
-
-    def aligned(self, made: Any, buffer: Any, forms: Sequence[Affine]) -> Any:
-        """Note on an access that its address is aligned, if that is proven."""
-        strides, _ = buffer.type.get_strides_and_offset()
-        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-        offset = 0
-        for form, stride in zip(forms, strides, strict=True):
-            first = form.substitute({LANE: Affine.const(0)})
-            offset = gcd(offset, divisor(first) * (1 if stride == dynamic else stride))
-        if offset % self.width == 0:
-            number = ir.IntegerType.get_signless(64, self.low.context)
-            size = self.width * (buffer.type.element_type.width // 8)
-            made.attributes["alignment"] = ir.IntegerAttr.get(number, size)
-        return made
-
-    def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
-        """A `vector.load`."""
-        made = super().loaded_run(vector, operands, forms, point)
-        return self.aligned(made.owner, operands[0], forms).results[0]
-
-    def store_run(
-        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
-    ) -> None:
-        """A `vector.store`; lines are the hardware's affair."""
-        first = {LANE: Affine.const(0)}
-        indices = [self.low.affine([form.substitute(first)], point) for form in forms]
-        made = self.low.create("vector.store", [], [vector, buffer, *indices], point)
-        self.aligned(made, buffer, forms)
-
-
-def divisor(form: Affine) -> int:
-    """A number that divides all values of a form; 0 if that is 0."""
-    total = form.constant
-    for _, k in form.terms:
-        total = gcd(total, k)
-    return total
+from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.nest import At, Compute, For, Kind, Know
+from tadc.passes.nest.primitives.rewriting import bound_forms
+from tadc.passes.nest.stores import Place, TileStores
 
 
 @dataclass(frozen=True)
@@ -66,12 +33,31 @@ class Thread(Target):
     block."""
 
     gpu: Gpu
-    function: Any
+    function: ir.Operation
     block: int
+    team: Team | None = None
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """What makes vectors of a width."""
         return ThreadLanes(low, width)
+
+    def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
+        """Vectors along copies, where they are aligned."""
+        made = super().stores(compute, low, places, scope)
+        return RunStores(made.lanes, made.tile, places, made.context, within=made.within)
+
+    def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
+        """A reduction whose operands a block copies, or that each thread runs alone."""
+        if self.team is None or not fold.takes.steps:
+            super().fold(body, let, fold, context)
+        else:
+            put_results(StagedFold(body, let, fold, context, self.team))
+
+    def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
+        """Copy what the threads of a block share; what then computes a block, and the block over that."""
+        if self.team is None or not compute.shared:
+            return body, compute.block
+        return copied_first(self.team, body, compute.block, compute.shared, context)
 
     def registers(self, low: BodyLowering) -> tuple[Affine, Affine]:
         """The number of a thread in its block, and that of the block."""
@@ -97,17 +83,29 @@ class Thread(Target):
         number = self.number(loop.kind, low, scope)
         total = extent_of(counts, low, scope.point)
 
+        whole = self.is_whole(loop.kind, total)
+
         def point(inside: Any) -> list[Any]:
             inner = replace(scope, point=inside)
             places = unravel(number, counts, low, inside)
-            for one, place, (start, stop) in zip(loops, places, ends, strict=True):
+            if whole and loop.kind == "thread":
+                ranges = {
+                    name: n.constant
+                    for place, n in zip(places, counts, strict=True)
+                    for name in place.variables
+                }
+                team = Team(self.gpu, self.function, self.block, number, ranges)
+                inner = replace(inner, target=replace(self, team=team))
+            for one, place, count, (start, stop) in zip(loops, places, counts, ends, strict=True):
                 index = start + place * one.step
-                inner = inner.naming(one.index, index)
+                inner = inner.naming(one.index, index).knowing(
+                    Constraint(place), Constraint(count - 1 - place)
+                )
                 inner = inner.knowing(*facts_of(one, index, (start, stop), scope))
             emit_body(loops[-1].body, low, inner)
             return []
 
-        if self.is_whole(loop.kind, total):
+        if whole:
             point(scope.point)
         else:
             rows = (Constraint(total - 1 - number),)
@@ -120,18 +118,26 @@ class Thread(Target):
         return low.variable(low.affine([form], scope.point))
 
     def is_whole(self, kind: Kind, total: Affine) -> bool:
-        """Whether every thread has a point."""
+        """Whether every thread has a point; a block always has one."""
+        if kind == "block":
+            return True
         return total.is_constant and total.constant > 0 and total.constant % self.block == 0
 
 
 def _nested(loop: For) -> list[For]:
-    """A loop and those of its kind that are directly in each other."""
-    loops = [loop]
-    while (
-        len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], For) and inner.kind == loop.kind
-    ):
-        loops.append(inner)
-    return loops
+    """A loop and those of its kind that are directly in each other; what is named in between is named in
+    the innermost one."""
+    loops, own = [loop], {loop.index}
+    while True:
+        *names, last = loops[-1].body
+        own |= {item.index for item in names if isinstance(item, At)}
+        if not (isinstance(last, For) and last.kind == loop.kind):
+            return loops
+        ends = (*bound_forms(last.start), *bound_forms(last.stop))
+        if not all(isinstance(item, At | Know) for item in names) or any(f.variables & own for f in ends):
+            return loops
+        loops.append(replace(last, body=(*names, *last.body)))
+        own.add(last.index)
 
 
 def trips(ends: tuple[Affine, Affine], step: int) -> Affine:
@@ -145,31 +151,3 @@ def extent_of(counts: Sequence[Affine], low: BodyLowering, point: Any) -> Affine
     if all(count.is_constant for count in counts):
         return Affine.const(math.prod(count.constant for count in counts))
     return low.variable(product(low, counts, point))
-
-
-def unravel(flat: Affine, shape: Sequence[Affine], low: BodyLowering, point: Any) -> list[Affine]:
-    """The indices of a row-major position."""
-    if all(extent.is_constant for extent in shape):
-        forms = _static(flat, [extent.constant for extent in shape])
-        return [form if form.is_linear else low.variable(low.affine([form], point)) for form in forms]
-    indices: list[Affine] = []
-    left = low.affine([flat], point)
-    for extent in reversed(shape[1:]):
-        operands = [left, low.affine([extent], point)]
-        left, rest = (
-            low.create(f"arith.{name}", [low.index_type], operands, point).results[0]
-            for name in ("divui", "remui")
-        )
-        indices.append(low.variable(rest))
-    return [low.variable(left), *reversed(indices)] if shape else []
-
-
-def _static(flat: Affine, shape: Sequence[int]) -> list[Affine]:
-    """The same as forms, for extents that are known."""
-    forms: list[Affine] = []
-    stride = math.prod(shape)
-    for size in shape:
-        stride //= max(size, 1)
-        index = flat.floordiv(max(stride, 1))
-        forms.append(index.mod(max(size, 1)) if forms else index)
-    return forms

@@ -77,12 +77,18 @@ class Choice:
 class Takes:
     """What the innermost loop of a fold takes in one step: `parts` vectors of `lanes` elements, joined at the
     end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results. Where it
-    is `unrolled`, its steps are written out, being the same few for all points of a tile."""
+    is `unrolled`, its steps are written out, being the same few for all points of a tile.
+
+    On a GPU its loops may go in blocks of so many `steps` of each index: what the loads called `shared` read
+    in a block of steps, the threads of a block copy to memory that they share before they use it.
+    """
 
     lanes: int = 1
     parts: int = 1
     leap: int = 1
     unrolled: bool = False
+    steps: tuple[int, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

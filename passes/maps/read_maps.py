@@ -46,7 +46,7 @@ def read_maps_and_names(function: Any) -> tuple[MapFunction, dict[Any, str]]:
     """The maps of a `tad` function, and the names in them of its tensors and sizes."""
     reader = _Reader(function)
     found = reader.read()
-    names = {value: tensor.name for value, tensor in reader.tensors.items()}
+    names = {value: tensor.name for value, tensor in reader.tensors.items()} | reader.named
     return found, {**names, **dict(zip(sizes_of(function), found.sizes, strict=True))}
 
 
@@ -59,6 +59,7 @@ class _Reader:
         self.tensors: dict[Any, Tensor] = {}
         self.forms: dict[Any, Affine] = {}
         self.values: dict[Any, str] = {}
+        self.named: dict[Any, str] = {}
         self.numbers = itertools.count()
         self.constants: dict[Any, Value] = {}
         self.above: list[Let] = []
@@ -115,6 +116,7 @@ class _Reader:
         self.numbers, self.values, self.above = itertools.count(), {}, []
         body = self.block(block)
         body = Block((*self.above, *body.lets), body.gives)
+        self.named |= self.values
         self.names.taken = before
         return Map(tensors, tuple(indices), tensors[0].shape, body, order, _marks(op), place_of(op.location))
 

@@ -21,7 +21,12 @@ def lower_fold(body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
     """Give the names of a fold their values. Raises UnsupportedIR or IndexSetLimit for a set without
     loops."""
     kind = LaneFold if fold.takes.lanes > 1 else StridedFold if fold.takes.leap > 1 else FoldLoops
-    made = kind(body, let, fold, context)
+    put_results(kind(body, let, fold, context))
+
+
+def put_results(made: FoldLoops) -> None:
+    """Make the loops of a fold, and give its names what they leave."""
+    body, let, fold = made.body, made.let, made.value
     results = LOWERINGS[fold.kind](made)
     each = len(results) // len(let.names)
     for number, name in enumerate(let.names):

@@ -173,7 +173,9 @@ def _number(value: float) -> str:
 def _takes(takes: Takes) -> str:
     given = {"lanes": takes.lanes, "parts": takes.parts, "leap": takes.leap}
     text = "".join(f" {word} {count}" for word, count in given.items() if count != 1)
-    return f"{text} unrolled" if takes.unrolled else text
+    text += " unrolled" if takes.unrolled else ""
+    text += f" steps {', '.join(map(str, takes.steps))}" if takes.steps else ""
+    return f"{text} shared {', '.join(takes.shared)}" if takes.shared else text
 
 
 def _store(store: Store) -> str:
@@ -292,6 +294,7 @@ class _Printer:
         block, stores = compute.block, compute.stores
         how = f"{' interleaved' if compute.weaves else ''}"
         how += f" within {rows_text(compute.within)}" if compute.within else ""
+        how += f" shared {', '.join(compute.shared)}" if compute.shared else ""
         braces = how or not block.lets or not stores
         if braces:
             self.open(f"compute{how}")

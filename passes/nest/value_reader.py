@@ -204,15 +204,33 @@ class ValueReader(FormCursor):
         for word in counts:
             if self.accept(word):
                 counts[word] = self.integer("a number")
-        takes = Takes(**counts, unrolled=self.accept("unrolled"))
+        unrolled = self.accept("unrolled")
+        steps = self.counts("a number of steps") if self.accept("steps") else ()
+        shared = self.value_names() if self.accept("shared") else ()
+        takes = Takes(**counts, unrolled=unrolled, steps=steps, shared=shared)
         return Fold(kind, indices, rows, self.block(), "", takes)
+
+    def counts(self, what: str) -> tuple[int, ...]:
+        """Numbers separated by commas."""
+        found = [self.integer(what)]
+        while self.accept(","):
+            found.append(self.integer(what))
+        return tuple(found)
+
+    def value_names(self) -> tuple[str, ...]:
+        """Names of values that may stand below, separated by commas."""
+        found = [self.expect_kind("value", "a value such as `%1`").text]
+        while self.accept(","):
+            found.append(self.expect_kind("value", "a value such as `%1`").text)
+        return tuple(found)
 
     def has_indices(self) -> bool:
         """Whether a reduction goes on with indices, which may be called as what follows them."""
         word, after = self.token.text, self.tokens[self.at + 1]
         if word == "where":
             return after.text in ("where", ",", "{")
-        return word != "{" and after.kind != "number" and (word, after.text) != ("unrolled", "{")
+        bare = word == "unrolled" and after.text in ("{", "steps", "shared")
+        return word != "{" and not bare and after.kind not in ("number", "value")
 
 
 def _typed(value: Value, type: Type) -> Value:

@@ -85,6 +85,8 @@ class _Maker:
             "Takes": lambda: self.made(Takes),
             "Body": lambda: self.body(1),
             "str": lambda: rng.choice(["", *REDUCTIONS]),
+            "tuple[int, ...]": lambda: self.several(lambda: rng.randint(1, 9), 2),
+            "tuple[str, ...]": lambda: self.several(lambda: f"%{rng.randint(0, 9)}", 2),
             "tuple[Affine, Affine] | None": lambda: rng.choice([None, (self.form(), self.form())]),
         }
         return makers[type]()
