@@ -15,16 +15,16 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_kernels import ChainKernel
-from tadc.passes.gpu.elements import emit_groups, emit_threads, grid_of
+from tadc.passes.gpu.elements import emit_flat
 from tadc.passes.gpu.interleaved import Place, places_of, put_together, view_of
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
+from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
-from tadc.passes.gpu.steps_of_plan import steps_of_thread_plan, steps_of_tile_plan
+from tadc.passes.gpu.steps_of_plan import steps_of_group_plan, steps_of_thread_plan, steps_of_tile_plan
 from tadc.passes.gpu.thin_sets import emit_thin
-from tadc.passes.gpu.threads import Thread
+from tadc.passes.gpu.threads import Thread, grid_of
 from tadc.passes.maps.buffers import (
     Buffers,
     BufferViews,
@@ -39,7 +39,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.nest.emit import Scope, emit_body
+from tadc.passes.nest.emit import Scope
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
@@ -104,8 +104,8 @@ def _lower_map(of: _Lowering, op: Any, name: str, point: Any) -> list[Launch]:
     launches: list[Launch] = []
     for number, variant in enumerate(variants_of(of.gpu, op, shape, sizes, buffers.shapes)):
         kernel = f"{name}_{number}" if number else name
-        grid, block = grid_of(variant.plan, shape), (variant.plan.block, 1, 1)
-        made = _lower_kernel(of, op, [tensors[n] for n in used], kernel, variant, point)
+        block = (variant.plan.block, 1, 1)
+        made, grid = _lower_kernel(of, op, [tensors[n] for n in used], kernel, variant, point)
         if all(extent.is_constant for axis in grid for extent in axis.extents):
             blocks = [*(max(axis.blocks(()), 1) for axis in grid), 1, 1]
             made.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get(blocks[:3])
@@ -173,36 +173,32 @@ def _lower_thin(of: _Lowering, op: Any, name: str, point: Any) -> Launch:
 
 def _lower_kernel(
     of: _Lowering, op: Any, used: Sequence[Any], name: str, variant: Variant, point: Any
-) -> Any:
-    """One kernel of a map, over the buffers of these tensors and the sizes."""
-    made, lowering, shapes = _function(of, op, used, name, variant.plan.block, point)
+) -> tuple[Any, tuple[GridAxis, ...]]:
+    """One kernel of a map, over the buffers of these tensors and the sizes; its grid."""
+    plan = variant.plan
+    made, lowering, shapes = _function(of, op, used, name, plan.block, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
-    if isinstance(variant.plan, TilePlan) or (isinstance(variant.plan, ThreadPlan) and not variant.plan.flat):
+    if isinstance(plan, ThreadPlan) and plan.flat:
+        emit_flat(Kernel(of.gpu, op, shapes, lowering, made), plan, inside)
+        grid = (GridAxis(tuple(of.buffers.shapes[op.results[0]]), plan.block * plan.width),)
+    else:
         item = of.map_of(op)
-        if isinstance(variant.plan, TilePlan):
-            named = replace(
-                variant.plan,
-                over=of.names[variant.plan.over.results[0]] if variant.plan.over is not None else None,
-                staged=frozenset(of.names[o.results[0]] for o in variant.plan.staged),
-            )
-            steps = steps_of_tile_plan(item, of.maps, named)
+        if isinstance(plan, ThreadPlan):
+            steps = steps_of_thread_plan(item, of.maps, plan)
+        elif isinstance(plan, TilePlan):
+            over = None if plan.over is None else of.names[plan.over.results[0]]
+            staged = frozenset(of.names[o.results[0]] for o in plan.staged)
+            steps = steps_of_tile_plan(item, of.maps, replace(plan, over=over, staged=staged))
         else:
-            steps = steps_of_thread_plan(item, of.maps, variant.plan)
-        _emit(of, apply_steps(plain_nest(of.maps, item), steps), item, made, lowering)
-        lowering.location = unnamed(op.location)
-        lowering.create("gpu.return", [], [], inside)
-        return made
-    kernel = Kernel(of.gpu, op, shapes, lowering, made)
-    match variant.plan:
-        case ThreadPlan() as plan:
-            emit_threads(kernel, plan, inside)
-        case GroupPlan() as plan:
-            emit_groups(kernel, plan, inside)
-        case TilePlan():
-            pass
+            plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
+            steps = steps_of_group_plan(item, of.maps, plan, of.gpu.warp)
+        nest = apply_steps(plain_nest(of.maps, item), steps)
+        _emit(of, nest, item, made, lowering)
+        extents = {of.names[size]: (Affine.var(f"s{n}"),) for n, size in enumerate(of.buffers.sizes)}
+        grid = (grid_of(nest, extents),)
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
-    return made
+    return made, grid
 
 
 def _emit(of: _Lowering, nest: Nest, item: Map, function: Any, low: BodyLowering) -> None:
@@ -211,9 +207,9 @@ def _emit(of: _Lowering, nest: Nest, item: Map, function: Any, low: BodyLowering
     buffers = {of.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
     shapes = {t.name: tuple(form.substitute(sizes) for form in t.shape) for t in nest.tensors}
     point = ir.InsertionPoint(function.regions[0].blocks[0])
-    target = Thread(of.gpu, function, nest.block)
+    target = Thread(of.gpu, low, function, nest.block)
     scope = Scope(point, sizes, low.known, buffers, indices=item.indices, target=target, shapes=shapes)
-    emit_body(nest.body, low, scope)
+    target.kernel(nest, scope)
 
 
 def _function(

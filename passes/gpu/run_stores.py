@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.thread_lanes import ThreadLanes, divisor, run_of
+from tadc.passes.gpu.thread_lanes import divisor, run_of
 from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lockstep import at_copy
-from tadc.passes.nest.stores import Elements, TileStores
+from tadc.passes.nest.stores import Elements, Place, TileStores
 from tadc.passes.nest.tile import Copy, at
 
 
@@ -26,22 +27,23 @@ class RunStores(TileStores):
         self.waiting.append(elements)
 
     def end(self) -> None:
-        """Store all values."""
-        run = None if self.joins or self.tile.width > 1 else self.run_of_all()
-        if run is None:
+        """Store all values, tensor after tensor: then the code that makes them is not moved to a store."""
+        if self.joins:
             super().end()
             return
-        groups: dict[tuple[int, ...], list[tuple[Copy, list[Any]]]] = {}
-        for copy, values in (element for elements in self.waiting for element in elements):
-            key = tuple(n for name, n in copy.items() if name != run)
-            groups.setdefault(key, []).append((copy, values))
-        for group in groups.values():
-            self.store_vectors(sorted(group, key=lambda element: element[0][run]))
+        for number, place in enumerate(self.places):
+            run, groups = self.run_of_all(place), dict[tuple[int, ...], list[tuple[Copy, Any]]]()
+            for copy, values in (element for elements in self.waiting for element in elements):
+                key = tuple(n for name, n in copy.items() if name != run)
+                groups.setdefault(key, []).append((copy, values[number]))
+            for group in groups.values():
+                self.store_group(place, sorted(group, key=lambda element: element[0][run] if run else 0))
 
-    def run_of_all(self) -> str | None:
-        """The variable of copies along which all tensors are stored as vectors."""
-        buffers = [(buffer, place.forms) for place in self.places for buffer in place.buffers]
-        found = {run_of(buffer, forms, self.tile.copies) for buffer, forms in buffers}
+    def run_of_all(self, place: Place) -> str | None:
+        """The variable of copies along which a tensor is stored as vectors, in all of its buffers."""
+        if self.tile.width > 1:
+            return None
+        found = {run_of(buffer, place.forms, self.tile.copies) for buffer in place.buffers}
         name = found.pop() if len(found) == 1 else None
         return name if name is not None and self.is_whole(name) else None
 
@@ -56,18 +58,19 @@ class RunStores(TileStores):
                 return False
         return True
 
-    def store_vectors(self, run: list[tuple[Copy, list[Any]]]) -> None:
-        """Store the values of the copies of a run."""
-        first, lanes = run[0][0], ThreadLanes(self.low, len(run))
+    def store_group(self, place: Place, group: Sequence[tuple[Copy, Any]]) -> None:
+        """Store the value of a copy, or those of a run as a vector, where they are within the map."""
+        (first, value), *others = group
+        forms = [at(form, first) for form in place.forms]
 
         def fill(inside: ir.InsertionPoint) -> list[Any]:
-            for number, place in enumerate(self.places):
-                values = [one[number] for _, one in run]
-                type = lanes.type(values[0].type)
-                vector = self.low.create("vector.from_elements", [type], values, inside).results[0]
-                *others, last = (at(form, first) for form in place.forms)
-                for buffer in place.buffers:
-                    lanes.store(vector, buffer, [*others, last + Affine.var(LANE)], inside)
+            lanes, stored, there = self.lanes, value, forms
+            if others:
+                lanes, there = replace(lanes, width=len(group)), [*forms[:-1], forms[-1] + Affine.var(LANE)]
+                values, type = [value for _, value in group], lanes.type(value.type)
+                stored = self.low.create("vector.from_elements", [type], values, inside).results[0]
+            for buffer in place.buffers:
+                lanes.store(stored, buffer, there, inside)
             return []
 
         rows = at_copy(self.within, first)

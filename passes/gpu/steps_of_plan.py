@@ -3,9 +3,9 @@ map."""
 
 from __future__ import annotations
 
-from tadc.passes.gpu.plan import ThreadPlan, TilePlan
+from tadc.passes.gpu.plan import GroupPlan, ThreadPlan, TilePlan
 from tadc.passes.maps.map import Fold, Map, MapFunction
-from tadc.passes.nest.steps import Bind, InBlocks, Reorder, Share, Split, Step
+from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Reorder, Share, Split, Step
 
 
 class Fresh:
@@ -24,6 +24,19 @@ class Fresh:
             number += 1
         self.taken.add(f"{index}{number}")
         return f"{index}{number}"
+
+
+def steps_of_group_plan(item: Map, function: MapFunction, plan: GroupPlan, warp: int) -> tuple[Step, ...]:
+    """Groups of threads that share reductions, all elements along some indices each."""
+    together = [n for n in range(len(item.indices)) if n in plan.copies]
+    own = [n for n in range(len(item.indices)) if n not in plan.copies] if plan.order is None else plan.order
+    grid, jam = (tuple(item.indices[n] for n in found) for found in (own, together))
+    reorder = (Reorder((*grid, *jam)),) if len(item.indices) > 1 else ()
+    bound = (bind for bind in (Bind("grid", grid), Bind("jam", jam)) if bind.indices)
+    shared = (
+        FoldThreads(fold, threads, warp if plan.order is None else 1) for fold, threads in plan.lanes.items()
+    )
+    return (*reorder, *bound, *shared, InBlocks(plan.block))
 
 
 def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> tuple[Step, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine, Constraint
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.gpu.copies import Team
+from tadc.passes.gpu.group_folds import Group, GroupFold
+from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.run_stores import RunStores
 from tadc.passes.gpu.staged_folds import StagedFold, copied_first
@@ -22,19 +25,22 @@ from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import At, Compute, For, Kind, Know
-from tadc.passes.nest.primitives.rewriting import bound_forms
+from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Compute, For, Kind, Know, Nest
+from tadc.passes.nest.primitives.rewriting import bound_forms, loops_in
+from tadc.passes.nest.shared_folds import shared_takes
 from tadc.passes.nest.stores import Place, TileStores
 
 
 @dataclass(frozen=True)
 class Thread(Target):
     """A thread of a kernel, whose code is for a GPU; `function` is its `gpu.func`, `block` the threads of a
-    block."""
+    block, `group` those that compute an element with it, `team` those that copy to memory that they share."""
 
     gpu: Gpu
+    low: BodyLowering
     function: ir.Operation
     block: int
+    group: Group | None = None
     team: Team | None = None
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
@@ -47,11 +53,13 @@ class Thread(Target):
         return RunStores(made.lanes, made.tile, places, made.context, within=made.within)
 
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
-        """A reduction whose operands a block copies, or that each thread runs alone."""
-        if self.team is None or not fold.takes.steps:
-            super().fold(body, let, fold, context)
-        else:
+        """A reduction that a group shares, whose operands a team copies, or that each thread runs alone."""
+        if self.group is not None and fold.takes.threads:
+            put_results(GroupFold(body, let, fold, context, self.group))
+        elif self.team is not None and fold.takes.steps:
             put_results(StagedFold(body, let, fold, context, self.team))
+        else:
+            super().fold(body, let, fold, context)
 
     def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
         """Copy what the threads of a block share; what then computes a block, and the block over that."""
@@ -59,72 +67,146 @@ class Thread(Target):
             return body, compute.block
         return copied_first(self.team, body, compute.block, compute.shared, context)
 
-    def registers(self, low: BodyLowering) -> tuple[Affine, Affine]:
+    @cached_property
+    def registers(self) -> tuple[Affine, Affine]:
         """The number of a thread in its block, and that of the block."""
         attribute = {"dimension": ir.Attribute.parse("#gpu<dim x>")}
         start = ir.InsertionPoint.at_block_begin(self.function.regions[0].blocks[0])
         thread, block = (
-            low.variable(low.create(name, [low.index_type], [], start, attribute).results[0])
+            self.low.variable(self.low.create(name, [self.low.index_type], [], start, attribute).results[0])
             for name in ("gpu.thread_id", "gpu.block_id")
         )
         return thread, block
 
+    def kernel(self, nest: Nest, scope: Scope) -> None:
+        """The code of a nest: without loops that are divided, it is one point for the first who has one."""
+        if any(loop.kind in DIVIDED for loop in loops_in(nest.body)):
+            emit_body(nest.body, self.low, scope)
+        else:
+            self.points((), nest.body, "grid", scope)
+
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """Loops directly in each other whose points are numbered, the innermost loop's fastest; each number
-        goes to one thread of the grid."""
-        loops, ends = _nested(loop), list[tuple[Affine, Affine]]()
-        counts: list[Affine] = []
-        for one in loops:
-            start, stop = one.start, one.stop
-            assert isinstance(start, Affine)
-            assert isinstance(stop, Affine)
-            ends.append((scope.form(start), scope.form(stop)))
-            counts.append(trips(ends[-1], one.step))
-        number = self.number(loop.kind, low, scope)
-        total = extent_of(counts, low, scope.point)
+        goes to one thread of the grid, or to one group of threads."""
+        loops = nested(loop)
+        self.points(loops, loops[-1].body, loop.kind, scope)
 
-        whole = self.is_whole(loop.kind, total)
+    def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: Scope) -> None:
+        """A body at the point of this thread, if it has one."""
+        ends = [(scope.form(form_of_end(one.start)), scope.form(form_of_end(one.stop))) for one in loops]
+        counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
+        own = self.own(kind, body, scope)
+        number, only, rows = own.number, own.only, self.beyond(own, counts, scope)
+        if rows and own.column:
+            # All threads meet: those without an element of their own help with the last one.
+            last, only, rows = number + rows[0].form, (*rows, *only), ()
+            number = self.low.extreme("affine.min", [number, last], scope.point)
 
-        def point(inside: Any) -> list[Any]:
-            inner = replace(scope, point=inside)
-            places = unravel(number, counts, low, inside)
-            if whole and loop.kind == "thread":
-                ranges = {
-                    name: n.constant
-                    for place, n in zip(places, counts, strict=True)
-                    for name in place.variables
-                }
-                team = Team(self.gpu, self.function, self.block, number, ranges)
-                inner = replace(inner, target=replace(self, team=team))
+        def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
+            places = unravel(number, counts, self.low, inside)
+            team = self.team_of(kind, number, places, counts) if not rows else None
+            target = replace(self, group=own.group, team=team)
+            inner = replace(scope, point=inside, target=target, only=only)
             for one, place, count, (start, stop) in zip(loops, places, counts, ends, strict=True):
                 index = start + place * one.step
-                inner = inner.naming(one.index, index).knowing(
-                    Constraint(place), Constraint(count - 1 - place)
-                )
-                inner = inner.knowing(*facts_of(one, index, (start, stop), scope))
-            emit_body(loops[-1].body, low, inner)
+                known = (Constraint(place), Constraint(count - 1 - place))
+                inner = inner.naming(one.index, index)
+                inner = inner.knowing(*known, *facts_of(one, index, (start, stop), scope))
+            emit_body(body, self.low, inner)
             return []
 
-        if whole:
-            point(scope.point)
+        if rows:
+            self.low.choose(self.low.holds(rows, scope.point), [], fill, None, scope.point)
         else:
-            rows = (Constraint(total - 1 - number),)
-            low.choose(low.holds(rows, scope.point), [], point, None, scope.point)
+            fill(scope.point)
 
-    def number(self, kind: Kind, low: BodyLowering, scope: Scope) -> Affine:
-        """The number of a thread among those that a loop is divided among."""
-        thread, block = self.registers(low)
-        form = {"grid": block * self.block + thread, "block": block, "thread": thread}[kind]
-        return low.variable(low.affine([form], scope.point))
+    def team_of(
+        self, kind: Kind, number: Affine, places: Sequence[Affine], counts: Sequence[Affine]
+    ) -> Team | None:
+        """All threads of a block, by their places in loops that are divided among them."""
+        if kind != "thread":
+            return None
+        ranges = {name: n.constant for p, n in zip(places, counts, strict=True) for name in p.variables}
+        return Team(self.gpu, self.function, self.block, number, ranges)
 
-    def is_whole(self, kind: Kind, total: Affine) -> bool:
-        """Whether every thread has a point; a block always has one."""
-        if kind == "block":
-            return True
-        return total.is_constant and total.constant > 0 and total.constant % self.block == 0
+    def beyond(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
+        """What holds of threads that have one of so many points; nothing where all have one."""
+        if own.each == 1:
+            return ()
+        total = extent_of(counts, self.low, scope.point)
+        if total.is_constant and total.constant > 0 and total.constant % own.each == 0:
+            return ()
+        return (Constraint(total - 1 - own.number),)
+
+    def own(self, kind: Kind, body: Body, scope: Scope) -> Own:
+        """Which point a thread has of loops of a kind around a body."""
+        thread, block = self.registers
+        takes = next(shared_takes(body), None) if kind == "grid" else None
+        if takes is None:
+            form = {"grid": block * self.block + thread, "block": block, "thread": thread}[kind]
+            each = 1 if kind == "block" else self.block
+            return Own(self.named(form, scope.point), each)
+        each = self.block // takes.together
+        if takes.warp == 1:
+            number, column = thread.floordiv(each), thread.mod(each)
+            group = Group(self.low, self.function, takes, number, column, each)
+            form = block * each + column
+        elif each == 1:
+            group, form = Group(self.low, self.function, takes, thread), block
+        else:
+            group = Group(self.low, self.function, takes, thread.mod(takes.together))
+            form = block * each + thread.floordiv(takes.together)
+        first = Constraint(group.number, equality=True)
+        return Own(self.named(form, scope.point), each, group, (first,))
+
+    def named(self, form: Affine, point: ir.InsertionPoint) -> Affine:
+        """A variable that stands for a form."""
+        return self.low.variable(self.low.affine([form], point))
 
 
-def _nested(loop: For) -> list[For]:
+@dataclass(frozen=True)
+class Own:
+    """The number of the point of a thread, of which a block has `each`; the group that has it too, and for
+    which of its threads alone rows hold."""
+
+    number: Affine
+    each: int
+    group: Group | None = None
+    only: Domain = ()
+
+    @property
+    def column(self) -> bool:
+        """Whether threads that meet compute different elements."""
+        return self.group is not None and self.group.column is not None
+
+
+def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
+    """The blocks that run a nest: each has so many points of its outermost loops that are divided.
+
+    `extents` has for each size those that it is the product of, over the sizes of the function.
+    """
+    outer = next((loop for loop in loops_in(nest.body) if loop.kind in DIVIDED), None)
+    loops = () if outer is None else nested(outer)
+    takes = next(shared_takes(nest.body), None)
+    each = 1 if outer and outer.kind == "block" else nest.block // (takes.together if takes else 1)
+    found: list[Affine] = []
+    for loop in loops:
+        span = form_of_end(loop.stop) - form_of_end(loop.start)
+        factors = next((extents[name] for name in span.variables if span == Affine.var(name)), ())
+        if len(factors) > 1 and len(loops) == 1:
+            return GridAxis(tuple(factors), each * loop.step)
+        forms = {name: factor for name, (factor, *_) in extents.items()}
+        found.append(trips((ZERO, span.substitute(forms)), loop.step))
+    return GridAxis(tuple(found), each)
+
+
+def form_of_end(bound: Bound) -> Affine:
+    """An end of a loop that is divided, which is one form."""
+    assert isinstance(bound, Affine)
+    return bound
+
+
+def nested(loop: For) -> list[For]:
     """A loop and those of its kind that are directly in each other; what is named in between is named in
     the innermost one."""
     loops, own = [loop], {loop.index}
@@ -146,7 +228,7 @@ def trips(ends: tuple[Affine, Affine], step: int) -> Affine:
     return (span + (step - 1)).floordiv(step) if step > 1 else span
 
 
-def extent_of(counts: Sequence[Affine], low: BodyLowering, point: Any) -> Affine:
+def extent_of(counts: Sequence[Affine], low: BodyLowering, point: ir.InsertionPoint) -> Affine:
     """The product of numbers of values."""
     if all(count.is_constant for count in counts):
         return Affine.const(math.prod(count.constant for count in counts))

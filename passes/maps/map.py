@@ -16,6 +16,7 @@ does not hold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -79,16 +80,25 @@ class Takes:
     end; or `leap` elements a vector apart, which share what they read, by turns for `parts` results. Where it
     is `unrolled`, its steps are written out, being the same few for all points of a tile.
 
-    On a GPU its loops may go in blocks of so many `steps` of each index: what the loads called `shared` read
-    in a block of steps, the threads of a block copy to memory that they share before they use it.
+    Or so many `threads` share it, a number for each index, the last one's fastest: each takes every so many
+    values of an index. Results of `warp` threads are joined by halves, then those of warps in order.
+    Or its loops go in blocks of so many `steps` of each index: what the loads called `shared` read in a block
+    of steps, the threads of a block copy to memory that they share before they use it.
     """
 
     lanes: int = 1
     parts: int = 1
     leap: int = 1
     unrolled: bool = False
+    threads: tuple[int, ...] = ()
+    warp: int = 1
     steps: tuple[int, ...] = ()
     shared: tuple[str, ...] = ()
+
+    @property
+    def together(self) -> int:
+        """The threads that share the reduction."""
+        return math.prod(self.threads)
 
 
 @dataclass(frozen=True)

@@ -43,10 +43,11 @@ def read_maps(function: Any) -> MapFunction:
 
 
 def read_maps_and_names(function: Any) -> tuple[MapFunction, dict[Any, str]]:
-    """The maps of a `tad` function, and the names in them of its tensors and sizes."""
+    """The maps of a `tad` function, and the names in them of its tensors, sizes and scalars."""
     reader = _Reader(function)
     found = reader.read()
-    names = {value: tensor.name for value, tensor in reader.tensors.items()} | reader.named
+    names = {value: tensor.name for value, tensor in reader.tensors.items()}
+    names |= reader.scalars | reader.values
     return found, {**names, **dict(zip(sizes_of(function), found.sizes, strict=True))}
 
 
@@ -59,7 +60,7 @@ class _Reader:
         self.tensors: dict[Any, Tensor] = {}
         self.forms: dict[Any, Affine] = {}
         self.values: dict[Any, str] = {}
-        self.named: dict[Any, str] = {}
+        self.scalars: dict[Any, str] = {}
         self.numbers = itertools.count()
         self.constants: dict[Any, Value] = {}
         self.above: list[Let] = []
@@ -113,10 +114,10 @@ class _Reader:
             own = own_tensor(op)
             self.tensors[own] = tensors[0]
             (order,) = _forms(str(op.attributes["order"]), tuple(map(Affine.var, indices)))
+        self.scalars |= self.values
         self.numbers, self.values, self.above = itertools.count(), {}, []
         body = self.block(block)
         body = Block((*self.above, *body.lets), body.gives)
-        self.named |= self.values
         self.names.taken = before
         return Map(tensors, tuple(indices), tensors[0].shape, body, order, _marks(op), place_of(op.location))
 

@@ -44,7 +44,7 @@ class Target:
         """What stores the values of a computation."""
         context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
         lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
-        return TileStores(lanes, tile, places, context, compute.weaves, rows)
+        return TileStores(lanes, tile, places, context, compute.weaves, (*rows, *scope.only))
 
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
@@ -74,6 +74,8 @@ class Scope:
     indices: tuple[str, ...] = ()
     target: Target = field(default_factory=Target)
     shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
+    only: Domain = ()
+    """Of threads that compute the same those store for which these rows hold."""
 
     def label(self, index: str) -> str:
         """What a person calls the index of a loop: by the map's index that it is a part of."""

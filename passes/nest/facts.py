@@ -10,6 +10,7 @@ what fails in an `else` are alternatives. A proof splits into these one by one, 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -25,6 +26,9 @@ MOST_CASES = 500
 
 MOST_VALUES = 2000
 """The most values that are tried to find a point where something does not hold."""
+
+TURN = "'"
+"""In the names for the numbers of turns, which nothing else has."""
 
 Fact = tuple[Domain, ...]
 """One of these holds."""
@@ -70,7 +74,7 @@ class Loops:
             return (tuple(Constraint(index - form) for form in loop.start.forms),)
         if loop.step == 1:
             return tuple((Constraint(index - form), *rows) for form, rows in values(loop.start))
-        turn = Affine.var(f"{loop.index}'{next(self.names)}")
+        turn = Affine.var(f"{loop.index}{TURN}{next(self.names)}")
         return tuple(
             (Constraint(index - form - turn * loop.step, equality=True), Constraint(turn), *rows)
             for form, rows in values(loop.start)
@@ -81,17 +85,6 @@ class Loops:
         if isinstance(loop.stop, Extreme) and loop.stop.which == "min":
             return (tuple(Constraint(form - 1 - index) for form in loop.stop.forms),)
         return tuple((Constraint(form - 1 - index), *rows) for form, rows in values(loop.stop))
-
-
-def forms(bound: Bound) -> tuple[Affine, ...]:
-    """All forms of a bound."""
-    match bound:
-        case Extreme(forms=found):
-            return found
-        case Either(then=then, otherwise=otherwise):
-            return (then, otherwise)
-        case form:
-            return (form,)
 
 
 def values(bound: Bound) -> list[tuple[Affine, Domain]]:
@@ -141,8 +134,12 @@ class _Proof:
         if left:
             found = (self.refuted((*rows, *case), left[1:]) for case in left[0])
             return next((point for point in found if point is not None), None)
+        rows = (*rows, *_first_turns(rows))
+        rows = (*rows, *_whole_floors(rows))
+        if implied(self.form, rows):
+            return None
         point = find_point((*rows, Constraint(-self.form - 1)), MOST_VALUES)
-        return None if point is None else {name: v for name, v in point.items() if "'" not in name}
+        return None if point is None else {name: v for name, v in point.items() if TURN not in name}
 
 
 def _about(form: Affine, facts: Facts, given: frozenset[str]) -> Facts:
@@ -156,6 +153,23 @@ def _about(form: Affine, facts: Facts, given: frozenset[str]) -> Facts:
         found += near
         left = [n for n in left if n not in near]
         reached |= {name for n in near for name in names[n]} - given
+
+
+def _first_turns(facts: Domain) -> Domain:
+    """Which loops take one turn alone, as one over what is left of whole tiles."""
+    turns = dict.fromkeys(name for row in facts for name in row.form.variables if TURN in name)
+    return tuple(Constraint(Affine.var(t), equality=True) for t in turns if implied(-Affine.var(t), facts))
+
+
+def _whole_floors(facts: Domain) -> Domain:
+    """The greatest numbers that floors may be: below a bound of the rationals."""
+    found: list[Constraint] = []
+    for floor in dict.fromkeys(floor for row in facts for floor in row.form.floors()):
+        most = Affine.const(MOST_VALUES) - Affine.atom(floor)
+        if implied(most, facts):
+            spare = bisect(range(MOST_VALUES), 0, key=lambda n: not implied(most - n, facts))
+            found.append(Constraint(most - spare + 1))
+    return tuple(found)
 
 
 def _floors_from_zero(form: Affine, facts: Domain) -> Domain:

@@ -146,6 +146,12 @@ def parts_joined(results: list[Scalar], join: Callable[[Scalar, Scalar], Scalar]
     return found
 
 
+def threads_joined(results: list[Scalar], warp: int, join: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
+    """The results of threads in one: those of each warp by halves, then those of warps in order."""
+    warps = [results[first : first + warp] for first in range(0, len(results), warp)]
+    return parts_joined([lanes_joined(each, warp, join) for each in warps], join)
+
+
 def leaping(first: int, last: int, lanes: int, leap: int) -> list[tuple[int, int]]:
     """The steps from the first to the last in blocks of `leap` vectors, and the lane of each.
 

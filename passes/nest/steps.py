@@ -12,8 +12,8 @@ A schedule is a list of steps, applied in order to the plain nest of a map, whic
 
 Loops are named by their index, reads and reductions by the first name of their `Let` in the map. A step
 means all loops of a name: those before and after a full part too. No step changes the order in which the
-elements of a reduction are joined but `Cut`, `FoldLanes` and `Leap`; they depend on nothing that is known at
-run time alone, so results have the same bits for every number of threads.
+elements of a reduction are joined but `Cut`, `FoldLanes`, `FoldThreads` and `Leap`; they depend on nothing
+that is known at run time alone, so results have the same bits for every number of threads.
 """
 
 from __future__ import annotations
@@ -144,6 +144,20 @@ class FoldLanes:
 
 
 @dataclass(frozen=True)
+class FoldThreads:
+    """Some threads of a GPU share a reduction: so many along each of its indices, the last one's fastest.
+
+    Each takes every so many values. The results of `warp` consecutive threads at a time are joined by halves,
+    those of warps in order. With a `warp` of 1 the threads are apart: between them those that compute
+    neighbouring elements.
+    """
+
+    fold: str
+    threads: tuple[int, ...]
+    warp: int = 1
+
+
+@dataclass(frozen=True)
 class Leap:
     """The innermost loop of a reduction takes `steps` steps at once, a vector apart, so that they share
     vectors that they read; by turns for `parts` results."""
@@ -262,7 +276,7 @@ class Fits:
 
 
 Step = (
-    Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | Leap | Stage | Share |
-    Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
+    Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | FoldThreads | Leap |
+    Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -173,6 +173,9 @@ def _number(value: float) -> str:
 def _takes(takes: Takes) -> str:
     given = {"lanes": takes.lanes, "parts": takes.parts, "leap": takes.leap}
     text = "".join(f" {word} {count}" for word, count in given.items() if count != 1)
+    if takes.threads:
+        text += f" threads {', '.join(map(str, takes.threads))}"
+    text += f" warp {takes.warp}" if takes.warp != 1 else ""
     text += " unrolled" if takes.unrolled else ""
     text += f" steps {', '.join(map(str, takes.steps))}" if takes.steps else ""
     return f"{text} shared {', '.join(takes.shared)}" if takes.shared else text

@@ -290,7 +290,7 @@ class _Folds:
 
     def __post_init__(self) -> None:
         takes = self.fold.takes
-        self.count = takes.parts * (takes.lanes if takes.leap == 1 else 1)
+        self.count = takes.parts * (takes.lanes if takes.leap == 1 else 1) * takes.together
 
     def all_of(self, kind: str) -> list[str]:
         """What the fold gives, in Python."""
@@ -321,6 +321,9 @@ class _Folds:
             source.put(f"{result}[{slot}] = {join}({result}[{slot}], {value})")
         source.depth = depth
         lanes, joined = fold.takes.lanes, source.give(scalars.lanes_joined)
+        if fold.takes.threads:
+            joined = source.give(scalars.threads_joined)
+            return [f"{joined}({result}, {fold.takes.warp}, {join})" for result in results]
         if fold.takes.leap > 1:
             joined = source.give(scalars.parts_joined)
             return [f"{joined}({result}, {join})" for result in results]
@@ -341,7 +344,11 @@ class _Folds:
                 begin = f"b{next(source.fresh)}"
                 source.put(f"{begin} = {first}")
                 source.open(f"for {index} in range({begin}, {last} + 1):")
-                slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
+                if takes.threads:
+                    place = f"({index} - {begin}) % {takes.threads[number]}"
+                    slot = f"({slot})*{takes.threads[number]} + {place}" if number else place
+                else:
+                    slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
             else:
                 width = source.width or takes.lanes
                 steps = f"{source.give(scalars.leaping)}({first}, {last}, {width}, {takes.leap})"

@@ -204,17 +204,19 @@ class ValueReader(FormCursor):
         for word in counts:
             if self.accept(word):
                 counts[word] = self.integer("a number")
+        threads = self.numbers() if self.accept("threads") else ()
+        warp = self.integer("a number") if self.accept("warp") else 1
         unrolled = self.accept("unrolled")
-        steps = self.counts("a number of steps") if self.accept("steps") else ()
+        steps = self.numbers() if self.accept("steps") else ()
         shared = self.value_names() if self.accept("shared") else ()
-        takes = Takes(**counts, unrolled=unrolled, steps=steps, shared=shared)
+        takes = Takes(**counts, unrolled=unrolled, threads=threads, warp=warp, steps=steps, shared=shared)
         return Fold(kind, indices, rows, self.block(), "", takes)
 
-    def counts(self, what: str) -> tuple[int, ...]:
+    def numbers(self) -> tuple[int, ...]:
         """Numbers separated by commas."""
-        found = [self.integer(what)]
+        found = [self.integer("a number")]
         while self.accept(","):
-            found.append(self.integer(what))
+            found.append(self.integer("a number"))
         return tuple(found)
 
     def value_names(self) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
 """Whether a nest is what a nest must be: mistakes as diagnostics, each at its line of the nest's text.
 
 Proven, for all sizes and ranges where `known` holds: names stand before their use, and have one meaning at a
-place; types agree; every access is in range; loops in lockstep run a constant number of times, with at most
-one of lanes around a computation. Tried, by interpreting the nest at a few small sizes: every element of what
-it computes is written, and nothing is read before. That is left out where a nest has ranges, which are parts
-of all elements, or takes more than `MOST_ACCESSES`.
+place; types agree; every access is in range, and what a `know` says holds; loops in lockstep run a constant
+number of times, the same at all points, with at most one of lanes around a computation. Tried, by interpreting
+the nest at a few small sizes where it takes no more than `MOST_ACCESSES`: nothing is read before it is written,
+and every element of what it computes is, but for a nest with ranges, which are parts of all elements.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ import numpy as np
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
-from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, forms, named, where
+from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import (
@@ -30,7 +29,6 @@ from tadc.passes.nest.nest import (
     Body,
     Bound,
     Compute,
-    Either,
     For,
     If,
     Know,
@@ -39,8 +37,9 @@ from tadc.passes.nest.nest import (
     Statement,
     Store,
 )
+from tadc.passes.nest.primitives.rewriting import bound_forms
 from tadc.passes.nest.reader import ReadNest, read_nests
-from tadc.passes.nest.text import nest_text
+from tadc.passes.nest.text import nest_text, rows_text
 
 MOST_ACCESSES = 200_000
 """Of one tensor, where a nest is tried."""
@@ -93,12 +92,16 @@ def mistakes(nest: Nest) -> list[Mistake]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What stands around a statement: indices, tensors, facts, and the loops in lockstep."""
+    """What stands around a statement: indices, tensors, facts, and the loops of lanes.
+
+    `points` are the indices that differ between points in lockstep.
+    """
 
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
     lanes: tuple[str, ...] = ()
+    points: frozenset[str] = frozenset()
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
     """What `at` names; it may name the same again."""
 
@@ -145,9 +148,7 @@ class _Walk:
             self.wrong(node, f"`{name}` is no index or size here", help)
 
     def known_bound(self, node: object, bound: Bound, scope: _Scope) -> None:
-        self.known(node, forms(bound), scope.indices)
-        if isinstance(bound, Either):
-            self.known(node, [row.form for row in bound.rows], scope.indices)
+        self.known(node, bound_forms(bound), scope.indices)
 
     def new(self, node: object, names: Iterable[str], scope: _Scope) -> frozenset[str]:
         """The indices with new ones, which nothing around has."""
@@ -157,6 +158,14 @@ class _Walk:
                 self.wrong(node, f"`{name}` has a meaning here", "give the new index another name")
             indices |= {name}
         return indices
+
+    def together(self, node: object, what: str, used: Iterable[Affine], scope: _Scope) -> bool:
+        """Whether points in lockstep agree in forms: what is wrong is noted if not."""
+        apart = scope.points.intersection(name for form in used for name in form.variables)
+        if apart:
+            help = "put it around the loops in lockstep, or leave their kind out"
+            self.wrong(node, f"{what} differs between points of `{min(apart)}`, which run in lockstep", help)
+        return not apart
 
     # -- statements ----------------------------------------------------------------------------
 
@@ -171,19 +180,30 @@ class _Walk:
             case For():
                 self.loop(statement, scope)
             case If(rows=rows, then=then, otherwise=otherwise):
-                self.known(statement, [row.form for row in rows], scope.indices)
+                used = [row.form for row in rows]
+                self.known(statement, used, scope.indices)
+                self.together(statement, "this condition", used, scope)
                 self.body(then, scope.with_facts(where(rows)))
                 self.body(otherwise, scope.with_facts(elsewhere(rows)))
             case Know(rows=rows):
                 self.known(statement, [row.form for row in rows], scope.indices)
+                for row in rows:
+                    what = f"`{rows_text((row,))}`"
+                    all(self.holds(statement, side, what, "to be so", scope) for side in row.inequalities)
                 return scope.with_facts(where(rows))
             case At(index=index, value=value):
                 if scope.named.get(index) == value:
                     return scope
                 self.known_bound(statement, value, scope)
+                used, points = bound_forms(value), scope.points
+                if any(not points.isdisjoint(form.variables) for form in used):
+                    if not isinstance(value, Affine):
+                        self.together(statement, f"`{index}`", used, scope)
+                    points |= {index}
                 indices = self.new(statement, [index], scope)
                 names = {**scope.named, index: value}
-                return replace(scope.with_facts(named(statement)), indices=indices, named=names)
+                inside = scope.with_facts(named(statement))
+                return replace(inside, indices=indices, named=names, points=points)
             case Stage(tensor=tensor):
                 self.known(statement, tensor.shape, scope.indices)
                 if tensor.name in scope.tensors or tensor.name in scope.indices:
@@ -201,9 +221,12 @@ class _Walk:
         self.known_bound(loop, loop.start, scope)
         self.known_bound(loop, loop.stop, scope)
         self.known(loop, loop.reach or (), scope.indices)
+        ends = (*bound_forms(loop.start), *bound_forms(loop.stop))
+        self.together(loop, f"the range of `{loop.index}`", ends, scope)
         indices = self.new(loop, [loop.index], scope)
-        lanes = scope.lanes
+        lanes, points = scope.lanes, scope.points
         if loop.kind in ("jam", "lane"):
+            points |= {loop.index}
             start, stop = loop.start, loop.stop
             known = isinstance(start, Affine) and isinstance(stop, Affine) and (stop - start).is_constant
             if not known:
@@ -212,7 +235,7 @@ class _Walk:
         if loop.kind == "lane":
             lanes += (loop.index,)
         inside = scope.with_facts(self.loops.inside(loop))
-        self.body(loop.body, replace(inside, indices=indices, lanes=lanes))
+        self.body(loop.body, replace(inside, indices=indices, lanes=lanes, points=points))
 
     def compute(self, compute: Compute, scope: _Scope) -> None:
         """Values and stores."""
@@ -297,18 +320,22 @@ class _Walk:
             return
         pairs = () if isinstance(of, Ask) else zip(of.at, tensor.shape, strict=True)
         for form, extent in pairs:
-            for side, least in ((form, True), (extent - 1 - form, False)):
-                limit = "at least 0" if least else f"at most {extent - 1}"
-                try:
-                    point = counterexample(side, scope.facts, self.given)
-                except (NotProven, SearchLimit, EliminationLimit):
-                    self.wrong(node, f"`{form}` is not proven to be {limit}", NARROW)
-                    return
-                if point is not None:
-                    shown = ", ".join(f"{name} = {value}" for name, value in point.items())
-                    note = f"it is not at {shown}" if shown else ""
-                    self.wrong(node, f"`{form}` is not always {limit}", NARROW, note)
-                    return
+            limits = ((form, "to be at least 0"), (extent - 1 - form, f"to be at most {extent - 1}"))
+            if not all(self.holds(node, side, f"`{form}`", limit, scope) for side, limit in limits):
+                return
+
+    def holds(self, node: object, form: Affine, what: str, is_so: str, scope: _Scope) -> bool:
+        """Whether a form is at least 0 wherever a statement runs: what is wrong is noted if not."""
+        try:
+            point = counterexample(form, scope.facts, self.given)
+        except (NotProven, SearchLimit, EliminationLimit):
+            self.wrong(node, f"{what} is not proven {is_so}", NARROW)
+            return False
+        if point is not None:
+            shown = ", ".join(f"{name} = {value}" for name, value in point.items())
+            note = f"it is not at {shown}" if shown else ""
+            self.wrong(node, f"{what} is not always {is_so.removeprefix('to be ')}", NARROW, note)
+        return point is None
 
 
 # -- what is tried ---------------------------------------------------------------------------------
@@ -316,39 +343,41 @@ class _Walk:
 
 def _tried(nest: Nest) -> Iterator[Mistake]:
     """What goes wrong where the nest is interpreted."""
-    if nest.ranges:
-        return
-    for sizes in _sizes(nest.sizes, nest.known):
-        shapes = {t.name: tuple(extent.evaluate(sizes) for extent in t.shape) for t in nest.tensors}
+    for values in _values(nest):
+        shapes = {t.name: tuple(extent.evaluate(values) for extent in t.shape) for t in nest.tensors}
         if any(int(np.prod(shape)) > MOST_ACCESSES for shape in shapes.values()):
             continue
-        at = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        at = ", ".join(f"{name} = {value}" for name, value in values.items())
         note = f"at {at}" if at else ""
         ones = {name: np.ones(shape) for name, shape in shapes.items()}
         try:
-            run = interpret(nest, ones, sizes, MOST_ACCESSES)
+            run = interpret(nest, ones, values, MOST_ACCESSES)
         except TooLong:
             continue
         except Fault as fault:
             yield Mistake(fault.node, fault.message, "let a loop before it write this element", note)
             return
-        for name, missing in run.unwritten.items():
+        # A range is a part of all elements.
+        unwritten = {} if nest.ranges else run.unwritten
+        for name, missing in unwritten.items():
             element = f"{name}[{', '.join(map(str, missing[0]))}]"
             yield Mistake(nest, f"`{element}` is never written", "every element of an `out` is", note)
-        if run.unwritten:
+        if unwritten:
             return
 
 
-def _sizes(names: Iterable[str], known: Domain) -> Iterator[dict[str, int]]:
-    """A few small sizes for which a nest is meant."""
-    names, seen = list(names), list[dict[str, int]]()
+def _values(nest: Nest) -> Iterator[dict[str, int]]:
+    """A few small sizes for which a nest is meant, and a range at each."""
+    seen: list[dict[str, int]] = []
     for least in TRIED:
+        names = {name: least for name in (*nest.sizes, *nest.ranges[-1:])}
         rows = [Constraint(Affine.var(name) - least) for name in names]
         try:
-            point = find_point([*known, *rows])
+            point = find_point([*nest.known, *rows])
         except (SearchLimit, EliminationLimit):
             continue
-        sizes = None if point is None else {name: point.get(name, least) for name in names}
-        if sizes is not None and sizes not in seen:
-            seen.append(sizes)
-            yield sizes
+        if point is not None:
+            values = {name: point.get(name, names.get(name, 0)) for name in (*nest.sizes, *nest.ranges)}
+            if values not in seen:
+                seen.append(values)
+                yield values

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
-from tadc.lattice.affine import Affine
-from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, If, Nest
+from tadc.passes.nest.nest import At, Extreme, For, Nest
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, bound_forms, loops_in
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -27,7 +26,7 @@ from tadc.passes.nest.steps import (
     Steps,
     Threads,
 )
-from tadc.passes.schedule.accesses import all_forms
+from tadc.passes.nest.verify import verify
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 
 Given = Mapping[str, Steps]
@@ -72,43 +71,26 @@ def _check(read: ReadMap, item: Map, function: MapFunction, source: Source) -> N
             "its last tile is moved back, inside of the blocks of a reduction: elements would be joined twice"
         )
         raise _does_not_fit(text, read.spans[number], "end tiles by `rest`, or put the blocks inside", source)
-    moving = _moving_with_points(apply_steps(nest, steps).body, frozenset())
-    if moving:
-        text = f"`{moving}` differs between points that are computed in lockstep"
-        raise _does_not_fit(text, read.span, "write `jam` and `lane` for the loops inside of a tile", source)
-    unnamed = _unnamed(apply_steps(nest, steps))
-    if unnamed:
-        text = f"`{unnamed}` is not known where it is used, in the loops that these steps make"
-        raise _does_not_fit(text, read.span, "stage `over` all that moves a read inside of the loop", source)
+    wrong = _first_wrong(nest, steps)
+    if wrong is not None:
+        number, found = wrong
+        assert found.primary is not None
+        assert found.source is not None
+        line = found.source.line(found.source.position(found.primary.span.start)[0]).strip()
+        notes = [f"in the nest that the steps make: `{line}`", *found.notes]
+        help = "`--emit scheduled-nest` shows what the steps before it make"
+        raise _does_not_fit(f"then {found.primary.text}", read.spans[number], help, source, notes)
 
 
-def _unnamed(nest: Nest) -> str:
-    """An index that a nest uses where it is not named; "" without."""
-
-    def visit(body: Body, known: frozenset[str]) -> str:
-        for statement in body:
-            used, found = frozenset[str](), ""
-            match statement:
-                case At(index=index, value=value):
-                    used, known = _names_of(value) - known, known | {index}
-                case For(index=index, start=start, stop=stop, body=inner):
-                    used = (_names_of(start) | _names_of(stop)) - known
-                    found = visit(inner, known | {index})
-                case If(rows=rows, then=then, otherwise=otherwise):
-                    used = frozenset(name for row in rows for name in row.form.variables) - known
-                    found = visit(then, known) or visit(otherwise, known)
-                case Compute(block=block, stores=stores):
-                    folds = (let.value for let in block.all_lets() if isinstance(let.value, Fold))
-                    here = known.union(*(fold.indices for fold in folds))
-                    forms = [*all_forms(block), *(form for store in stores for form in store.at)]
-                    used = frozenset(name for form in forms for name in form.variables) - here
-                case _:
-                    pass
-            if used or found:
-                return min(used, default=found)
-        return ""
-
-    return visit(nest.body, frozenset((*nest.sizes, *nest.ranges)))
+def _first_wrong(plain: Nest, steps: Steps) -> tuple[int, Diagnostic] | None:
+    """What is wrong with the nest that the steps make, and the number of the step that makes it so."""
+    found: tuple[int, Diagnostic] | None = None
+    for count in range(len(steps), 0, -1):
+        wrong = verify(apply_steps(plain, steps[:count]))
+        if not wrong:
+            break
+        found = count - 1, wrong[0]
+    return found
 
 
 def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
@@ -118,32 +100,6 @@ def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
     inside = {inner.index for loop in blocks for inner in loops_in(loop.body) if _moves_back(inner)}
     splits = ((n, step) for n, step in enumerate(steps) if isinstance(step, Split))
     return next((n for n, step in splits if step.tail == "overlap" and step.outer in inside), None)
-
-
-def _moving_with_points(body: Body, moving: frozenset[str]) -> str:
-    """A loop whose ends differ between points in lockstep, or an index that is a choice there; "" without."""
-    for statement in body:
-        found = ""
-        match statement:
-            case At(index=index, value=value) if not _names_of(value).isdisjoint(moving):
-                moving |= {index}
-                found = "" if isinstance(value, Affine) else index
-            case For(index=index, start=start, stop=stop):
-                found = "" if (_names_of(start) | _names_of(stop)).isdisjoint(moving) else index
-                in_lockstep = frozenset([index]) if statement.kind in ("jam", "lane") else frozenset[str]()
-                found = found or _moving_with_points(statement.body, moving | in_lockstep)
-            case If(then=then, otherwise=otherwise):
-                found = _moving_with_points(then, moving) or _moving_with_points(otherwise, moving)
-            case _:
-                pass
-        if found:
-            return found
-    return ""
-
-
-def _names_of(bound: Bound) -> frozenset[str]:
-    """What a bound depends on."""
-    return frozenset[str]().union(*(form.variables for form in bound_forms(bound)))
 
 
 def _moves_back(loop: For) -> bool:
@@ -223,8 +179,10 @@ def _of_recurrence(steps: Sequence[Step], item: Map) -> _Problem | None:
     return None
 
 
-def _does_not_fit(text: str, span: Span, help: str, source: Source) -> CompileError:
+def _does_not_fit(
+    text: str, span: Span, help: str, source: Source, notes: Sequence[str] = ()
+) -> CompileError:
+    message = "this step of the schedule does not fit"
     label = Label(span, text)
-    return CompileError(
-        [Diagnostic("TAD0612", "this step of the schedule does not fit", label, helps=[help], source=source)]
-    )
+    found = Diagnostic("TAD0612", message, label, notes=list(notes), helps=[help], source=source)
+    return CompileError([found])

@@ -200,6 +200,6 @@ def sides(name: str, forms: Sequence[Affine], unknown: Collection[str]) -> Sides
     for form in forms:
         k = form.coefficient(name)
         rest = form - Affine.var(name) * k
-        if k and rest.variables.isdisjoint(unknown):
+        if k and name not in rest.variables and rest.variables.isdisjoint(unknown):
             (lower if k > 0 else upper).append((abs(k), rest))
     return lower, upper

@@ -22,6 +22,7 @@ from tadc.passes.nest.steps import (
     Fill,
     Fits,
     FoldLanes,
+    FoldThreads,
     InBlocks,
     Interleave,
     Leap,
@@ -202,6 +203,13 @@ class _Reader(FormCursor):
         """`fold_lanes %3 16 parts 2`."""
         return FoldLanes(self.value(), self.positive("the lanes of a vector"), self.option("parts", 1))
 
+    def fold_threads(self) -> Step:
+        """`fold_threads %3 4, 8 warp 32`."""
+        fold, threads = self.value(), [self.positive("a number of threads")]
+        while self.accept(","):
+            threads.append(self.positive("a number of threads"))
+        return FoldThreads(fold, tuple(threads), self.option("warp", 1))
+
     def leap(self) -> Step:
         """`leap %3 8 parts 2`."""
         return Leap(self.value(), self.positive("steps"), self.option("parts", 1))
@@ -272,6 +280,7 @@ _STEPS: dict[str, Callable[[_Reader], Step]] = {
     "in_blocks": lambda reader: InBlocks(reader.positive("the threads of a block")),
     "cut": _Reader.cut,
     "fold_lanes": _Reader.fold_lanes,
+    "fold_threads": _Reader.fold_threads,
     "leap": _Reader.leap,
     "stage": _Reader.stage,
     "share": _Reader.share,

@@ -155,12 +155,14 @@ class _Steps:
             part = self.parts[index]
             if part == WHOLE:
                 continue
-            rows = tuple(Constraint(Affine.var(index) * row.slope + row.rest) for row in part.rows)
+            # Parts are those of the map that counts as its loops do (`reversed_map`).
+            loop = self.loops[index].tile
+            rows = tuple(Constraint(Affine.var(loop) * row.slope + row.rest) for row in part.rows)
             size, tile = self.extents[index], tiling.extent(index)
             groups = 1 < part.factor <= FEW_COPIES and size.is_constant and tile > 1
             after = parts[self.map.indices.index(index) + 1 :]
             everywhere = tiling.width > 1 and copies(after) <= FEW_COPIES
-            self.steps.append(Peel(index, rows, part.factor, tile, groups, everywhere))
+            self.steps.append(Peel(loop, rows, part.factor, tile, groups, everywhere))
 
     def residues(self) -> None:
         """What is computed by residue."""
@@ -169,7 +171,7 @@ class _Steps:
             if factor > 1:
                 loops = self.loops[index]
                 group, loops.residue = self.fresh(index), self.fresh(index)
-                self.steps.append(Residues(index, factor, group, loops.residue))
+                self.steps.append(Residues(loops.tile, factor, group, loops.residue))
                 self.became(index, group, loops.residue)
 
     def became(self, index: str, outer: str, inner: str) -> None:
@@ -325,8 +327,10 @@ class _Steps:
             self.steps.append(Stage(read.name, inside, own, self.fill(packed, read)))
 
     def inner_binders(self, packed: Panels, read: Read) -> list[str]:
-        """The indices of a reduction that move a read inside a block."""
-        return [name for name in packed.loop.binders[packed.outer :] if name in read.names]
+        """The indices of a reduction that move a read inside a block; not one that has one value there."""
+        binders = packed.loop.binders[packed.outer :]
+        inner = binders[1:] if packed.block == 1 and len(binders) > 1 else binders
+        return [name for name in inner if name in read.names]
 
     def fill(self, packed: Panels, read: Read) -> Fill:
         """How a panel for lanes is filled."""

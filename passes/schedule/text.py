@@ -22,6 +22,7 @@ from tadc.passes.nest.steps import (
     Cut,
     Fits,
     FoldLanes,
+    FoldThreads,
     InBlocks,
     Interleave,
     Leap,
@@ -84,6 +85,9 @@ def step_text(step: Step) -> str:
             return f"cut {fold} {index} {steps} -> {outer}"
         case FoldLanes(fold=fold, lanes=lanes, parts=parts):
             return f"fold_lanes {fold} {lanes}{_parts(parts)}"
+        case FoldThreads(fold=fold, threads=threads, warp=warp):
+            by_halves = f" warp {warp}" if warp != 1 else ""
+            return f"fold_threads {fold} {', '.join(map(str, threads))}{by_halves}"
         case Leap(fold=fold, steps=steps, parts=parts):
             return f"leap {fold} {steps}{_parts(parts)}"
         case _:

@@ -83,9 +83,9 @@ class _Maker:
             "int": lambda: rng.choice([1, 1, 2, 8]),
             "Domain": lambda: self.rows() if rng.random() < 0.5 else (),
             "Takes": lambda: self.made(Takes),
+            "tuple[int, ...]": lambda: tuple(rng.randint(1, 40) for _ in range(rng.randrange(3))),
             "Body": lambda: self.body(1),
             "str": lambda: rng.choice(["", *REDUCTIONS]),
-            "tuple[int, ...]": lambda: self.several(lambda: rng.randint(1, 9), 2),
             "tuple[str, ...]": lambda: self.several(lambda: f"%{rng.randint(0, 9)}", 2),
             "tuple[Affine, Affine] | None": lambda: rng.choice([None, (self.form(), self.form())]),
         }

@@ -81,6 +81,10 @@ def test_sums_add_in_the_order_that_they_state(count: int) -> None:
     assert total("lanes 4 leap 3", x) == added([e for block in blocks for n in range(4) for e in block[n::4]])
     even, odd = ([e for block in blocks for n in (p, p + 2) for e in block[n::4]] for p in (0, 1))
     assert total("lanes 4 parts 2 leap 3", x) == added(even) + added(odd)
+    each = [added(x[n::12]) for n in range(12)]
+    warps = [(w[0] + w[2]) + (w[1] + w[3]) for w in (each[:4], each[4:8], each[8:])]
+    assert total("threads 12 warp 4", x) == (warps[0] + warps[1]) + warps[2]
+    assert total("threads 3", x) == (added(x[::3]) + added(x[1::3])) + added(x[2::3])
     text = """nest f(x: f32[N], out y: f32[4]) { sizes N for i = 0 to 4 lane {
         %1 = sum k where 0 <= k <= N - 1 leap 3 { %0 = x[k] give %0 } y[i] = %1 } }"""
     assert set(interpret(read_nest(text), {"x": x}, {"N": count}).results["y"]) == {

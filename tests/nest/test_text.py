@@ -51,7 +51,7 @@ nest everything(a: f32[N, 64], b: f64[64], out c: f32[N, 64], out d: f64[], to: 
                     %8 = %7 ** -3
                     give %8
                 }
-                %9 = logsumexp m lanes 8 leap 4 {
+                %9 = logsumexp m, n threads 4, 8 warp 32 {
                     %10 = index((i + j) // 2 + m % 3)
                     give %10
                 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.schedule.choose import chosen_schedule
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.text import schedule_text
@@ -21,13 +23,20 @@ PROGRAMS = {
     "mean": "x: f32[1000, 10000]\nm[i] = sum{j} (x[i, j])",
     "softmax": "x: f32[256, 1024]\ne[i, j] = exp(x[i, j])\ns[i] = sum{j} (e[i, j])\ny[i, j] = e[i, j] / s[i]",
     "suffix": "x: f64[8, 9999]\nscan{-t} p[b, t] = if {t < 9998} then (p[b, t + 1] + x[b, t]) else (x[b, t])",
+    "strided": "x: f32[8, 64, 55, 55]\ny: f32[8, 128, 27, 27]\n"
+    "w[o: 128, c: 64, u: 3, v: 3] = sum{n, i, j} (x[n, c, 2*i + u, 2*j + v] * y[n, o, i, j])",
     "tiny": "x: f32[8]\ny[i] = 2 * x[i]",
 }
 
 
 def test_schedules_are_as_written_down() -> None:
+    """What is chosen is this, and fits the nests."""
     made: list[str] = []
     for name, text in PROGRAMS.items():
-        chosen = chosen_schedule(maps_of_program(text, "value"), CpuMachine(64, 28, 1 << 18))
+        function = maps_of_program(text, "value")
+        chosen = chosen_schedule(function, CpuMachine(64, 28, 1 << 18))
+        for item, schedule in zip(function.maps, chosen, strict=True):
+            apply_steps(plain_nest(function, item), schedule.steps)
         made.append(f"# {name}\n{schedule_text(chosen)}")
-    assert "\n".join(made) == (Path(__file__).parent / "chosen.sched").read_text(encoding="utf-8")
+    path = Path(__file__).parent / "chosen.sched"
+    assert "\n".join(made) == path.read_text(encoding="utf-8")

@@ -57,7 +57,7 @@ def test_what_is_chosen_can_be_given() -> None:
         (MATMUL, "map c split i 4 -> i0, i1", "split", "does not divide"),
         (MATMUL, "map c split i 4 overlap -> j, i1", "split", "`j` is taken"),
         (MATMUL, "map c stage %9 over k", "stage", "`%9`"),
-        (MATMUL, f"map c {TILES} stage %1 inside j0 over k, j1", "map c", "not known"),
+        (MATMUL, f"map c {TILES} stage %1 inside j0 over k, j1", "stage", "no index or size here"),
         (MATMUL, "map c rows i 8", "rows", "no chain"),
         (MATMUL, "map c threads i 1 threads j 1", "threads j", "once"),
         (MATMUL, "map c points where i = j", "points", "other points"),

@@ -24,6 +24,8 @@ map c, d.2
     residues i 2 -> i0, i1
     fold_lanes %3 16 parts 2
     fold_lanes %4 8
+    fold_threads %5 4, 8 warp 32
+    fold_threads %6 16
     leap %3 8 parts 2
     split i 6 overlap -> i2, i3
     split j 205 clip -> j0, j1

@@ -15,7 +15,6 @@ func.func @f(%x: tensor<8xf64> {tad.name = "x"}) -> (tensor<3x4xf64> {tad.name =
 // CHECK-NEXT:       %thread_id_x = gpu.thread_id x
 // CHECK-NEXT:       %block_id_x = gpu.block_id x
 // CHECK-NEXT:       %0 = affine.apply affine_map<(d0, d1) -> (d0 + d1 * 64)>(%thread_id_x, %block_id_x)
-// CHECK-NEXT:       %c12 = arith.constant 12 : index
 // CHECK-NEXT:       %c0 = arith.constant 0 : index
 // CHECK-NEXT:       %1 = affine.apply affine_map<(d0) -> (-d0 + 11)>(%0)
 // CHECK-NEXT:       %2 = arith.cmpi sge, %1, %c0 : index

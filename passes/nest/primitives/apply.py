@@ -14,6 +14,7 @@ from tadc.passes.nest.steps import (
     Cut,
     Fits,
     FoldLanes,
+    FoldThreads,
     InBlocks,
     Interleave,
     Leap,
@@ -54,8 +55,9 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
                     again.append((step, nest))
                 nest = loops.split(nest, step, _unit(steps, step))
             case Threads():
-                nest = ranges.threads(nest, step, extents)
-                plain = ranges.threads(plain, step, extents)
+                is_whole = _has_whole_ranges(steps, step)
+                nest = ranges.threads(nest, step, extents, is_whole=is_whole)
+                plain = ranges.threads(plain, step, extents, is_whole=is_whole)
             case Rows():
                 nest = ranges.rows(nest, step, extents)
                 plain = ranges.rows(plain, step, extents)
@@ -76,6 +78,14 @@ def _ranges_first(steps: Sequence[Step]) -> list[Step]:
     while count < len(others) and isinstance(others[count], Reorder | Peel | Reverse):
         count += 1
     return [*others[:count], *own, *others[count:]]
+
+
+def _has_whole_ranges(steps: Sequence[Step], step: Threads) -> bool:
+    """Whether each range has whole tiles: between blocks of a reduction no two threads may compute one
+    element, so the last range takes what is left too."""
+    moved_back = {s.index for s in steps if isinstance(s, Split) and s.tail in ("overlap", "again")}
+    is_cut = any(isinstance(other, Cut) for other in steps)
+    return is_cut and not moved_back.isdisjoint(step.indices)
 
 
 def _again(nest: Nest, found: Sequence[tuple[Split, Nest]]) -> Nest:
@@ -102,6 +112,8 @@ def _one(nest: Nest, step: Step) -> Nest:
             return folds.cut(nest, step)
         case FoldLanes():
             return folds.fold_lanes(nest, step)
+        case FoldThreads():
+            return folds.fold_threads(nest, step)
         case Leap():
             return folds.leap(nest, step)
         case Stage():

@@ -20,12 +20,30 @@ from tadc.passes.nest.primitives.rewriting import (
     rewrite_lets,
     rewrite_value,
 )
-from tadc.passes.nest.steps import Cut, FoldLanes, Leap
+from tadc.passes.nest.shared_folds import shared_takes
+from tadc.passes.nest.steps import Cut, FoldLanes, FoldThreads, Leap
 
 
 def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
     """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
     return _taking(nest, step.fold, Takes(lanes=step.lanes, parts=step.parts))
+
+
+def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
+    """Some threads share a reduction: the same number shares each of those that are shared."""
+    takes = Takes(threads=step.threads, warp=step.warp)
+
+    def rule(value: Value) -> Fold:
+        found = fold_named(value, step.fold)
+        if len(step.threads) != len(found.indices):
+            raise DoesNotFit(f"`{step.fold}` has {len(found.indices)} indices, not {len(step.threads)}")
+        return replace(found, takes=takes)
+
+    made = rewrite_value(nest, step.fold, rule)
+    shared = {(one.together, one.warp) for one in shared_takes(made.body)}
+    if len(shared) > 1 or takes.together % takes.warp:
+        raise DoesNotFit("as many threads, in whole warps, share each reduction that is shared")
+    return made
 
 
 def leap(nest: Nest, step: Leap) -> Nest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.nest import At, Body, Bound, Either, For, Nest
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, greatest, least, with_loops
@@ -12,23 +13,39 @@ from tadc.passes.nest.steps import Rows, Threads
 
 RANGE = ("begin", "end")
 SECOND = "second"
+BEGIN, END = (Affine.var(name) for name in RANGE)
 
 
-def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine]) -> Nest:
-    """A range of values of one of the indices alone, whose ends are arguments."""
+def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine], *, is_whole: bool) -> Nest:
+    """A range of values of one of the indices alone, whose ends are arguments.
+
+    With `is_whole`, a range has as many values as a grain, or all.
+    """
+    for index in step.indices:
+        if index not in extents:
+            raise DoesNotFit(f"there is no loop `{index}`")
     if len(step.indices) == 1:
         (index,) = step.indices
-        nest = replace(nest, ranges=(*nest.ranges, *RANGE))
-        return _within(nest, index, extents[index], RANGE, ends_there=False)
+        size, few = extents[index], 0
+        if is_whole and size.is_constant:
+            few = min(step.grains[0], size.constant)
+        rows = [Constraint(END - BEGIN - few), Constraint(size - END)]
+        if (grain := step.grains[0]) > 1:
+            rows.append(Constraint(BEGIN - BEGIN.floordiv(grain) * grain, equality=True))
+        nest = _with_ranges(nest, RANGE, tuple(rows))
+        return _within(nest, index, size, RANGE, ends_there=False)
     names: list[At] = []
-    is_second = (Constraint(Affine.var(SECOND) - 1),)
+    second = Affine.var(SECOND)
+    is_second = (Constraint(second - 1),)
     for number, index in enumerate(step.indices):
-        size = extents[index]
-        begin, end = Affine.var("begin"), Affine.var("end")
-        pairs = [(ZERO, begin), (size, end)] if number == 0 else [(begin, ZERO), (end, size)]
+        size, part = extents[index], f"{index}_part"
+        # The end may be one of the other index.
+        inside = Affine.var(part)
+        pairs = [(ZERO, BEGIN), (size, inside)] if number == 0 else [(BEGIN, ZERO), (inside, size)]
+        names.append(At(part, least(END, size)))
         for word, (then, otherwise) in zip(RANGE, pairs, strict=True):
             names.append(At(f"{index}_{word}", Either(is_second, then, otherwise)))
-    nest = replace(nest, ranges=(*nest.ranges, SECOND, *RANGE))
+    nest = _with_ranges(nest, (SECOND, *RANGE), (Constraint(second), Constraint(1 - second)))
     for index in step.indices:
         names_of = (f"{index}_begin", f"{index}_end")
         nest = _within(nest, index, extents[index], names_of, ends_there=False)
@@ -37,8 +54,16 @@ def threads(nest: Nest, step: Threads, extents: Mapping[str, Affine]) -> Nest:
 
 def rows(nest: Nest, step: Rows, extents: Mapping[str, Affine]) -> Nest:
     """A range of an index alone, in which tiles end."""
-    nest = replace(nest, ranges=(*nest.ranges, *RANGE))
-    return _within(nest, step.index, extents[step.index], RANGE, ends_there=True)
+    if step.index not in extents:
+        raise DoesNotFit(f"there is no loop `{step.index}`")
+    size = extents[step.index]
+    nest = _with_ranges(nest, RANGE, (Constraint(END - BEGIN - step.count), Constraint(size - END)))
+    return _within(nest, step.index, size, RANGE, ends_there=True)
+
+
+def _with_ranges(nest: Nest, names: tuple[str, ...], rows: Domain) -> Nest:
+    """The nest with further arguments, of which these rows hold."""
+    return replace(nest, ranges=(*nest.ranges, *names), known=(*nest.known, Constraint(BEGIN), *rows))
 
 
 def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, ends_there: bool) -> Nest:
@@ -49,7 +74,7 @@ def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, end
         begin, end = (-((-Affine.var(name)).floordiv(c)) * c for name in names)
         if c > 1 and ends_there:
             raise DoesNotFit(f"`{index}` is in groups")
-        # Of two ranges it is not known what is in range, but they are.
+        # The names of two ranges are those of ends that are in range.
         is_one = names == RANGE
         start: Bound = begin if loop.start == ZERO and not is_one else greatest(loop.start, begin)
         stop: Bound = end if loop.stop == size and not is_one else least(loop.stop, end)
