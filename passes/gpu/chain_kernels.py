@@ -19,9 +19,9 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.cpu.tile_body import Context
-from tadc.passes.gpu.elements import unravel
 from tadc.passes.gpu.groups import Group, lanes_along
 from tadc.passes.gpu.kernel import Kernel
+from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.row_chains import RowChain
 from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.accesses import Accesses
@@ -135,7 +135,7 @@ class ChainKernel:
         depth = self.chain.depth
         kernel.near_row = near
         position, rows = self.position(kernel, place, point)
-        leading = unravel(kernel, position, kernel.sizes[:depth], point)
+        leading = unravel(position, kernel.sizes[:depth], kernel.low, point)
         if len(kernel.sizes) == depth:
             self.together(kernel, leading, lane, rows, point)
         else:
@@ -175,7 +175,7 @@ class ChainKernel:
         counts = [*sizes[:-1], sizes[-1].floordiv(width)]
 
         def element(place: Affine, inside: Any) -> None:
-            trailing = unravel(kernel, place, counts, inside)
+            trailing = unravel(place, counts, kernel.low, inside)
             last = trailing[-1] * width + (Affine.var(LANE) if width > 1 else 0)
             forms = [*leading, *trailing[:-1], last]
             made = kernel.values(kernel.body(forms, Tile(width)), forms, (), inside)
@@ -188,7 +188,7 @@ class ChainKernel:
         sizes = kernel.sizes[1:]
 
         def element(place: Affine, inside: Any) -> None:
-            forms = [self.block, *unravel(kernel, place, sizes, inside)]
+            forms = [self.block, *unravel(place, sizes, kernel.low, inside)]
             made = kernel.values(kernel.body(forms, Tile(1)), forms, (), inside)
             kernel.store(made, forms, (), 1, inside)
 
@@ -229,7 +229,7 @@ class RowSum:
         is_row = low.holds(rows, point) if rows else None
         found: list[Any] = []
         for own, total in zip(self.places(point), sums, strict=True):
-            forms = [self.chain.block, *unravel(kernel, own, self.sizes, point)]
+            forms = [self.chain.block, *unravel(own, self.sizes, kernel.low, point)]
             body = kernel.body(forms, Tile(1))
             low.forms[inner.arguments[0]] = number - self.chain.near.first
             value = body.value(body.region(inner, Context(point, box_rows(forms, kernel.sizes))), {})
@@ -247,7 +247,7 @@ class RowSum:
             rows = (Constraint(self.total - 1 - flat),) if (n + 1) * block > self.total else ()
 
             def store(inside: Any, flat: Affine = flat, total: Any = total) -> None:
-                forms = [self.chain.block, *unravel(kernel, flat, self.sizes, inside)]
+                forms = [self.chain.block, *unravel(flat, self.sizes, kernel.low, inside)]
                 kernel.store([[({}, total)]], forms, (), 1, inside)
 
             kernel.where(rows, store, point)

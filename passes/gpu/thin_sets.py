@@ -10,8 +10,8 @@ from typing import Any
 
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.cpu.in_place import thin_set
-from tadc.passes.gpu.elements import unravel
 from tadc.passes.gpu.kernel import Kernel
+from tadc.passes.gpu.positions import unravel
 from tadc.passes.maps.lower_body import box_rows
 from tadc.passes.maps.tile_values import Tile
 
@@ -30,7 +30,7 @@ def emit_thin(kernel: Kernel, block: int, point: Any) -> tuple[Affine, ...]:
     total = math.prod(extent.constant for extent in extents)
 
     def element(inside: Any) -> None:
-        places = unravel(kernel, flat, extents, inside)
+        places = unravel(flat, extents, kernel.low, inside)
         forms = {f"d{n}": place for n, place in zip(own, places, strict=True)}
         forms[solved] = ((form - Affine.var(solved) * k) * -k).substitute(forms)
         at = [forms[f"d{n}"] for n in range(len(sizes))]

@@ -10,6 +10,7 @@ from functools import cached_property
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.copies import Team
 from tadc.passes.gpu.group_folds import Group, GroupFold
 from tadc.passes.gpu.launch import GridAxis
@@ -25,7 +26,7 @@ from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Compute, For, Kind, Know, Nest
+from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Compute, For, If, Kind, Know, Nest
 from tadc.passes.nest.primitives.rewriting import bound_forms, loops_in
 from tadc.passes.nest.shared_folds import shared_takes
 from tadc.passes.nest.stores import Place, TileStores
@@ -96,7 +97,9 @@ class Thread(Target):
         ends = [(scope.form(form_of_end(one.start)), scope.form(form_of_end(one.stop))) for one in loops]
         counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
         own = self.own(kind, body, scope)
-        number, only, rows = own.number, own.only, self.beyond(own, counts, scope)
+        is_idle = len(loops) == 1 and is_idle_beyond(loops[0])
+        number, only = own.number, own.only
+        rows = () if is_idle else self.within(own, counts, scope)
         if rows and own.column:
             # All threads meet: those without an element of their own help with the last one.
             last, only, rows = number + rows[0].form, (*rows, *only), ()
@@ -111,7 +114,8 @@ class Thread(Target):
                 index = start + place * one.step
                 known = (Constraint(place), Constraint(count - 1 - place))
                 inner = inner.naming(one.index, index)
-                inner = inner.knowing(*known, *facts_of(one, index, (start, stop), scope))
+                facts = facts_of(one, index, (start, stop), scope)
+                inner = inner.knowing(*known, *facts) if not is_idle else inner.knowing(*facts[:1])
             emit_body(body, self.low, inner)
             return []
 
@@ -129,7 +133,7 @@ class Thread(Target):
         ranges = {name: n.constant for p, n in zip(places, counts, strict=True) for name in p.variables}
         return Team(self.gpu, self.function, self.block, number, ranges)
 
-    def beyond(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
+    def within(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
         """What holds of threads that have one of so many points; nothing where all have one."""
         if own.each == 1:
             return ()
@@ -226,6 +230,16 @@ def trips(ends: tuple[Affine, Affine], step: int) -> Affine:
     """The number of values of a loop."""
     span = ends[1] - ends[0]
     return (span + (step - 1)).floordiv(step) if step > 1 else span
+
+
+def is_idle_beyond(loop: For) -> bool:
+    """Whether the body of a loop does nothing where its index is at the stop or beyond."""
+    match loop.body:
+        case (If(rows=rows, otherwise=(For(start=start, stop=stop),)),):
+            last = form_of_end(loop.stop) - 1 - Affine.var(loop.index)
+            return (start, stop) == (Affine.var(loop.index), loop.stop) and implied(last, rows)
+        case _:
+            return False
 
 
 def extent_of(counts: Sequence[Affine], low: BodyLowering, point: ir.InsertionPoint) -> Affine:
