@@ -107,7 +107,7 @@ Plan = ThreadPlan | GroupPlan | TilePlan
 
 @dataclass(frozen=True)
 class Variant:
-    """A plan and the sizes that it is for."""
+    """A plan and the sizes that it is for; None is that of a map that completes another in its memory."""
 
-    plan: Plan
+    plan: Plan | None
     when: tuple[Condition, ...] = ()

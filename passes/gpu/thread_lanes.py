@@ -13,7 +13,7 @@ from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.caches import element_bytes
-from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.lanes import Lanes, last_stride
 from tadc.passes.nest.tile import Copy, Tile, at
 
 
@@ -34,6 +34,16 @@ class ThreadLanes(Lanes):
         """A `vector.load`."""
         made = super().loaded_run(vector, operands, forms, point)
         return self.aligned(made.owner, operands[0], forms).results[0]
+
+    def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+        """Lanes that are apart in memory are stored one by one."""
+        if not any(LANE in form.variables for form in forms) or last_stride(forms) == 1:
+            super().store(value, buffer, forms, point)
+            return
+        value = self.spread(value, point)
+        for lane in range(self.width):
+            here = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
+            super().store(element(self.low, value, lane, point), buffer, here, point)
 
     def store_run(
         self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None

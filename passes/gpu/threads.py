@@ -94,7 +94,8 @@ class Thread(Target):
 
     def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: Scope) -> None:
         """A body at the point of this thread, if it has one."""
-        ends = [(scope.form(form_of_end(one.start)), scope.form(form_of_end(one.stop))) for one in loops]
+        ends, inside_of = boxed(loops)
+        ends = [(scope.form(start), scope.form(stop)) for start, stop in ends]
         counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
         own = self.own(kind, body, scope)
         is_idle = len(loops) == 1 and is_idle_beyond(loops[0])
@@ -116,7 +117,7 @@ class Thread(Target):
                 inner = inner.naming(one.index, index)
                 facts = facts_of(one, index, (start, stop), scope)
                 inner = inner.knowing(*known, *facts) if not is_idle else inner.knowing(*facts[:1])
-            emit_body(body, self.low, inner)
+            emit_body((If(inside_of, body),) if inside_of else body, self.low, inner)
             return []
 
         if rows:
@@ -194,26 +195,49 @@ def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
     takes = next(shared_takes(nest.body), None)
     each = 1 if outer and outer.kind == "block" else nest.block // (takes.together if takes else 1)
     found: list[Affine] = []
-    for loop in loops:
-        span = form_of_end(loop.stop) - form_of_end(loop.start)
+    for loop, (start, stop) in zip(loops, boxed(loops)[0], strict=True):
+        span = stop - start
         factors = next((extents[name] for name in span.variables if span == Affine.var(name)), ())
-        if len(factors) > 1 and len(loops) == 1:
+        if factors and len(loops) == 1:
             return GridAxis(tuple(factors), each * loop.step)
         forms = {name: factor for name, (factor, *_) in extents.items()}
         found.append(trips((ZERO, span.substitute(forms)), loop.step))
     return GridAxis(tuple(found), each)
 
 
-def form_of_end(bound: Bound) -> Affine:
-    """An end of a loop that is divided, which is one form."""
-    assert isinstance(bound, Affine)
-    return bound
+def boxed(loops: Sequence[For]) -> tuple[list[tuple[Affine, Affine]], Domain]:
+    """The ends of loops that are divided together, forms without the indices of the others, and the rows that
+    hold where all loops have a point."""
+    found: dict[str, tuple[Affine, Affine]] = {}
+    rows: list[Constraint] = []
+    for loop in loops:
+        first, stop = (_hull(bound, found, sign) for bound, sign in ((loop.start, 1), (loop.stop, -1)))
+        index, found[loop.index] = Affine.var(loop.index), (first, stop)
+        rows += [Constraint(index - form) for form in bound_forms(loop.start) if form != first]
+        rows += [Constraint(form - 1 - index) for form in bound_forms(loop.stop) if form != stop]
+    return list(found.values()), tuple(rows)
+
+
+def _hull(bound: Bound, around: Mapping[str, tuple[Affine, Affine]], sign: int) -> Affine:
+    """The closest form without the indices of loops around that no value of an end is below, or for -1 above:
+    that of the forms which the end is the greatest of, or the least."""
+    found: list[Affine] = []
+    for form in bound_forms(bound):
+        moved = form
+        for name, (first, stop) in around.items():
+            k = form.coefficient(name)
+            moved = moved.substitute({name: first if k * sign > 0 else stop - 1})
+        found.append(moved)
+    known = [form.constant for form in found if form.is_constant]
+    if len(known) < len(found):
+        return next(form for form in found if not form.is_constant)
+    return Affine.const(max(known) if sign > 0 else min(known))
 
 
 def nested(loop: For) -> list[For]:
     """A loop and those of its kind that are directly in each other; what is named in between is named in
     the innermost one."""
-    loops, own = [loop], {loop.index}
+    loops, own = [loop], set[str]()
     while True:
         *names, last = loops[-1].body
         own |= {item.index for item in names if isinstance(item, At)}
@@ -223,7 +247,6 @@ def nested(loop: For) -> list[For]:
         if not all(isinstance(item, At | Know) for item in names) or any(f.variables & own for f in ends):
             return loops
         loops.append(replace(last, body=(*names, *last.body)))
-        own.add(last.index)
 
 
 def trips(ends: tuple[Affine, Affine], step: int) -> Affine:
@@ -236,8 +259,9 @@ def is_idle_beyond(loop: For) -> bool:
     """Whether the body of a loop does nothing where its index is at the stop or beyond."""
     match loop.body:
         case (If(rows=rows, otherwise=(For(start=start, stop=stop),)),):
-            last = form_of_end(loop.stop) - 1 - Affine.var(loop.index)
-            return (start, stop) == (Affine.var(loop.index), loop.stop) and implied(last, rows)
+            if not isinstance(stop, Affine) or (start, stop) != (Affine.var(loop.index), loop.stop):
+                return False
+            return implied(stop - 1 - Affine.var(loop.index), rows)
         case _:
             return False
 
