@@ -24,16 +24,16 @@ from tadc.passes.nest.lockstep import Lockstep
 
 
 @dataclass(frozen=True)
-class Team:
-    """The threads of a block of a kernel: `thread` is the number of one of so many `threads`.
+class BlockThreads:
+    """The threads of a block of a kernel: how many they are, and the number of this one.
 
     They differ in the variables of `ranges`, each of which is from 0 on below its number.
     """
 
     gpu: Gpu
     function: ir.Operation
-    threads: int
-    thread: Affine
+    count: int
+    number: Affine
     ranges: Mapping[str, int]
 
     def meet(self, low: BodyLowering, point: ir.InsertionPoint) -> None:
@@ -43,9 +43,9 @@ class Team:
 
 @dataclass(frozen=True)
 class Copier:
-    """Copies boxes of tensors to memory that a team shares; `body` has the buffers of tensors, and shapes."""
+    """Copies boxes of tensors to memory that threads share; `body` has the tensors' buffers and shapes."""
 
-    team: Team
+    threads: BlockThreads
     body: Lockstep
     has_vectors: bool = True
 
@@ -53,8 +53,8 @@ class Copier:
         """Memory for a box, whose dimensions are in this order there."""
         shape = [box.extents[d] for d in order]
         is_turned = list(order) != sorted(order)
-        padding = padded(self.team.gpu, shape, is_turned, 4 if self.has_vectors else 1)
-        return shared_buffer(self.team.function, padding, self.body.low.scalar_type(box.load.type))
+        padding = padded(self.threads.gpu, shape, is_turned, 4 if self.has_vectors else 1)
+        return shared_buffer(self.threads.function, padding, self.body.low.scalar_type(box.load.type))
 
     def copy_box(
         self, box: Box, buffer: ir.Value, order: Sequence[int], facts: Domain, point: ir.InsertionPoint
@@ -63,18 +63,18 @@ class Copier:
 
         `order` has the dimensions of the box in the order of those of the buffer.
         """
-        low, team = self.body.low, self.team
+        low, threads = self.body.low, self.threads
         sizes = self.body.shapes[box.load.tensor]
         width = self.width(box, sizes)
         extents = [*box.extents[:-1], box.extents[-1] // width] if box.extents else []
         total = math.prod(extents)
-        for first in range(0, total, team.threads):
-            flat = team.thread + first
+        for first in range(0, total, threads.count):
+            flat = threads.number + first
             places = [low.variable(low.affine([f], point)) for f in row_major(flat, extents)]
             names = {next(iter(p.variables)): n for p, n in zip(places, extents, strict=True)}
             if width > 1:
                 places[-1] = places[-1] * width
-            own = (Constraint(total - 1 - flat),) if first + team.threads > total else ()
+            own = (Constraint(total - 1 - flat),) if first + threads.count > total else ()
             rows: list[Constraint] = []
             inside = (*facts, *within(names))
             at = [base + p * k for base, p, k in zip(box.bases, places, box.steps, strict=True)]

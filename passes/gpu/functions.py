@@ -14,15 +14,16 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
-from tadc.passes.gpu.chain_kernels import ChainKernel
+from tadc.passes.gpu.chain_nests import ChainNest
 from tadc.passes.gpu.interleaved import Place, places_of
-from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, TilePlan, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.gpu.threads import Thread, grid_of
+from tadc.passes.maps.accesses import Accesses
 from tadc.passes.maps.buffers import (
     Buffers,
     BufferViews,
@@ -136,28 +137,29 @@ def _reads(op: Any, tensor: Any) -> bool:
 def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> Launch:
     """The kernel of a chain."""
     buffers, gpu = of.buffers, of.gpu
-    chain, tensors = RowChain.of(ops[0]), buffers.tensors
-    near = near_tensors(ops, chain, gpu)
-    inner = [value for value in near if is_inner(value, ops)]
+    tensors, items = buffers.tensors, [of.map_of(op) for op in ops]
+    chain = RowChain.of(items[0])
+    near = near_tensors(items, chain, gpu)
+    inner = frozenset(tensor.name for tensor in near if is_inner(tensor.name, items, of.maps))
     made = {value for op in ops for value in op.results}
     read = [n for n, v in enumerate(tensors) if v not in tensors[:n] and any(_reads(op, v) for op in ops)]
     used = [n for n in read if tensors[n] not in made]
-    used += _stored([value for value in made if value not in inner], buffers)
-    outside = [tensors[n] for n in used]
-    func, low, shapes = _function(of, ops[0], outside, name, chain.block, point)
-    inside = ir.InsertionPoint(func.regions[0].blocks[0])
-    kernels = [Kernel(gpu, op, shapes, low, func) for op in ops]
-    rows: dict[Any, Any] = {}
-    for value in near:
-        shape = [chain.near_rows, *value.type.shape[chain.depth :]]
-        rows[value] = kernels[0].shared(shape, value.type.element_type)
-    ChainKernel(chain, kernels, rows).emit(inside)
+    used += _stored([value for value in made if of.names[value] not in inner], buffers)
+    func, low = _function(of, ops[0], [tensors[n] for n in used], name, chain.block, point)
+    widths = {item.tensors[0].name: _width(op, buffers) for op, item in zip(ops, items, strict=True)}
+    nest = ChainNest(of.maps, items, chain, near, inner, widths, gpu.warp).nest()
+    grid = _emit(of, KernelNest(of.maps, items[0], (), nest), func, low)
     low.location = unnamed(ops[0].location)
-    low.create("gpu.return", [], [], inside)
-    leading = tuple(buffers.shapes[ops[0].results[0]][: chain.depth])
-    grid = (GridAxis(leading, chain.rows),)
-    func.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get([max(grid[0].blocks(()), 1), 1, 1])
-    return Launch(name, grid, (chain.block, 1, 1), tuple(used))
+    low.create("gpu.return", [], [], ir.InsertionPoint(func.regions[0].blocks[0]))
+    func.attributes["known_grid_size"] = ir.DenseI32ArrayAttr.get([max(grid.blocks(()), 1), 1, 1])
+    return Launch(name, (grid,), (chain.block, 1, 1), tuple(used))
+
+
+def _width(op: Any, buffers: Buffers) -> int:
+    """The most elements of a vector of a map of a chain."""
+    sizes = buffers.shapes[op.results[0]]
+    accesses = Accesses(op, sizes, [1] * len(sizes), {})
+    return next((width for width in (4, 2) if can_be_vector(accesses, range(len(sizes)), width)), 1)
 
 
 def _lower_kernel(
@@ -165,7 +167,7 @@ def _lower_kernel(
 ) -> tuple[Any, tuple[GridAxis, ...]]:
     """One kernel of a map, over the buffers of these tensors and the sizes; its grid."""
     plan = variant.plan
-    made, lowering, _ = _function(of, op, used, name, plan.block if plan else BLOCK_SIZE, point)
+    made, lowering = _function(of, op, used, name, plan.block if plan else BLOCK_SIZE, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
     if isinstance(plan, GroupPlan):
         plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
@@ -205,7 +207,7 @@ def _emit(of: _Lowering, made: KernelNest, function: ir.Operation, low: BodyLowe
 
 def _function(
     of: _Lowering, op: Any, used: Sequence[Any], name: str, threads: int, point: Any
-) -> tuple[Any, BodyLowering, BufferViews]:
+) -> tuple[Any, BodyLowering]:
     """A kernel's function without code, over the buffers of these tensors and the sizes."""
     context, buffers, sizes = op.context, of.buffers, of.buffers.sizes
     types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
@@ -228,7 +230,7 @@ def _function(
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
     scalars_above(of.function, lowering, inside)
-    return made, lowering, shapes
+    return made, lowering
 
 
 __all__ = ["Condition", "GridAxis", "Launch", "lower_to_gpu"]

@@ -20,7 +20,7 @@ from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.boxes import Box, box_of, within
-from tadc.passes.gpu.copies import Copier, Team
+from tadc.passes.gpu.copies import BlockThreads, Copier
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Fold, Let, Load
 from tadc.passes.nest.folds import FoldLoops
@@ -33,15 +33,15 @@ UNROLLED = 256
 
 
 class StagedFold(FoldLoops):
-    """The loops of a reduction in blocks of steps, run by a team of threads."""
+    """The loops of a reduction in blocks of steps, run by the threads of a block."""
 
-    def __init__(self, body: Lockstep, let: Let, fold: Fold, context: Context, team: Team) -> None:
+    def __init__(self, body: Lockstep, let: Let, fold: Fold, context: Context, threads: BlockThreads) -> None:
         super().__init__(body, let, fold, context)
-        self.team = team
+        self.threads = threads
         self.counts = dict(zip(self.names, fold.takes.steps, strict=True))
         self.shared = loads_of(fold.body, fold.takes.shared)
         self.inner = spans_inside(fold.body)
-        self.apart = {**team.ranges, **body.tile.copies}
+        self.apart = {**threads.ranges, **body.tile.copies}
         """The variables in which elements of the block differ, with their numbers of values."""
         self.rooms: dict[str, ir.Value] = {}
 
@@ -142,7 +142,7 @@ class StagedFold(FoldLoops):
         else:
             all_hold = low.holds(tuple(dict.fromkeys(tests)), point)
             made = low.choose(all_hold, types, combined(False), combined(True), point)
-        self.team.meet(low, point)
+        self.threads.meet(low, point)
         return made
 
     def each_step(
@@ -202,7 +202,7 @@ class StagedFold(FoldLoops):
         forms = {**context.forms, **self.indices(bound)}
         forms |= {index: Affine.var(f"inner {index}") + first for index, (first, _) in self.inner.items()}
         inner = {f"inner {index}": count for index, (_, count) in self.inner.items()}
-        copier, places = Copier(self.team, self.body), dict[str, tuple[Affine, ...]]()
+        copier, places = Copier(self.threads, self.body), dict[str, tuple[Affine, ...]]()
         for name, load in self.shared.items():
             place = [form.substitute(forms) for form in load.at]
             box = box_of(load, place, {**ranges, **inner})
@@ -212,7 +212,7 @@ class StagedFold(FoldLoops):
                 self.rooms[name] = copier.room(box, order)
             copier.copy_box(box, self.rooms[name], order, facts, context.point)
             places[name] = tuple(box.within(load.at)[d] for d in order)
-        self.team.meet(self.body.low, context.point)
+        self.threads.meet(self.body.low, context.point)
         made = copying.copy(self)
         made.body = with_rooms(self.body, self.rooms)
         made.value = replace(self.value, body=reading_rooms(self.value.body, places))
@@ -226,12 +226,12 @@ class StagedFold(FoldLoops):
 
 
 def copied_first(
-    team: Team, body: Lockstep, block: Block, names: Sequence[str], context: Context
+    threads: BlockThreads, body: Lockstep, block: Block, names: Sequence[str], context: Context
 ) -> tuple[Lockstep, Block]:
     """Copy the boxes of loads; the walk and the block over these."""
-    ranges = {**team.ranges, **body.tile.copies}
+    ranges = {**threads.ranges, **body.tile.copies}
     facts = (*context.facts, *within(ranges))
-    copier, rooms = Copier(team, body, has_vectors=False), dict[str, ir.Value]()
+    copier, rooms = Copier(threads, body, has_vectors=False), dict[str, ir.Value]()
     places: dict[str, tuple[Affine, ...]] = {}
     for name, load in loads_of(block, names).items():
         box = box_of(load, [form.substitute(context.forms) for form in load.at], ranges)
@@ -239,7 +239,7 @@ def copied_first(
         order = range(len(box.extents))
         rooms[name], places[name] = copier.room(box, order), tuple(box.within(load.at))
         copier.copy_box(box, rooms[name], order, facts, context.point)
-    team.meet(body.low, context.point)
+    threads.meet(body.low, context.point)
     return with_rooms(body, rooms), reading_rooms(block, places)
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
-from tadc.passes.gpu.copies import Team
+from tadc.passes.gpu.block_memory import registers, shared_buffer
+from tadc.passes.gpu.copies import BlockThreads
 from tadc.passes.gpu.group_folds import Group, GroupFold
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel
 from tadc.passes.gpu.run_stores import RunStores
 from tadc.passes.gpu.staged_folds import StagedFold, copied_first
+from tadc.passes.gpu.teams import TeamLoop, Together
 from tadc.passes.gpu.thread_lanes import ThreadLanes
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
@@ -26,8 +28,21 @@ from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Compute, For, If, Kind, Know, Nest
-from tadc.passes.nest.primitives.rewriting import bound_forms, loops_in
+from tadc.passes.nest.nest import (
+    DIVIDED,
+    At,
+    Body,
+    Bound,
+    Compute,
+    For,
+    If,
+    Kind,
+    Know,
+    Nest,
+    Stage,
+    Statement,
+)
+from tadc.passes.nest.primitives.rewriting import bound_forms, computes_in, loads_in, loops_in
 from tadc.passes.nest.shared_folds import shared_takes
 from tadc.passes.nest.stores import Place, TileStores
 
@@ -35,38 +50,88 @@ from tadc.passes.nest.stores import Place, TileStores
 @dataclass(frozen=True)
 class Thread(Target):
     """A thread of a kernel, whose code is for a GPU; `function` is its `gpu.func`, `block` the threads of a
-    block, `group` those that compute an element with it, `team` those that copy to memory that they share."""
+    block.
+
+    `together` are the threads that run a statement together; with `columns` they are apart, and compute the
+    element that `column` numbers. `unseen` are tensors that others may have written since all threads met;
+    those that are `private` have other elements for each thread. `threads` are those of the block by loops
+    that are divided among them.
+    """
 
     gpu: Gpu
     low: BodyLowering
     function: ir.Operation
     block: int
-    group: Group | None = None
-    team: Team | None = None
+    together: Together | None = None
+    column: Affine | None = None
+    columns: int = 1
+    unseen: set[str] = field(default_factory=set[str])
+    private: set[str] = field(default_factory=set[str])
+    threads: BlockThreads | None = None
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """What makes vectors of a width."""
         return ThreadLanes(low, width)
 
-    def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
-        """Vectors along copies, where they are aligned."""
-        made = super().stores(compute, low, places, scope)
-        return RunStores(made.lanes, made.tile, places, made.context, within=made.within)
-
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
-        """A reduction that a group shares, whose operands a team copies, or that each thread runs alone."""
-        if self.group is not None and fold.takes.threads:
-            put_results(GroupFold(body, let, fold, context, self.group))
-        elif self.team is not None and fold.takes.steps:
-            put_results(StagedFold(body, let, fold, context, self.team))
+        """A reduction that a group shares, whose operands a block copies, or that a thread runs alone."""
+        if self.together is not None and fold.takes.threads:
+            number = self.together.number
+            group = Group(self.low, self.function, fold.takes, number, self.column, self.columns)
+            put_results(GroupFold(body, let, fold, context, group))
+        elif self.threads is not None and fold.takes.steps:
+            put_results(StagedFold(body, let, fold, context, self.threads))
         else:
             super().fold(body, let, fold, context)
 
     def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
         """Copy what the threads of a block share; what then computes a block, and the block over that."""
-        if self.team is None or not compute.shared:
+        if self.threads is None or not compute.shared:
             return body, compute.block
-        return copied_first(self.team, body, compute.block, compute.shared, context)
+        return copied_first(self.threads, body, compute.block, compute.shared, context)
+
+    def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
+        """What stores the values of a computation: the first of the threads that have them does."""
+        made = super().stores(compute, low, places, scope)
+        within = made.within
+        if self.together is not None and self.together.count > 1:
+            within = (*within, Constraint(self.together.number, equality=True))
+        return RunStores(made.lanes, made.tile, places, made.context, within=within)
+
+    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
+        """Memory of a block, or of a thread: of a tensor in registers each thread has every so many."""
+        shape = [extent.constant for extent in stage.tensor.shape]
+        element = low.scalar_type(stage.tensor.type)
+        if stage.space == "shared":
+            return shared_buffer(self.function, shape, element)
+        self.private.add(stage.tensor.name)
+        return registers(self.function, shape, element, low)
+
+    def before(self, statement: Statement, scope: Scope) -> None:
+        """All threads of a block meet where some read what others wrote."""
+        if self.together is None or self.together.count < self.block:
+            return
+        if not (
+            isinstance(statement, Compute) or (isinstance(statement, For) and statement.kind == "thread")
+        ):
+            return
+        computes = list(computes_in((statement,)))
+        reads = {load.tensor for one in computes for load in loads_in(one.block)}
+        if not reads.isdisjoint(self.unseen):
+            self.meet(scope)
+        self.unseen.update({store.tensor for one in computes for store in one.stores} - self.private)
+
+    def after_turn(self, loop: For, scope: Scope) -> None:
+        """All threads meet before what they read is written again."""
+        written = {store.tensor for one in computes_in(loop.body) for store in one.stores}
+        is_whole = self.together is not None and self.together.count == self.block
+        if is_whole and written - self.private:
+            self.meet(scope)
+
+    def meet(self, scope: Scope) -> None:
+        """All threads of a block meet."""
+        self.low.create("gpu.barrier", [], [], scope.point)
+        self.unseen.clear()
 
     @cached_property
     def registers(self) -> tuple[Affine, Affine]:
@@ -90,7 +155,15 @@ class Thread(Target):
         """Loops directly in each other whose points are numbered, the innermost loop's fastest; each number
         goes to one thread of the grid, or to one group of threads."""
         loops = nested(loop)
-        self.points(loops, loops[-1].body, loop.kind, scope)
+        if not loop.teams:
+            self.points(loops, loops[-1].body, loop.kind, scope)
+            return
+        assert self.together is not None
+
+        def fill(inner: Scope, together: Together) -> None:
+            emit_body(loops[-1].body, low, replace(inner, target=replace(self, together=together)))
+
+        TeamLoop(loops, low, fill).emit(self.together, scope)
 
     def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: Scope) -> None:
         """A body at the point of this thread, if it has one."""
@@ -99,17 +172,19 @@ class Thread(Target):
         counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
         own = self.own(kind, body, scope)
         is_idle = len(loops) == 1 and is_idle_beyond(loops[0])
-        number, only = own.number, own.only
+        number, only = own.number, scope.only
         rows = () if is_idle else self.within(own, counts, scope)
-        if rows and own.column:
+        if rows and own.column is not None:
             # All threads meet: those without an element of their own help with the last one.
             last, only, rows = number + rows[0].form, (*rows, *only), ()
             number = self.low.extreme("affine.min", [number, last], scope.point)
 
         def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
             places = unravel(number, counts, self.low, inside)
-            team = self.team_of(kind, number, places, counts) if not rows else None
-            target = replace(self, group=own.group, team=team)
+            threads = None if rows or kind != "thread" else self.all_threads(number, places, counts)
+            target = replace(
+                self, together=own.together, column=own.column, columns=own.each, threads=threads
+            )
             inner = replace(scope, point=inside, target=target, only=only)
             for one, place, count, (start, stop) in zip(loops, places, counts, ends, strict=True):
                 index = start + place * one.step
@@ -125,14 +200,10 @@ class Thread(Target):
         else:
             fill(scope.point)
 
-    def team_of(
-        self, kind: Kind, number: Affine, places: Sequence[Affine], counts: Sequence[Affine]
-    ) -> Team | None:
-        """All threads of a block, by their places in loops that are divided among them."""
-        if kind != "thread":
-            return None
+    def all_threads(self, number: Affine, places: Sequence[Affine], counts: Sequence[Affine]) -> BlockThreads:
+        """The threads of the block, by their places in loops that are divided among them."""
         ranges = {name: n.constant for p, n in zip(places, counts, strict=True) for name in p.variables}
-        return Team(self.gpu, self.function, self.block, number, ranges)
+        return BlockThreads(self.gpu, self.function, self.block, number, ranges)
 
     def within(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
         """What holds of threads that have one of so many points; nothing where all have one."""
@@ -149,20 +220,17 @@ class Thread(Target):
         takes = next(shared_takes(body), None) if kind == "grid" else None
         if takes is None:
             form = {"grid": block * self.block + thread, "block": block, "thread": thread}[kind]
-            each = 1 if kind == "block" else self.block
-            return Own(self.named(form, scope.point), each)
-        each = self.block // takes.together
+            together = Together(thread, self.block) if kind == "block" else None
+            return Own(self.named(form, scope.point), 1 if kind == "block" else self.block, together)
+        size, each, column = takes.together, self.block // takes.together, None
         if takes.warp == 1:
             number, column = thread.floordiv(each), thread.mod(each)
-            group = Group(self.low, self.function, takes, number, column, each)
             form = block * each + column
         elif each == 1:
-            group, form = Group(self.low, self.function, takes, thread), block
+            number, form = thread, block
         else:
-            group = Group(self.low, self.function, takes, thread.mod(takes.together))
-            form = block * each + thread.floordiv(takes.together)
-        first = Constraint(group.number, equality=True)
-        return Own(self.named(form, scope.point), each, group, (first,))
+            number, form = thread.mod(size), block * each + thread.floordiv(size)
+        return Own(self.named(form, scope.point), each, Together(number, size), column)
 
     def named(self, form: Affine, point: ir.InsertionPoint) -> Affine:
         """A variable that stands for a form."""
@@ -171,18 +239,13 @@ class Thread(Target):
 
 @dataclass(frozen=True)
 class Own:
-    """The number of the point of a thread, of which a block has `each`; the group that has it too, and for
-    which of its threads alone rows hold."""
+    """The number of the point of a thread, of which a block has `each`; the threads that have it too, and the
+    number of a column of theirs, where threads that meet compute different elements."""
 
     number: Affine
     each: int
-    group: Group | None = None
-    only: Domain = ()
-
-    @property
-    def column(self) -> bool:
-        """Whether threads that meet compute different elements."""
-        return self.group is not None and self.group.column is not None
+    together: Together | None = None
+    column: Affine | None = None
 
 
 def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
@@ -241,7 +304,7 @@ def nested(loop: For) -> list[For]:
     while True:
         *names, last = loops[-1].body
         own |= {item.index for item in names if isinstance(item, At)}
-        if not (isinstance(last, For) and last.kind == loop.kind):
+        if not (isinstance(last, For) and last.kind == loop.kind and not last.teams):
             return loops
         ends = (*bound_forms(last.start), *bound_forms(last.stop))
         if not all(isinstance(item, At | Know) for item in names) or any(f.variables & own for f in ends):
