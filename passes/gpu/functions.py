@@ -18,12 +18,11 @@ from tadc.passes.gpu.chain_nests import ChainNest
 from tadc.passes.gpu.interleaved import Place, places_of
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.nests import KernelNest, kernel_nest
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, TilePlan, Variant
+from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.gpu.threads import Thread, grid_of
-from tadc.passes.maps.accesses import Accesses
 from tadc.passes.maps.buffers import (
     Buffers,
     BufferViews,
@@ -41,6 +40,7 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.nest.emit import Scope
+from tadc.passes.schedule.accesses import Accesses
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,11 @@ def _lower_map(of: _Lowering, op: Any, name: str, point: Any) -> list[Launch]:
     stored = _stored(op.results, buffers)
     used = [n for n, v in enumerate(tensors) if _reads(op, v) and v not in tensors[:n] and n not in stored]
     used += stored
-    shape = buffers.shapes[op.results[0]]
-    sizes = {size: Affine.var(f"s{n}") for n, size in enumerate(buffers.sizes)}
     launches: list[Launch] = []
     if IN_PLACE in op.attributes:
         variants = [Variant(None)]
     else:
-        variants = variants_of(of.gpu, op, shape, sizes, buffers.shapes)
+        variants = variants_of(of.gpu, of.map_of(op), of.maps)
     for number, variant in enumerate(variants):
         kernel = f"{name}_{number}" if number else name
         made, grid = _lower_kernel(of, op, [tensors[n] for n in used], kernel, variant, point)
@@ -146,7 +144,7 @@ def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> La
     used = [n for n in read if tensors[n] not in made]
     used += _stored([value for value in made if of.names[value] not in inner], buffers)
     func, low = _function(of, ops[0], [tensors[n] for n in used], name, chain.block, point)
-    widths = {item.tensors[0].name: _width(op, buffers) for op, item in zip(ops, items, strict=True)}
+    widths = {item.tensors[0].name: _width(item, of.maps) for item in items}
     nest = ChainNest(of.maps, items, chain, near, inner, widths, gpu.warp).nest()
     grid = _emit(of, KernelNest(of.maps, items[0], (), nest), func, low)
     low.location = unnamed(ops[0].location)
@@ -155,10 +153,10 @@ def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> La
     return Launch(name, (grid,), (chain.block, 1, 1), tuple(used))
 
 
-def _width(op: Any, buffers: Buffers) -> int:
+def _width(item: Map, function: MapFunction) -> int:
     """The most elements of a vector of a map of a chain."""
-    sizes = buffers.shapes[op.results[0]]
-    accesses = Accesses(op, sizes, [1] * len(sizes), {})
+    sizes = item.extents
+    accesses = Accesses(item, function, sizes, [1] * len(sizes))
     return next((width for width in (4, 2) if can_be_vector(accesses, range(len(sizes)), width)), 1)
 
 
@@ -169,11 +167,6 @@ def _lower_kernel(
     plan = variant.plan
     made, lowering = _function(of, op, used, name, plan.block if plan else BLOCK_SIZE, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
-    if isinstance(plan, GroupPlan):
-        plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
-    elif isinstance(plan, TilePlan):
-        over = "" if plan.over is None else of.names[plan.over.results[0]]
-        plan = replace(plan, over=over, staged=frozenset(of.names[o.results[0]] for o in plan.staged))
     nest = kernel_nest(of.maps, of.map_of(op), plan, of.places, of.gpu.warp)
     grid = (_emit(of, nest, made, lowering),)
     lowering.location = unnamed(op.location)
