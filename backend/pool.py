@@ -13,15 +13,12 @@ import sys
 import threading
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
+from tadc.backend.linking import Library, link
 from tadc.backend.runtime.threads import tell
 from tadc.backend.splitting import PARALLEL
-
-if TYPE_CHECKING:
-    from tadc.backend.jit import Library
 
 _RESIZE, _FORGET = "tadc_pool_resize", "tadc_pool_forget"
 
@@ -72,10 +69,8 @@ def start(text: str) -> Library:
 
 
 def _load(text: str, symbols: list[str]) -> Library:
-    from tadc.backend.jit import load
-
     # Nothing in it is worth optimising, and without that it takes a few milliseconds.
-    return load(_object_code(text), symbols)
+    return link(_object_code(text), symbols)
 
 
 def _object_code(text: str) -> bytes:

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from bench.timing import seconds
 from tadc.backend.base import Settings
-from tadc.backend.jit import Library, load
+from tadc.backend.jit import load
+from tadc.backend.linking import Library
 from tadc.backend.lowering import lower_to_llvm_dialect
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate

@@ -1,52 +1,8 @@
-"""Diagnostics: what went wrong, where, and how to go on."""
+"""Errors and warnings that carry diagnostics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from tadc.frontend.source import Source, Span
-
-
-@dataclass(frozen=True)
-class Label:
-    """A place with a word about it."""
-
-    span: Span
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A text to put in the place of a span, which may be empty, or the text."""
-
-    span: Span
-    replacement: str
-
-
-@dataclass
-class Diagnostic:
-    """One message. `code` is `TADnnnn`; `primary` is where it is wrong, `secondary` what else matters.
-
-    `edits`, of which none overlap, put it right where one way to do so is obvious.
-
-    >>> import tadc
-    >>> try:
-    ...     tadc.function("x: f64; f = x + z")
-    ... except tadc.CompileError as error:
-    ...     (found,) = error.diagnostics
-    >>> found.code, found.message
-    ('TAD0204', 'unknown name `z`')
-    """
-
-    code: str
-    message: str
-    primary: Label | None = None
-    secondary: list[Label] = field(default_factory=list[Label])
-    notes: list[str] = field(default_factory=list[str])
-    helps: list[str] = field(default_factory=list[str])
-    severity: str = "error"
-    source: Source | None = None
-    edits: list[Edit] = field(default_factory=list[Edit])
+from tadc.frontend.diagnostic_data import Diagnostic, Edit, Label
 
 
 class CompileError(Exception):
@@ -102,3 +58,6 @@ class CompileWarning(UserWarning):
         from tadc.frontend.render import render
 
         return render(self.diagnostic)
+
+
+__all__ = ["ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "Edit", "Label"]

@@ -6,7 +6,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
-from tadc.frontend.diagnostics import Diagnostic, Label
+from tadc.frontend.diagnostic_data import Diagnostic, Label
 from tadc.frontend.source import Source, Span
 
 _TAB = 4

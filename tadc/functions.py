@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tadc.boundary import checked_sizes_given, checked_target, leaving, public, usage
 from tadc.calls import PLAIN, are_plain, is_plain, on_gpu, shape_of
 from tadc.frontend.size_values import checked_sizes
+from tadc.frontend.source import Source
 from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.reproducers import add_note, calling, compiling, deriving, noted
+from tadc.reproducers import add_note, calling, compiling, noted, reading
 from tadc.signatures import PythonSignature, typed_text
 from tadc.stages import Options
 
@@ -25,7 +26,17 @@ if TYPE_CHECKING:
 
 #: What other modules of tadc ask of a function, and nobody else.
 _INTERNAL = frozenset(
-    ("at_call", "compiled_for", "compiled_fused", "is_known", "origin", "per_value", "recipe", "remember")
+    (
+        "at_call",
+        "compiled_for",
+        "compiled_fused",
+        "is_known",
+        "origin",
+        "per_value",
+        "recipe",
+        "remember",
+        "script",
+    )
 )
 
 #: So many functions for values of sizes are kept.
@@ -52,6 +63,12 @@ class Origin:
         """The derivative of the function at values of size symbols."""
         return self.at(sizes).function()
 
+    def script(self) -> str:
+        """Python that makes the derivative, as `f`."""
+        kind = f"tadc.jacobians.{self.kind.__name__}" if self.kind else "None"
+        details = (self.mode, self.wrt, self.materialize, self.memory_limit, self.chunk)
+        return f"{self.base.script()}f = Origin(f, {', '.join(map(repr, details))}, {kind}).function()\n"
+
     def function(self) -> Function:
         """The derivative."""
         details = (self.wrt, self.materialize, self.memory_limit, self.chunk)
@@ -60,7 +77,7 @@ class Origin:
             from tadc.derive import derive
 
             program = self.base.program
-            with noted(partial(deriving, self)):
+            with noted(lambda: f"{self.script()}f.program\n"):
                 return derive(program, self.mode, *details)
 
         recipe = self.base.recipe and self.base.recipe.then(self.mode, *details)
@@ -165,6 +182,13 @@ class Function:
     def __str__(self) -> str:
         return self._text
 
+    def script(self) -> str:
+        """Python that makes the function, as `f`, from its text and from what it is derived of."""
+        if self.origin is not None:
+            return self.origin.script()
+        text = self.per_value.source.text if self.per_value is not None else str(self)
+        return f"f = tadc.function({text!r})\n"
+
     @cached_property
     def _text(self) -> str:
         from tadc.frontend.printer import print_program
@@ -175,17 +199,15 @@ class Function:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as a program; the copy compiles anew."""
-        from tadc import programs
-
         if self.per_value is None:
-            return programs.restored, (
+            return restored, (
                 str(self),
                 self.cotangents,
                 self.gradients,
                 dict(self._signature.tangents),
             )
         if self.origin is None:
-            return programs.restored, (self.per_value.source.text, {}, {}, {}, self.per_value.source.name)
+            return restored, (self.per_value.source.text, {}, {}, {}, self.per_value.source.name)
         return Origin.function, (self.origin,)
 
     def __repr__(self) -> str:
@@ -236,7 +258,7 @@ class Function:
                 return self._called_with_foreign(args, kwargs, out)
             return (self._compiled or self.compiled()).run(args, kwargs, out)
         except Exception as error:
-            add_note(error, partial(calling, self, args, kwargs))
+            add_note(error, partial(calling, self.script, args, kwargs))
             leaving(error)
             raise
 
@@ -331,7 +353,7 @@ class Function:
         if found is None:
             from tadc.execute import compile_recipe
 
-            with noted(partial(compiling, self, options)):
+            with noted(partial(compiling, self.script, options)):
                 found = compile_recipe(self.recipe, self.program, options)
             if self.origin is None:
                 self.remember()
@@ -360,3 +382,57 @@ class Function:
 def function_of(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
     """The function of a program that is made if its signature is not on disk."""
     return Function(make, origin, recipe=recipe, signature=find_signature(recipe))
+
+
+def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
+    from tadc.frontend.per_value import PerValue, read_program
+
+    with noted(partial(reading, source.text, sizes)):
+        found = read_program(source, sizes)
+    return (found.example, found) if isinstance(found, PerValue) else (found, None)
+
+
+def function_of_text(source: Source, sizes: Mapping[str, int] | None = None) -> Function:
+    """The function of a text, of which nobody is warned."""
+    recipe = Recipe(source).at(sizes or {})
+    signature = find_signature(recipe)
+    if signature is not None:
+        return Function(lambda: _read(source, sizes)[0], recipe=recipe, signature=signature)
+    program, per_value = _read(source, sizes)
+    return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
+def restored(
+    text: str,
+    cotangents: dict[str, str],
+    gradients: dict[str, str],
+    tangents: dict[str, str],
+    name: str = "<string>",
+) -> Function:
+    """A function from its text, and from what text does not say of a derivative. Warnings were given once."""
+    plain = function_of_text(Source(text, name))
+    if not cotangents and not gradients and not tangents:
+        return plain
+    first, second, third = (
+        {name: of for of, name in roles.items()} for roles in (cotangents, gradients, tangents)
+    )
+
+    def make() -> Program:
+        program = plain.program
+        return replace(
+            program,
+            arguments=tuple(
+                replace(a, cotangent_of=first.get(a.name, ""), tangent_of=third.get(a.name, ""))
+                for a in program.arguments
+            ),
+            definitions=tuple(
+                replace(d, gradient_of=second.get(d.name, ""), tangent_of=third.get(d.name, ""))
+                if d.is_output
+                else d
+                for d in program.definitions
+            ),
+        )
+
+    roles = (tuple(names.items()) for names in (first, second, third))
+    recipe = plain.recipe and plain.recipe.then("roles", *roles)
+    return function_of(make, None, recipe)

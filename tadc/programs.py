@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
@@ -19,14 +18,12 @@ from tadc.boundary import (
 from tadc.doubts import warn_of
 from tadc.files import read_text
 from tadc.frontend.source import Source
-from tadc.functions import Function, function_of
-from tadc.recipes import Recipe, find_signature
-from tadc.reproducers import noted, reading
+from tadc.functions import Function, function_of_text
+from tadc.recipes import Recipe
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
     from tadc.compiled import Compiled
-    from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
 
 
@@ -88,7 +85,7 @@ def function(source: str, name: str = "<string>", sizes: Mapping[str, int] | Non
     if _is_path(source):
         raise usage(f"`{source}` is the name of a file, not a program", f'read it: `tadc.load("{source}")`')
     checked_sizes_given(sizes)
-    found = unwarned(Source(source, name), sizes)
+    found = function_of_text(Source(source, name), sizes)
     if not found.is_known:
         warn_of(found.program.doubts)
     return found
@@ -109,16 +106,6 @@ def load(path: str | PathLike[str], sizes: Mapping[str, int] | None = None) -> F
     if not isinstance(path, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise usage(f"the name of a file is a string or a path, not {type(path).__name__}")
     return function(read_text(path), fspath(path), sizes)
-
-
-def unwarned(source: Source, sizes: Mapping[str, int] | None = None) -> Function:
-    """The function of a text, of which nobody is warned."""
-    recipe = Recipe(source).at(sizes or {})
-    signature = find_signature(recipe)
-    if signature is not None:
-        return Function(lambda: _read(source, sizes)[0], recipe=recipe, signature=signature)
-    program, per_value = _read(source, sizes)
-    return Function(lambda: program, per_value=per_value, recipe=recipe)
 
 
 def function_in_memory(program: Program, name: str) -> Function:
@@ -146,47 +133,3 @@ def function_in_memory(program: Program, name: str) -> Function:
 def _is_path(text: str) -> bool:
     """Whether a text looks like the name of a file: no program ends like that."""
     return text.endswith((".tad", ".mlir")) and "\n" not in text and "=" not in text
-
-
-def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
-    from tadc.frontend.per_value import PerValue, read_program
-
-    with noted(partial(reading, source.text, sizes)):
-        found = read_program(source, sizes)
-    return (found.example, found) if isinstance(found, PerValue) else (found, None)
-
-
-def restored(
-    text: str,
-    cotangents: dict[str, str],
-    gradients: dict[str, str],
-    tangents: dict[str, str],
-    name: str = "<string>",
-) -> Function:
-    """A function from its text, and from what text does not say of a derivative. Warnings were given once."""
-    plain = unwarned(Source(text, name))
-    if not cotangents and not gradients and not tangents:
-        return plain
-    first, second, third = (
-        {name: of for of, name in roles.items()} for roles in (cotangents, gradients, tangents)
-    )
-
-    def make() -> Program:
-        program = plain.program
-        return replace(
-            program,
-            arguments=tuple(
-                replace(a, cotangent_of=first.get(a.name, ""), tangent_of=third.get(a.name, ""))
-                for a in program.arguments
-            ),
-            definitions=tuple(
-                replace(d, gradient_of=second.get(d.name, ""), tangent_of=third.get(d.name, ""))
-                if d.is_output
-                else d
-                for d in program.definitions
-            ),
-        )
-
-    roles = (tuple(names.items()) for names in (first, second, third))
-    recipe = plain.recipe and plain.recipe.then("roles", *roles)
-    return function_of(make, None, recipe)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
-from tadc.backend.jit import LinkError
+from tadc.backend.linking import LinkError
 from tadc.compiled import Compiled
 from tadc.frontend.source import Source
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
-    from tadc.functions import Function, Origin
     from tadc.stages import Options
 
 #: What is not the compiler's fault.
@@ -100,22 +99,17 @@ def reading(text: str, sizes: Mapping[str, Any] | None) -> str:
     return f"f = tadc.function({text!r}, sizes={None if not sizes else dict(sizes)!r})\n"
 
 
-def deriving(origin: Origin) -> str:
-    """The script that makes a derivative."""
-    return _derived(origin) + "f.program\n"
-
-
-def compiling(f: Function, options: Options) -> str:
-    """The script that compiles a function."""
+def compiling(made: Callable[[], str], options: Options) -> str:
+    """The script that compiles a function; `made` gives Python that makes it as `f`."""
     target = str(options.target or "cpu")
     how = f"tadc.compile(f, {target!r}, fast_math={options.fast_math})"
-    return _made(f) + ("f.compiled_fused()" if options.fused else how) + "\n"
+    return made() + ("f.compiled_fused()" if options.fused else how) + "\n"
 
 
-def calling(f: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+def calling(made: Callable[[], str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """The script that calls a function, on arrays of such shapes and types."""
     words = [*map(_array, args), *(f"{name}={_array(value)}" for name, value in kwargs.items())]
-    return _made(f) + f"f({', '.join(words)})\n"
+    return made() + f"f({', '.join(words)})\n"
 
 
 def _array(value: Any) -> str:
@@ -123,17 +117,3 @@ def _array(value: Any) -> str:
         return repr(value)
     dtype = str(value.dtype).rpartition(".")[2]  # PyTorch's is `torch.float64`
     return f"np.ones({tuple(value.shape)}, {dtype!r})"
-
-
-def _made(f: Function) -> str:
-    """Python that makes a function from its text, and from what it is derived of."""
-    if f.origin is not None:
-        return _derived(f.origin)
-    text = f.per_value.source.text if f.per_value is not None else str(f)
-    return f"f = tadc.function({text!r})\n"
-
-
-def _derived(o: Origin) -> str:
-    kind = f"tadc.jacobians.{o.kind.__name__}" if o.kind else "None"
-    details = ", ".join(map(repr, (o.mode, o.wrt, o.materialize, o.memory_limit, o.chunk)))
-    return _made(o.base) + f"f = Origin(f, {details}, {kind}).function()\n"

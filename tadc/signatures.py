@@ -5,26 +5,47 @@ from __future__ import annotations
 from collections.abc import Iterable
 from inspect import Parameter, Signature
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from tadc.frontend.program import Argument, Definition
-    from tadc.functions import Function
+    from tadc.frontend.per_value import PerValue
+    from tadc.frontend.program import Argument, Definition, Program
 
 #: So many tensors are named in a `repr`.
 _SHOWN = 12
 
 
+class Described(Protocol):
+    """A function that is described: the names of its tensors, its program, and its values of sizes."""
+
+    per_value: PerValue | None
+
+    @property
+    def program(self) -> Program:
+        """The checked program."""
+        ...
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the arguments, in order."""
+        ...
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the results, in order."""
+        ...
+
+
 class PythonSignature:
     """The signature of an instance; the class itself has that of its constructor."""
 
-    def __get__(self, f: Function | None, owner: type) -> Signature:
+    def __get__(self, f: Described | None, owner: type) -> Signature:
         if f is None:
             raise AttributeError("__signature__")
         return signature_of(f)
 
 
-def signature_of(f: Function) -> Signature:
+def signature_of(f: Described) -> Signature:
     """The inputs by position or name; by name alone the sizes that no array tells, `out` and `stream`.
 
     Functions such as `scipy.optimize.curve_fit` read it. Up to a name that is a keyword of Python, inputs
@@ -61,7 +82,7 @@ def tensor_type(tensor: Argument | Definition) -> str:
     return type_text(tensor.type, tensor.shape)
 
 
-def typed_text(f: Function) -> str:
+def typed_text(f: Described) -> str:
     """`(x: f64[3]) -> (f: f64[3])`; of a function for each value of some sizes the names alone."""
     if f.per_value is not None:
         sizes = ", ".join(f.per_value.symbols)

@@ -22,15 +22,16 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 from tadc.backend.emulator.memory import Array
 
 if TYPE_CHECKING:
-    from tadc.backend.emulator.lanes import Extents, Lanes
     from tadc.backend.emulator.syntax import Instruction
+
+Extents: TypeAlias = tuple[int, int, int]
 
 SECTOR, BANKS, WORD, REQUEST = 32, 32, 4, 128
 """Bytes of a sector, banks of shared memory, bytes of a word of a bank, most bytes of a request."""
@@ -57,6 +58,16 @@ def kind_of(one: Instruction) -> str:
     if type in ("f32", "f64"):
         return type
     return "divide" if name in ("div", "rem") else "integer"
+
+
+class LaneNumbers(Protocol):
+    """Lanes as they are counted: how many lanes and warps, and of each lane its place and those it shares."""
+
+    count: int
+    warps: int
+    warp_of: Array
+    lane_of: Array
+    block_of: Array
 
 
 @dataclass
@@ -109,13 +120,15 @@ class LaunchCounts:
         """Bytes of the sectors that are loaded, and of those that are stored."""
         return SECTOR * (len(self.loaded) + len(self.stored))
 
-    def step(self, kind: str, lanes: Lanes, at: Array) -> None:
+    def step(self, kind: str, lanes: LaneNumbers, at: Array) -> None:
         """Some lanes ran an instruction."""
         warps = lanes.warps if len(at) == lanes.count else _distinct(lanes.warp_of[at])
         self.issued[kind] += warps
         self.lanes[kind] += len(at)
 
-    def access(self, name: str, space: str, first: Array, size: int, lanes: Lanes, numbers: Array) -> None:
+    def access(
+        self, name: str, space: str, first: Array, size: int, lanes: LaneNumbers, numbers: Array
+    ) -> None:
         """Lanes load (`ld`) or store (`st`) `size` bytes each, from addresses on in a space."""
         self.step(f"{'load' if name == 'ld' else 'store'} {space}", lanes, numbers)
         served = max(REQUEST // max(size, WORD), 1)

@@ -12,10 +12,11 @@ import numpy as np
 from tadc.backend.emulator.accesses import Run, access
 from tadc.backend.emulator.counts import kind_of
 from tadc.backend.emulator.errors import UnknownPtx
+from tadc.backend.emulator.instruction_table import find_operation
 from tadc.backend.emulator.integers import lop3
 from tadc.backend.emulator.lanes import At, Lanes, Operands, Read
 from tadc.backend.emulator.meeting import shuffle, vote
-from tadc.backend.emulator.operations import DTYPES, Operation, find_operation
+from tadc.backend.emulator.operations import DTYPES, Operation
 from tadc.backend.emulator.syntax import Instruction, Routine
 
 #: What a step is, besides one that only computes.

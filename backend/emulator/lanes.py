@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from tadc.backend.emulator.counts import Extents, LaunchCounts
 from tadc.backend.emulator.errors import Fault, UnknownPtx
 from tadc.backend.emulator.memory import UNSIGNED, Array, Memory
 from tadc.backend.emulator.operations import DTYPES
 from tadc.backend.emulator.shared import SharedMemory
 
 if TYPE_CHECKING:
-    from tadc.backend.emulator.counts import LaunchCounts
     from tadc.backend.emulator.syntax import Routine
 
 #: Lanes by number, or all of them.
@@ -28,7 +28,6 @@ Write: TypeAlias = "Callable[[Lanes, At, Array], None]"
 
 WARP = 32
 _REGISTER = re.compile(r"%[\w.]+")
-Extents: TypeAlias = tuple[int, int, int]
 
 
 def coordinates(number: int, extents: Extents) -> Extents:

@@ -34,20 +34,6 @@ class Operation:
     sets_carry: bool = False
 
 
-def find_operation(parts: list[str]) -> Operation | None:
-    """The operation of an instruction by the parts of its name, None for one that is not known."""
-    from tadc.backend.emulator.conversions import conversion
-    from tadc.backend.emulator.floats import float_operation
-    from tadc.backend.emulator.integers import integer_operation
-    from tadc.backend.emulator.selections import selection
-
-    for find in (integer_operation, float_operation, conversion, selection):
-        found = find(parts[0], parts[1:])
-        if found is not None:
-            return found
-    return None
-
-
 def same(type: str, count: int, apply: Callable[..., Array]) -> Operation:
     """An operation whose operands and value have one type."""
     return Operation((type,) * count, type, apply)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tadc.certificates.records import ReadRecord, Records, Unsolved
 from tadc.certificates.text import PRINTED, all_text, as_json, read_text
 from tadc.derive import resolve_wrt
 from tadc.driver import Stage, compile_until
@@ -18,7 +19,7 @@ from tadc.frontend.terms import Read, Reduce, Term, operands, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate, renamed, untouched
 from tadc.lattice.trace import loops_of
-from tadc.lattice.verify import Check, verify
+from tadc.lattice.verify import verify
 from tadc.showing import formula_html
 from tadc.stages import Compilation, Options
 
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from tadc.passes.derivatives.gathers import Gather
 
 
-@dataclass(frozen=True)
-class ReadCertificate:
+class ReadCertificate(ReadRecord):
     """A read, and why its element's gradient gathers exactly the points that read it.
 
     `element` names the indices of the gradient's element, b; `indices` those of the scope, a. `access` is
@@ -37,49 +37,19 @@ class ReadCertificate:
     no point reads an element; `checks` say what has been proven of it.
     """
 
-    tensor: str
-    gradient: str
-    text: str
-    line: int
-    column: int
-    element: tuple[str, ...]
-    indices: tuple[str, ...]
-    access: tuple[Affine, ...]
-    scope: tuple[Constraint, ...]
-    counted: tuple[Constraint, ...]
-    outside: tuple[tuple[Constraint, ...], ...]
-    facts: tuple[Constraint, ...]
-    proof: Certificate | None
-    checks: tuple[Check, ...]
-
     def __str__(self) -> str:
         return read_text(self)
 
 
-@dataclass(frozen=True)
-class Unsolved:
-    """A read for which nothing had to be solved, and why."""
-
-    line: int
-    column: int
-    text: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Certificates(Sequence[ReadCertificate]):
+@dataclass(frozen=True, repr=False)
+class Certificates(Records, Sequence[ReadCertificate]):
     """The certificates of all reads of the arguments in `wrt`, and of intermediates on the way to them.
 
     `others` are the reads for which nothing had to be solved. `conditions` are what the sizes must satisfy
     and `per_value` the sizes for whose every value a kernel is compiled. `str` is for people.
     """
 
-    source: Source
-    wrt: tuple[str, ...]
     reads: tuple[ReadCertificate, ...]
-    others: tuple[Unsolved, ...] = ()
-    conditions: tuple[str, ...] = ()
-    per_value: tuple[str, ...] = ()
 
     def __getitem__(self, position: int) -> ReadCertificate:  # type: ignore[override]
         return self.reads[position]

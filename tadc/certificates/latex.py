@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tadc.certificates.layout import conditions
+from tadc.certificates.records import ReadRecord, Records
 from tadc.frontend.latex import form_latex, name_latex
 from tadc.frontend.print_index import form_text
 from tadc.lattice.affine import Affine
 
-if TYPE_CHECKING:
-    from tadc.certificates.certificate import Certificates, ReadCertificate
 
-
-def certificates_latex(found: Certificates) -> str:
+def certificates_latex(found: Records) -> str:
     """The reads of a program as a `gathered`, below each other; nothing for none."""
-    if not found:
+    if not found.reads:
         return ""
-    return "\\begin{gathered}\n" + " \\\\\n".join(map(_read, found)) + "\n\\end{gathered}"
+    return "\\begin{gathered}\n" + " \\\\\n".join(map(_read, found.reads)) + "\n\\end{gathered}"
 
 
-def _read(read: ReadCertificate) -> str:
+def _read(read: ReadRecord) -> str:
     """The points that read an element: all integer solutions of the equations, in the iteration domain."""
     element = ", ".join(map(name_latex, read.element))
     access = ", ".join(form_latex(form_text(form)) for form in read.access)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tadc.certificates.layout import (
     WIDTH,
@@ -21,14 +21,12 @@ from tadc.certificates.layout import (
     vector_block,
     wrapped,
 )
+from tadc.certificates.records import ReadRecord, Records, Unsolved
 from tadc.frontend.print_index import condition_text, conditions_text, form_text
 from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate
 from tadc.lattice.nest import LoopNest
-
-if TYPE_CHECKING:
-    from tadc.certificates.certificate import Certificates, ReadCertificate, Unsolved
 
 _INDENT = "    "
 
@@ -36,7 +34,7 @@ PRINTED = "<program>"
 """The name of a source that had to be printed first."""
 
 
-def all_text(found: Certificates) -> str:
+def all_text(found: Records) -> str:
     """The certificates of a program, a part for each read."""
     lines = [_summary(found)]
     if found.source.name == PRINTED:
@@ -47,7 +45,7 @@ def all_text(found: Certificates) -> str:
     ):
         if entries:
             lines += ["", f"{title}:", *(f"  {entry}" for entry in entries)]
-    checks = [check for read in found for check in read.checks]
+    checks = [check for read in found.reads for check in read.checks]
     failed = {check.what for check in checks if not check.holds}
     holding = [what for what in dict.fromkeys(_order(found)) if what not in failed]
     if holding:
@@ -57,7 +55,7 @@ def all_text(found: Certificates) -> str:
     for read in found.others:
         first, *rest = paragraph(f"{read.text}: {read.reason}", "  ")
         lines += [f"  {_place(found, read)}: {first.lstrip()}", *rest]
-    for read in found:
+    for read in found.reads:
         element = _element(read.gradient, read.element)
         first, *rest = paragraph(f"{read.text} into {element}", "   ")
         title = f"{_place(found, read)}: {first.lstrip()}"
@@ -66,22 +64,22 @@ def all_text(found: Certificates) -> str:
     return "\n".join(lines)
 
 
-def _place(found: Certificates, read: Unsolved | ReadCertificate) -> str:
+def _place(found: Records, read: Unsolved | ReadRecord) -> str:
     """Where a read stands; no line is broken for a long path, so that tools and tests find it."""
     return f"{found.source.name}:{read.line}:{read.column}"
 
 
-def _order(found: Certificates) -> list[str]:
+def _order(found: Records) -> list[str]:
     """What has been checked of the read with the most checks, then of the others."""
-    reads = sorted(found, key=lambda read: -len(read.checks))
+    reads = sorted(found.reads, key=lambda read: -len(read.checks))
     return [check.what for read in reads for check in read.checks]
 
 
-def _summary(found: Certificates) -> str:
-    count = len(found)
+def _summary(found: Records) -> str:
+    count = len(found.reads)
     if not count:
         return f"certificate of the gradients by {', '.join(found.wrt)}: 0, for no read carries a cotangent"
-    open_ones = sum(not check.holds for read in found for check in read.checks)
+    open_ones = sum(not check.holds for read in found.reads for check in read.checks)
     proven = f"{open_ones} of their checks not proven" if open_ones else "proven exact"
     reads = "1 read" if count == 1 else f"{count} reads"
     return f"certificate of the gradients by {', '.join(found.wrt)}: {reads}, {proven}"
@@ -91,7 +89,7 @@ def _element(name: str, indices: Sequence[str]) -> str:
     return f"{name}[{', '.join(indices)}]" if indices else name
 
 
-def read_text(read: ReadCertificate) -> str:
+def read_text(read: ReadRecord) -> str:
     """The certificate of one read, without its title."""
     lines = list(_scope(read))
     proof = read.proof
@@ -112,7 +110,7 @@ def _labelled(label: str, entries: Sequence[str], indent: int = 20) -> Block:
     return [f"  {label}".ljust(indent) + lines[0].lstrip(), *lines[1:]]
 
 
-def _scope(read: ReadCertificate) -> Iterator[str]:
+def _scope(read: ReadRecord) -> Iterator[str]:
     what = f"({', '.join(read.indices)})" if read.indices else "one point"
     rows = conditions(read.scope)
     yield from _labelled("iteration domain", [f"{what} with {rows[0]}", *rows[1:]] if rows else [what])
@@ -214,7 +212,7 @@ def loops_of(c: Certificate) -> LoopNest | None:
         return None
 
 
-def _why(read: ReadCertificate, c: Certificate) -> Iterator[str]:
+def _why(read: ReadRecord, c: Certificate) -> Iterator[str]:
     yield f"  why {_element(read.gradient, read.element)} gets each contribution once"
     if c.matrix:
         text = (
@@ -262,19 +260,19 @@ def _once(c: Certificate) -> str:
     return f"Once: K is the last {columns} of V, so A K = 0, and no two z give one p."
 
 
-def as_json(found: Certificates) -> str:
+def as_json(found: Records) -> str:
     """The same for machines: forms as text, matrices as lists."""
     made: dict[str, Any] = {
         "source": found.source.name,
         "wrt": list(found.wrt),
         "conditions_on_sizes": list(found.conditions),
         "compiled_per_value_of": list(found.per_value),
-        "reads": [_read_json(read) for read in found],
+        "reads": [_read_json(read) for read in found.reads],
     }
     return json.dumps(made, indent=1)
 
 
-def _read_json(read: ReadCertificate) -> dict[str, Any]:
+def _read_json(read: ReadRecord) -> dict[str, Any]:
     made: dict[str, Any] = {
         "tensor": read.tensor,
         "gradient": read.gradient,

@@ -10,8 +10,7 @@ from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
-from tadc.functions import Function
-from tadc.programs import unwarned
+from tadc.functions import Function, function_of_text
 from tadc.zero_gradients import zero_gradients
 
 
@@ -24,7 +23,7 @@ def report_warnings(arguments: Arguments, found: Sequence[Diagnostic]) -> None:
 
 def function_of(arguments: Arguments, source: Source) -> Function:
     """The function of a program, its warnings printed as those of other commands are. Raises CompileError."""
-    found = unwarned(source, dict(arguments.sizes))
+    found = function_of_text(source, dict(arguments.sizes))
     if not found.is_known:
         report_warnings(arguments, found.program.doubts)
     return found

@@ -23,7 +23,8 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
-from tadc.inversion.plan import Plan, Planned
+from tadc.inversion.plan import Plan
+from tadc.inversion.planned import Planned
 from tadc.inversion.pool import Pool
 from tadc.inversion.problems import near_singular, singular_step, too_large
 

@@ -2,52 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 
 from tadc.frontend.program import Program
 from tadc.inversion.classes import class_of
-from tadc.inversion.forms import Form, Forms
+from tadc.inversion.forms import Forms
 from tadc.inversion.graph import Graph, graph_of
 from tadc.inversion.kinds import Class
-from tadc.inversion.lumps import Lump, partition, widths
+from tadc.inversion.lumps import partition, widths
+from tadc.inversion.planned import PlanData, Planned, Step
 from tadc.inversion.problems import constant_output, other_width, repeated_output
 from tadc.showing import tables_html, tables_latex
 
 
-@dataclass(frozen=True)
-class Step:
-    """A lump of the plan.
-
-    `statements` are the definitions done, `dying` the values that they overwrite, `new` what takes their
-    place, and `kept` what they read that stays. `size` numbers are solved for, at `cost` multiplications and
-    divisions, by a matrix of class `kind`.
-    """
-
-    statements: tuple[str, ...]
-    dying: tuple[str, ...]
-    new: tuple[str, ...]
-    kept: tuple[str, ...]
-    size: int
-    kind: str
-    cost: int
-
-
-@dataclass(frozen=True, eq=False)
-class Planned:
-    """A lump with its form, its class, and the names in the program by those in the form."""
-
-    lump: Lump
-    form: Form
-    kind: Class
-    names: dict[str, str]
-
-
-@dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(PlanData):
     """How a program is inverted.
 
     `width` numbers are live between any two steps; `widths` are those before the first statement and after
@@ -58,29 +27,6 @@ class Plan:
     >>> plan.cost, plan.kinds
     (3, {'diagonal': 1})
     """
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    width: int
-    widths: tuple[int, ...]
-    steps: tuple[Step, ...]
-    graph: Graph = field(repr=False, compare=False)
-    lumps: tuple[Planned, ...] = field(repr=False, compare=False)
-
-    @property
-    def cost(self) -> int:
-        """Multiplications and divisions of all solutions."""
-        return sum(step.cost for step in self.steps)
-
-    @cached_property
-    def forms(self) -> int:
-        """How many steps differ: what is compiled."""
-        return len({id(planned.form) for planned in self.lumps})
-
-    @cached_property
-    def kinds(self) -> dict[str, int]:
-        """How many steps are of each class."""
-        return dict(Counter(step.kind for step in self.steps))
 
     def __str__(self) -> str:
         from tadc.inversion.report import plan_text

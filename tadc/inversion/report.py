@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from tadc.inversion.plan import Plan, Step
+from tadc.inversion.planned import PlanData, Step
 
 #: Of many steps so many are shown, and so many names in a cell.
 _STEPS, _NAMES = 24, 4
 
 
-def summary(plan: Plan) -> str:
+def summary(plan: PlanData) -> str:
     """What is inverted, in how many steps, at what cost."""
     widest = max(plan.widths)
     lines = [
@@ -27,7 +25,7 @@ def summary(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: PlanData) -> str:
     """The summary and the steps of a plan."""
     if not plan.steps:
         return summary(plan)
@@ -36,7 +34,7 @@ def plan_text(plan: Plan) -> str:
     return "\n".join([summary(plan), *(line.rstrip() for line in text.getvalue().splitlines())])
 
 
-def plan_table(plan: Plan) -> Table:
+def plan_table(plan: PlanData) -> Table:
     """A row for each step, of many steps the first."""
     table = Table()
     table.add_column("lump", justify="right")

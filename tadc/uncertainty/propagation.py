@@ -10,6 +10,7 @@ import numpy as np
 from tadc.boundary import checked_choice, checked_number, public, usage
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.functions import Function
+from tadc.uncertainty.findings import KINDS, Row
 from tadc.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
 from tadc.uncertainty.inputs import Given, Pair, read_given
 from tadc.uncertainty.layout import Array, Layout, plain_number
@@ -17,7 +18,7 @@ from tadc.uncertainty.limits import interval
 from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of
 from tadc.uncertainty.monte_carlo import coverage, simulate
 from tadc.uncertainty.problems import raise_all
-from tadc.uncertainty.result import KINDS, Budget, Result, Row
+from tadc.uncertainty.result import Budget, Result
 from tadc.uncertainty.stacking import Stacked, needs_whole, stacked
 
 

@@ -1,38 +1,12 @@
-"""What propagation finds, by the names of the outputs."""
+"""What propagation finds, by the names of the outputs, and how it is shown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tadc.showing import tables_html, tables_latex
-from tadc.uncertainty.layout import Array
-
-#: What each method says its result is.
-KINDS = {
-    "gum": "first order (GUM)",
-    "worst": "linear worst case, not rigorous",
-    "interval": "rigorous interval",
-    "mc": "Monte Carlo (GUM supplement 1)",
-}
-
-
-@dataclass(frozen=True)
-class Row:
-    """What one uncertain number contributes to an output; arrays where there are several points.
-
-    `contribution` is `sensitivity * u`; `share` is the part of the variance that it brings, correlations
-    included, or of the sum of magnitudes in a worst case.
-    """
-
-    quantity: str
-    u: Any
-    sensitivity: Any
-    contribution: Any
-    share: Any
-    dof: Any
+from tadc.uncertainty.findings import Findings, Row
 
 
 class Budget(Mapping[str, list[Row]]):
@@ -74,8 +48,7 @@ def _type(y: Any) -> str:
     return f"{y.dtype}{list(y.shape)}" if getattr(y, "shape", ()) else "number"
 
 
-@dataclass(repr=False)
-class Result:
+class Result(Findings[Budget]):
     """Values and uncertainties of outputs by name, each of the output's shape, measurements in front.
 
     `value` is what the function gives, for `mc` the mean of the samples. `U` is the expanded uncertainty
@@ -95,60 +68,9 @@ class Result:
     <tadc.Budget of area>
     """
 
-    method: str
-    k: float
-    value: dict[str, Any]
-    U: dict[str, Any]
-    is_rigorous: bool = False
-    _bounds: dict[str, tuple[Any, Any]] | None = field(default=None, repr=False)
-    _u: dict[str, Any] | None = field(default=None, repr=False)
-    _cov: Callable[[], Array] | None = field(default=None, repr=False)
-    _dof: Callable[[], dict[str, Any]] | None = field(default=None, repr=False)
-    _budget: Callable[[], Budget] | None = field(default=None, repr=False)
-
     def __repr__(self) -> str:
         outputs = ", ".join(f"{name}: {_type(y)}" for name, y in self.value.items())
         return f"<tadc.Result {outputs}; {self.kind}, k = {self.k:g}>"
-
-    @property
-    def kind(self) -> str:
-        """The method in words."""
-        return KINDS[self.method]
-
-    @cached_property
-    def bounds(self) -> dict[str, tuple[Any, Any]]:
-        """The lowest and the highest value of each output."""
-        if self._bounds is not None:
-            return self._bounds
-        return {name: (y - self.U[name], y + self.U[name]) for name, y in self.value.items()}
-
-    @property
-    def u(self) -> dict[str, Any]:
-        """Standard uncertainties."""
-        if self._u is None:
-            raise self._none("standard uncertainty")
-        return self._u
-
-    @cached_property
-    def cov(self) -> Array:
-        """The covariances of all outputs, in order, their elements in a row; measurements in front."""
-        if self._cov is None:
-            raise self._none("covariance")
-        return self._cov()
-
-    @cached_property
-    def dof(self) -> dict[str, Any]:
-        """Effective degrees of freedom."""
-        if self._dof is None:
-            raise self._none("degrees of freedom")
-        return self._dof()
-
-    @cached_property
-    def budget(self) -> Budget:
-        """What each uncertain number contributes."""
-        if self._budget is None:
-            raise self._none("budget")
-        return self._budget()
 
     def __str__(self) -> str:
         from tadc.uncertainty.tables import result_text
@@ -165,8 +87,3 @@ class Result:
         from tadc.uncertainty.tables import result_table
 
         return tables_html([result_table(self)])
-
-    def _none(self, what: str) -> AttributeError:
-        return AttributeError(
-            f"method {self.method!r} ({self.kind}) has no {what}; `U` and `bounds` say what it found"
-        )

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import io
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from tadc.uncertainty.result import Budget, Result
+from tadc.uncertainty.findings import Findings, Row
 
 #: Of arrays so many elements are shown.
 _SHOWN = 12
 
 
-def result_text(result: Result) -> str:
+def result_text(result: Findings[Any]) -> str:
     """Value and uncertainty of every output."""
     return _rendered(result_table(result))
 
 
-def budget_text(budget: Budget) -> str:
+def budget_text(budget: Mapping[str, list[Row]]) -> str:
     """The contributions to every output."""
     return "\n".join(_rendered(table) for table in budget_tables(budget))
 
 
-def result_table(result: Result) -> Table:
+def result_table(result: Findings[Any]) -> Table:
     """A row for each output, or each element of it."""
     has_u, has_dof = result.method in ("gum", "mc"), result.method == "gum"
     table = Table(title=result.kind, title_justify="left", title_style="bold")
@@ -44,7 +44,7 @@ def result_table(result: Result) -> Table:
     return table
 
 
-def budget_tables(budget: Budget) -> list[Table]:
+def budget_tables(budget: Mapping[str, list[Row]]) -> list[Table]:
     """A table for each output."""
     tables: list[Table] = []
     for name, rows in budget.items():

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from tadc.backend import elf, jit
-from tadc.backend.jit import Library, LinkError, load
+from tadc.backend import elf, linking
+from tadc.backend.jit import load
+from tadc.backend.linking import Library, LinkError
 from tadc.backend.object_code import object_code
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="objects are ELF on Linux alone")
@@ -124,8 +125,8 @@ def results(library: Library) -> list[float]:
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 def test_runs_as_with_llvm_s_linker(level: int, monkeypatch: pytest.MonkeyPatch) -> None:
     code = object_code(OBJECT, level)
-    expected = results(jit._load_by_llvm(code, SYMBOLS, EXTERNALS))
-    monkeypatch.setattr(jit, "_load_by_llvm", None)  # not even asked
+    expected = results(linking._load_by_llvm(code, SYMBOLS, EXTERNALS))
+    monkeypatch.setattr(linking, "_load_by_llvm", None)  # not even asked
     assert results(load(code, SYMBOLS, EXTERNALS)) == expected
     # Each has data of its own.
     assert results(load(code, SYMBOLS, EXTERNALS)) == expected

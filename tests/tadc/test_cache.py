@@ -17,7 +17,7 @@ import pytest
 
 import tadc
 from tadc import execute
-from tadc.backend import fingerprint, jit
+from tadc.backend import fingerprint, jit, linking
 from tadc.cli import main
 
 ROOT = Path(__file__).parent.parent.parent
@@ -248,7 +248,7 @@ def test_code_that_does_not_link_is_made_again(
     def once(*arguments: Any, **options: Any) -> Any:
         calls.append(1)
         if len(calls) == 1:
-            raise jit.LinkError("the process lacks a symbol")
+            raise linking.LinkError("the process lacks a symbol")
         return load(*arguments, **options)
 
     monkeypatch.setattr(jit, "load", once)

@@ -16,7 +16,7 @@ from tadc.commands.options import Arguments
 from tadc.commands.output_files import SUFFIXES
 from tadc.commands.several import split
 from tadc.driver import STAGES
-from tadc.uncertainty.result import KINDS
+from tadc.uncertainty.findings import KINDS
 
 PROGRAM = "x: f64[3]; w: f64; f[i] = w * x[i]**2"
 

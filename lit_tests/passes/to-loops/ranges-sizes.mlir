@@ -19,11 +19,13 @@ func.func @f(%x: tensor<?x?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, 
 // CHECK-NEXT:     %[[MULTIPLE:.*]] = arith.select %[[SECOND]], %c64, %c1 : index
 // CHECK-NEXT:     call @tad_f.0.split(%x, %y, %B, %N, %[[NUMBER]], %[[ELEMENTS]], %[[MULTIPLE]], %{{.*}})
 // CHECK:        func.func private @tad_f.0({{.*}}, %B: index, %N: index, %second: index, %begin: index, %end: index)
-// CHECK:          %[[LESS:.*]] = affine.apply affine_map<()[s0] -> (s0 - 1)>()[%second]
+// CHECK:          %[[B1:.*]] = affine.min affine_map<()[s0, s1] -> (s1, s0)>()[%B, %end]
+// CHECK-NEXT:     %[[LESS:.*]] = affine.apply affine_map<()[s0] -> (s0 - 1)>()[%second]
 // CHECK-NEXT:     %[[HERE:.*]] = arith.cmpi sge, %[[LESS]], %c0 : index
 // CHECK-NEXT:     %[[I0:.*]] = arith.select %[[HERE]], %c0, %begin : index
-// CHECK-NEXT:     %[[I1:.*]] = arith.select %[[HERE]], %B, %end : index
+// CHECK-NEXT:     %[[I1:.*]] = arith.select %[[HERE]], %B, %[[B1]] : index
+// CHECK-NEXT:     %[[N1:.*]] = affine.min affine_map<()[s0, s1] -> (s1, s0)>()[%N, %end]
 // CHECK-NEXT:     %[[J0:.*]] = arith.select %[[HERE]], %begin, %c0 : index
-// CHECK-NEXT:     %[[J1:.*]] = arith.select %[[HERE]], %end, %N : index
+// CHECK-NEXT:     %[[J1:.*]] = arith.select %[[HERE]], %[[N1]], %N : index
 // CHECK-NEXT:     scf.for %i = %[[I0]] to %[[I1]] step %c1 {
 // CHECK-NEXT:       scf.for %j = %[[J0]] to %[[J1]] step %c1 {
