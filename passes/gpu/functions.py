@@ -15,9 +15,7 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_nests import ChainNest
-from tadc.passes.gpu.elements import emit_tiles, tile_grid, view_of
 from tadc.passes.gpu.interleaved import Place, places_of
-from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, TilePlan, Variant
@@ -147,7 +145,7 @@ def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> La
     read = [n for n, v in enumerate(tensors) if v not in tensors[:n] and any(_reads(op, v) for op in ops)]
     used = [n for n in read if tensors[n] not in made]
     used += _stored([value for value in made if of.names[value] not in inner], buffers)
-    func, low, _ = _function(of, ops[0], [tensors[n] for n in used], name, chain.block, point)
+    func, low = _function(of, ops[0], [tensors[n] for n in used], name, chain.block, point)
     widths = {item.tensors[0].name: _width(op, buffers) for op, item in zip(ops, items, strict=True)}
     nest = ChainNest(of.maps, items, chain, near, inner, widths, gpu.warp).nest()
     grid = _emit(of, KernelNest(of.maps, items[0], (), nest), func, low)
@@ -169,23 +167,15 @@ def _lower_kernel(
 ) -> tuple[Any, tuple[GridAxis, ...]]:
     """One kernel of a map, over the buffers of these tensors and the sizes; its grid."""
     plan = variant.plan
-    made, lowering, shapes = _function(of, op, used, name, plan.block if plan else BLOCK_SIZE, point)
+    made, lowering = _function(of, op, used, name, plan.block if plan else BLOCK_SIZE, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
-    if isinstance(plan, TilePlan):
-        place = of.places.get(of.names[op.results[0]])
-        if place is not None:
-            tensor = op.results[0]
-            lowering.memrefs[tensor] = view_of(place, lowering.memrefs[tensor], lowering, inside)
-            lowering.copies[tensor] = [
-                view_of(place, one, lowering, inside) for one in lowering.copies.get(tensor, ())
-            ]
-        emit_tiles(Kernel(of.gpu, op, shapes, lowering, made), plan, inside)
-        grid = tile_grid(plan, of.buffers.shapes[op.results[0]])
-    else:
-        if isinstance(plan, GroupPlan):
-            plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
-        nest = kernel_nest(of.maps, of.map_of(op), plan, of.places, of.gpu.warp)
-        grid = (_emit(of, nest, made, lowering),)
+    if isinstance(plan, GroupPlan):
+        plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
+    elif isinstance(plan, TilePlan):
+        over = "" if plan.over is None else of.names[plan.over.results[0]]
+        plan = replace(plan, over=over, staged=frozenset(of.names[o.results[0]] for o in plan.staged))
+    nest = kernel_nest(of.maps, of.map_of(op), plan, of.places, of.gpu.warp)
+    grid = (_emit(of, nest, made, lowering),)
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
     return made, grid
@@ -209,7 +199,7 @@ def _emit(of: _Lowering, made: KernelNest, function: ir.Operation, low: BodyLowe
         for value, buffer in low.memrefs.items()
         if names[value] in shapes
     }
-    target = Thread(low, function, nest.block)
+    target = Thread(of.gpu, low, function, nest.block)
     scope = Scope(point, sizes, low.known, buffers, indices=made.item.indices, target=target, shapes=shapes)
     target.kernel(nest, scope)
     return grid_of(nest, products)
@@ -217,7 +207,7 @@ def _emit(of: _Lowering, made: KernelNest, function: ir.Operation, low: BodyLowe
 
 def _function(
     of: _Lowering, op: Any, used: Sequence[Any], name: str, threads: int, point: Any
-) -> tuple[Any, BodyLowering, BufferViews]:
+) -> tuple[Any, BodyLowering]:
     """A kernel's function without code, over the buffers of these tensors and the sizes."""
     context, buffers, sizes = op.context, of.buffers, of.buffers.sizes
     types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
@@ -240,7 +230,7 @@ def _function(
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
     scalars_above(of.function, lowering, inside)
-    return made, lowering, shapes
+    return made, lowering
 
 
 __all__ = ["Condition", "GridAxis", "Launch", "lower_to_gpu"]
