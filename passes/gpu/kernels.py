@@ -16,17 +16,17 @@ from tadc.passes.gpu.chain_nests import ChainNest
 from tadc.passes.gpu.interleaved import places_of
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.nests import KernelNest, kernel_nest
-from tadc.passes.gpu.plan import GroupPlan, Plan, TilePlan, Variant
+from tadc.passes.gpu.plan import Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.thread_plans import can_be_vector
-from tadc.passes.maps.accesses import Accesses
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.nest.text import form_text
+from tadc.passes.schedule.accesses import Accesses
 
 
 @dataclass(frozen=True)
@@ -94,63 +94,40 @@ class Kernels:
 
     def all(self) -> Iterator[Kernel]:
         """The kernels in order; of those of one map the first runs that is for the sizes."""
-        maps, ops, name = self.maps.maps, maps_of(self.function), symbol_of(self.function)
+        maps, name = self.maps.maps, symbol_of(self.function)
         wholes = {place.whole.name for place in self.places.values()}
         for together in chains_in(maps):
             items, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
             if items[0].marks.chain is not None:
-                yield Kernel(kernel, tuple(items), self.chain(items, [ops[n] for n in together]))
+                yield Kernel(kernel, tuple(items), self.chain(items))
             elif items[0].tensors[0].name not in wholes:
-                yield from self.of_map(kernel, items[0], ops[together[0]])
+                yield from self.of_map(kernel, items[0])
 
     def location(self, kernel: Kernel) -> Any:
         """Where what a kernel computes was defined."""
         first = kernel.maps[0].tensors[0].name
         return next(op.location for op in maps_of(self.function) if self.names[op.results[0]] == first)
 
-    def of_map(self, name: str, item: Map, op: Any) -> Iterator[Kernel]:
+    def of_map(self, name: str, item: Map) -> Iterator[Kernel]:
         """The kernels of a map: for other sizes others."""
         before: list[tuple[Condition, ...]] = []
-        for number, variant in enumerate(self.variants(item, op)):
-            made = kernel_nest(self.maps, item, self.named(variant.plan), self.places, self.gpu.warp)
+        variants = [Variant(None)] if item.marks.in_place else variants_of(self.gpu, item, self.maps)
+        for number, variant in enumerate(variants):
+            made = kernel_nest(self.maps, item, variant.plan, self.places, self.gpu.warp)
             own = f"{name}_{number}" if number else name
             yield Kernel(own, (item,), made, variant.when, tuple(before))
             before.append(variant.when)
 
-    def variants(self, item: Map, op: Any) -> list[Variant]:
-        """The plans of a map."""
-        if item.marks.in_place:
-            return [Variant(None)]
-        shapes = self.buffers.shapes
-        sizes = {size: Affine.var(f"s{n}") for n, size in enumerate(self.buffers.sizes)}
-        return variants_of(self.gpu, op, shapes[op.results[0]], sizes, shapes)
-
-    def named(self, plan: Plan | None) -> Plan | None:
-        """A plan that says what it is about by names."""
-        names = self.names
-        match plan:
-            case GroupPlan(lanes=lanes):
-                return replace(plan, lanes={names[op.results[0]]: found for op, found in lanes.items()})
-            case TilePlan(over=over, staged=staged):
-                return replace(
-                    plan,
-                    over="" if over is None else names[over.results[0]],
-                    staged=frozenset(names[op.results[0]] for op in staged),
-                )
-            case _:
-                return plan
-
-    def chain(self, items: Sequence[Map], ops: Sequence[Any]) -> KernelNest:
+    def chain(self, items: Sequence[Map]) -> KernelNest:
         """The nest of a chain."""
         chain = RowChain.of(items[0])
         near = near_tensors(items, chain, self.gpu)
         inner = frozenset(tensor.name for tensor in near if is_inner(tensor.name, items, self.maps))
-        widths = {item.tensors[0].name: self.width(op) for op, item in zip(ops, items, strict=True)}
+        widths = {item.tensors[0].name: self.width(item) for item in items}
         nest = ChainNest(self.maps, items, chain, near, inner, widths, self.gpu.warp).nest()
         return KernelNest(self.maps, items[0], (), nest, inner=inner)
 
-    def width(self, op: Any) -> int:
+    def width(self, item: Map) -> int:
         """The most elements of a vector of a map of a chain."""
-        sizes = self.buffers.shapes[op.results[0]]
-        accesses = Accesses(op, sizes, [1] * len(sizes), {})
-        return next((width for width in (4, 2) if can_be_vector(accesses, range(len(sizes)), width)), 1)
+        accesses, order = Accesses(item, self.maps, item.extents, [1] * len(item.extents)), item.indices
+        return next((width for width in (4, 2) if can_be_vector(accesses, range(len(order)), width)), 1)

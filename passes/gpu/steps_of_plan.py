@@ -107,6 +107,6 @@ def steps_of_tile_plan(item: Map, function: MapFunction, plan: TilePlan) -> tupl
     threads = tuple(thread[n] for n in sorted(thread, key=lambda n: (n == plan.fast[0], n)))
     bound = Bind("block", tuple(block)), Bind("thread", threads), Bind("jam", tuple(jam))
     shared = tuple(let.names[0] for let in item.body.all_lets() if let.names and let.names[0] in plan.staged)
-    share = (Share(shared, plan.over, plan.steps),) if shared or plan.over else ()
+    share = (Share(shared, plan.over or "", plan.steps),) if shared or plan.over else ()
     order = (Reorder((*block, *threads, *jam)),) if splits else ()
     return (*splits, *order, *(bind for bind in bound if bind.indices), *share, InBlocks(plan.block))

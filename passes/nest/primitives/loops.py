@@ -48,10 +48,10 @@ def split(nest: Nest, step: Split, unit: int = 1, *, is_even: bool = False) -> N
     check_new(nest, step.outer, step.inner)
     if step.tail == "again":
         return _split_again(nest, step)
-    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, nest.known, is_even))
+    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
 
 
-def _tiles(loop: For, step: Split, unit: int, known: Domain, is_even: bool) -> Body:
+def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> Body:
     """One loop split."""
     if loop.step != 1:
         raise DoesNotFit(f"the loop `{loop.index}` has steps of {loop.step}")
