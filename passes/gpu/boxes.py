@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.map import Load
+from tadc.passes.maps.map import Block, Fold, Load
 from tadc.passes.nest.lanes import extreme
-
-BYTES = {"f32": 4, "f64": 8}
-"""The bytes of an element."""
+from tadc.passes.terms.costs import ELEMENT
 
 SECTOR = 32
 """The bytes that memory gives at least."""
@@ -46,7 +44,7 @@ class Box:
 
 def box_of(load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box | None:
     """The box of a load at subscripts where variables are in their ranges; None if its size varies."""
-    spans = spans_of(forms, ranges, BYTES[load.type])
+    spans = spans_of(forms, ranges, ELEMENT[load.type])
     if spans is None:
         return None
     bases = tuple(extreme(form, ranges, -1) for form in forms)
@@ -86,3 +84,19 @@ def padded(gpu: Gpu, shape: Sequence[int], turned: bool, aligned: int = 4) -> li
     if (turned or aligned == 1) and row % (gpu.banks if turned else 2) == 0:
         row += aligned
     return [*shape[:-1], row]
+
+
+def spans_inside(block: Block) -> dict[str, tuple[int, int]]:
+    """For each index of the reductions in a block its first value, and the number of values, where rows of
+    its own say both."""
+    found: dict[str, tuple[int, int]] = {}
+    for let in block.all_lets():
+        if isinstance(let.value, Fold):
+            rows = [form for row in let.value.rows for form in row.inequalities]
+            for index in let.value.indices:
+                own = [form for form in rows if form.is_linear and form.variables == {index}]
+                lower = [-(form.constant // k) for form in own if (k := form.coefficient(index)) > 0]
+                upper = [form.constant // -k for form in own if (k := form.coefficient(index)) < 0]
+                if lower and upper:
+                    found[index] = max(lower), max(min(upper) - max(lower) + 1, 1)
+    return found

@@ -13,7 +13,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.block_memory import shared_buffer
-from tadc.passes.gpu.boxes import BYTES, Box, padded, within
+from tadc.passes.gpu.boxes import Box, padded, within
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.gpu.positions import row_major
 from tadc.passes.gpu.thread_lanes import divisor, element
@@ -21,6 +21,7 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lockstep import Lockstep
+from tadc.passes.terms.costs import ELEMENT
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Copier:
 
     def width(self, box: Box, sizes: Sequence[Affine]) -> int:
         """How many consecutive elements are copied at once: each such vector is aligned, and whole."""
-        width = VECTOR_BYTES // BYTES[box.load.type]
+        width = VECTOR_BYTES // ELEMENT[box.load.type]
         if not self.has_vectors or not box.extents or box.steps[-1] != 1 or not sizes[-1].is_constant:
             return 1
         ends = (box.extents[-1], sizes[-1].constant, divisor(box.bases[-1]))

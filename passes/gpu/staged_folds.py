@@ -19,7 +19,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
-from tadc.passes.gpu.boxes import Box, box_of, within
+from tadc.passes.gpu.boxes import Box, box_of, spans_inside, within
 from tadc.passes.gpu.copies import BlockThreads, Copier
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Fold, Let, Load
@@ -273,19 +273,3 @@ def reading_rooms(block: Block, places: Mapping[str, tuple[Affine, ...]]) -> Blo
         return replace(let, value=Load(room_of(name), places[name], let.value.type))
 
     return rewrite_lets(block, one)
-
-
-def spans_inside(block: Block) -> dict[str, tuple[int, int]]:
-    """For each index of the reductions in a block its first value, and the number of values, where rows of
-    its own say both."""
-    found: dict[str, tuple[int, int]] = {}
-    for let in block.all_lets():
-        if isinstance(let.value, Fold):
-            rows = [form for row in let.value.rows for form in row.inequalities]
-            for index in let.value.indices:
-                own = [form for form in rows if form.is_linear and form.variables == {index}]
-                lower = [-(form.constant // k) for form in own if (k := form.coefficient(index)) > 0]
-                upper = [form.constant // -k for form in own if (k := form.coefficient(index)) < 0]
-                if lower and upper:
-                    found[index] = max(lower), max(min(upper) - max(lower) + 1, 1)
-    return found

@@ -3,8 +3,9 @@ map."""
 
 from __future__ import annotations
 
+from tadc.passes.gpu.boxes import spans_inside
 from tadc.passes.gpu.plan import GroupPlan, ThreadPlan, TilePlan
-from tadc.passes.maps.map import Choice, Fold, Map, MapFunction
+from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.points import points
 from tadc.passes.nest.primitives.rewriting import loops_in
@@ -106,7 +107,23 @@ def steps_of_tile_plan(item: Map, function: MapFunction, plan: TilePlan) -> tupl
                 break
     threads = tuple(thread[n] for n in sorted(thread, key=lambda n: (n == plan.fast[0], n)))
     bound = Bind("block", tuple(block)), Bind("thread", threads), Bind("jam", tuple(jam))
-    shared = tuple(let.names[0] for let in item.body.all_lets() if let.names and let.names[0] in plan.staged)
+    shared = _shared(item, plan)
     share = (Share(shared, plan.over or "", plan.steps),) if shared or plan.over else ()
     order = (Reorder((*block, *threads, *jam)),) if splits else ()
     return (*splits, *order, *(bind for bind in bound if bind.indices), *share, InBlocks(plan.block))
+
+
+def _shared(item: Map, plan: TilePlan) -> tuple[str, ...]:
+    """The reads that threads copy, in the order of the map; no box is known of one inside of a further
+    reduction, unless rows of this one say which values its indices have."""
+    folds = [let.value for let in item.body.lets if plan.over in let.names and isinstance(let.value, Fold)]
+    further = [let.value for fold in folds for let in fold.body.all_lets() if isinstance(let.value, Fold)]
+    known = {index for fold in folds for index in spans_inside(fold.body)}
+    open = {index for fold in further for index in fold.indices} - known
+    return tuple(
+        let.names[0]
+        for let in item.body.all_lets()
+        if isinstance(let.value, Load)
+        and let.names[0] in plan.staged
+        and not any(form.variables & open for form in let.value.at)
+    )

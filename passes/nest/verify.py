@@ -223,8 +223,8 @@ class _Walk:
                 tensors = {**scope.tensors, tensor.name: tensor}
                 return replace(scope, tensors=tensors)
             case Compute(within=rows):
-                self.shared(statement, statement.shared, statement.block.lets)
                 used = [row.form for row in rows]
+                self.shared(statement, statement.shared, statement.block.lets)
                 self.known(statement, used, scope.indices)
                 self.together(statement, "what it is within", used, scope.lanes, scope)
                 self.compute(statement, scope.with_facts(where(rows)))
