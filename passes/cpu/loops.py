@@ -33,17 +33,16 @@ from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
-    chains_in,
     location_of,
     maps_of,
     memref_of,
     symbol_of,
 )
-from tadc.passes.maps.equal_maps import Key, Renamed, constant_above, renamed, values_used
+from tadc.passes.maps.equal_maps import Key, Renamed, renamed, values_used
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.memory import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.maps.tile_values import region_operations
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -68,17 +67,17 @@ def lower_to_loops(module: Any, function: Any, machine: Machine, given: Given | 
     function.erase()
 
 
-def operations_in(op: Any) -> int:
-    """The number of operations of an operation of one region, itself among them."""
-    return 1 + sum(1 for _ in region_operations(op.regions[0].blocks[0]))
+def operations_in(op: ir.Operation) -> int:
+    """The number of operations of an operation, itself among them."""
+    count = 0
 
+    def visit(inner: Any) -> Any:
+        nonlocal count
+        count += 1
+        return ir.WalkResult.ADVANCE
 
-def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
-    """Constants that canonicalisation moved out of bodies."""
-    for op in function.regions[0].blocks[0].operations:
-        if op.operation.name == "arith.constant":
-            lowering.location = unnamed(op.operation.location)
-            lowering.copy(op.operation, point)
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return count
 
 
 #: Inlined, all maps would be one function, whose buffers LLVM can tell apart less well. It is text because
@@ -123,14 +122,14 @@ class _Loops:
 
     def __init__(self, function: Any, machine: Machine, given: Given) -> None:
         self.function, self.machine, self.given = function, cpu_machine(machine), given
-        self.buffers = buffers_of(function)
+        self.maps, self.names = read_maps_and_names(function)
+        self.buffers = buffers_of(self.maps, self.names)
         self.name = symbol_of(function)
         self.places: dict[Any, list[int]] = {}
         for n, tensor in enumerate(self.buffers.tensors):
             self.places.setdefault(tensor, []).append(n)
         self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
         self.made: dict[tuple[Key, Steps | None], Made] = {}
-        self.maps, self.names = read_maps_and_names(function)
         self.numbers = {op: n for n, op in enumerate(maps_of(function))}
         self.splits: set[str] = set()
 
@@ -143,7 +142,7 @@ class _Loops:
         shapes = BufferViews(self.buffers, given[len(tensors) :], entry)
         maps = maps_of(self.function)
         calls = Calls(entry, point, given[: len(tensors)], given[len(tensors) :], shapes)
-        for together in chains_in(maps):
+        for together in chains_in(self.maps.maps):
             for chain in self.chains({n: maps[n] for n in together}, calls):
                 if isinstance(chain, int):
                     self.call_map(chain, maps[chain], calls)
@@ -294,11 +293,6 @@ class _Loops:
         shapes = BufferViews(self.buffers, given[len(tensors) : last], lowering)
         views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
         lowering.memrefs, lowering.copies = self.buffers.by_tensor(tensors, views)
-        for value in used:
-            scalar = constant_above(value)
-            if scalar is not None:
-                lowering.location = unnamed(scalar.location)
-                lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         number = self.numbers[op]
         forms = {self.names[size]: lowering.forms[size] for size in sizes}

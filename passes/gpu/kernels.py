@@ -88,7 +88,7 @@ class Kernels:
     @cached_property
     def buffers(self) -> Buffers:
         """The tensors in memory."""
-        found, values = buffers_of(self.function), {name: value for value, name in self.names.items()}
+        found, values = buffers_of(self.maps, self.names), {name: value for value, name in self.names.items()}
         wholes = {values[name]: values[place.whole.name] for name, place in self.places.items()}
         return replace(found, replaced=found.replaced | wholes)
 

@@ -7,22 +7,20 @@ its true shape is made from the sizes, which are the last arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
 from tadc.dialect.reader import UnsupportedIR
-from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
-from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.marks import CHAIN, IN_PLACE
-from tadc.passes.maps.tile_values import owner, region_operations, yielded
+from tadc.passes.maps.map import MapFunction
+from tadc.passes.maps.marks import IN_PLACE
+from tadc.passes.maps.memory import memory_of
 
 
 def memref_of(tensor: Any) -> Any:
@@ -78,11 +76,9 @@ class Buffers:
     results: list[Any]
     temporaries: list[Any]
     sizes: list[Any]
-    excluded: tuple[Domain, ...]
+    known: Domain
+    """What holds of the sizes of every call."""
     shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
-    spans: list[tuple[int, int]] = field(repr=False)
-    """For each temporary the number of the map that computes it, and of the last that reads it: the first and
-    the last of a chain, whose maps run by turns."""
     replaced: dict[Any, Any]
     """Tensors that are in the memory of another, which is computed from them in place."""
 
@@ -90,12 +86,6 @@ class Buffers:
     def tensors(self) -> list[Any]:
         """All, in the order of the lowered function's arguments."""
         return [*self.arguments, *self.results, *self.temporaries]
-
-    @cached_property
-    def known(self) -> Domain:
-        """What holds of the sizes of every call."""
-        rows = [Constraint(Affine.var(f"s{n}")) for n in range(len(self.sizes))]
-        return (*rows, *allowed(self.excluded, {size for shape in self.shapes.values() for size in shape}))
 
     def by_tensor(
         self, tensors: Sequence[Any], values: Sequence[Any]
@@ -114,60 +104,23 @@ class Buffers:
         return first, more
 
 
-def buffers_of(function: Any) -> Buffers:
-    """The tensors and sizes of a function."""
-    block = function.regions[0].blocks[0]
-    results = list(list(block.operations)[-1].operation.operands)
-    made = {value: op for op in maps_of(function) for value in op.results}
-    for value in results:
-        if value not in made:
-            raise UnsupportedIR("a result must be the value of a 'tad.map'", function.location)
-    sizes = sizes_of(function)
-    arguments = [a for a in block.arguments if not isinstance(a.type, ir.IndexType)]
-    shapes = {a: argument_shape(function, a) for a in arguments}
-    position = {size: Affine.var(f"s{n}") for n, size in enumerate(sizes)}
-    shapes |= {value: map_shape(op, position) for value, op in made.items()}
-    replaced = {v: op.results[0] for op in made.values() if (v := completed(op)) is not None}
-    temporaries = [v for v in made if v not in results and v not in replaced]
-    spans = _spans(function, temporaries)
-    excluded = excluded_sets(function)
-    return Buffers(arguments, results, temporaries, sizes, excluded, shapes, spans, replaced)
-
-
-def completed(op: Any) -> Any:
-    """The tensor in whose memory a map that is marked IN_PLACE stores its elements; None of another map."""
-    if IN_PLACE not in op.attributes:
-        return None
-    guard = owner(yielded(op.regions[0].blocks[0]))
-    return owner(yielded(guard.regions[1].blocks[0])).operands[0]
-
-
-def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
-    """For each tensor the number of the map that computes it, and of the last that reads it."""
-    maps = maps_of(function)
-    first = {value: number for number, op in enumerate(maps) for value in op.results}
-    last = dict(first)
-    for number, op in enumerate(maps):
-        for inner in region_operations(op.regions[0].blocks[0]):
-            if inner.name == "tad.read" and inner.operands[0] in last:
-                last[inner.operands[0]] = number
-    ends: dict[int, tuple[int, int]] = {}
-    for chain in chains_in(maps):
-        ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
-    return [(ends[first[value]][0], ends[last[value]][1]) for value in temporaries]
-
-
-def chains_in(maps: Sequence[Any]) -> list[list[int]]:
-    """The numbers of maps that run together, those of a chain or one."""
-    found: list[list[int]] = []
-    for number, op in enumerate(maps):
-        before = maps[number - 1] if number else op
-        both = number > 0 and CHAIN in op.attributes and CHAIN in before.attributes
-        if both and op.attributes[CHAIN] == before.attributes[CHAIN]:
-            found[-1].append(number)
-        else:
-            found.append([number])
-    return found
+def buffers_of(maps: MapFunction, names: Mapping[ir.Value, str]) -> Buffers:
+    """The tensors and sizes of a function, whose values have these names in its maps."""
+    memory, values = memory_of(maps), dict[str, ir.Value]()
+    for value, name in names.items():
+        # In a recurrence the tensor has another value of the same name.
+        values.setdefault(name, value)
+    position = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
+    return Buffers(
+        *(
+            [values[t.name] for t in group]
+            for group in (memory.arguments, memory.results, memory.temporaries)
+        ),
+        [values[name] for name in maps.sizes],
+        tuple(row.substitute(position) for row in maps.known),
+        {values[n]: tuple(e.substitute(position) for e in t.shape) for n, t in maps.tensors().items()},
+        {values[name]: values[whole] for name, whole in memory.replaced.items()},
+    )
 
 
 def symbol_of(function: Any) -> str:

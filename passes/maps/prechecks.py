@@ -9,7 +9,6 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.scalar_ops import FUNCTION_OF
 from tadc.passes.maps import chains
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.tile_values import is_reduction
 from tadc.passes.rewrites.rows import MOST
 from tadc.passes.terms.costs import DEAR, WEIGHTS
 
@@ -26,6 +25,11 @@ def may_have_rows(op: Any) -> bool:
     blocks = [block, *(guard.regions[0].blocks[0] for guard in guards)]
     sums = (o.operation for each in blocks for o in each.operations if o.operation.name == "tad.sum")
     return any(_is_expensive(o.operation) for found in sums for o in found.regions[0].blocks[0].operations)
+
+
+def is_reduction(op: Any) -> bool:
+    """Whether an operation reduces over a set."""
+    return op.name in ("tad.sum", "tad.sums", "tad.reduce")
 
 
 def _is_expensive(op: Any) -> bool:
