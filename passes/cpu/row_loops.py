@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tadc.dialect.mlir import ir
-from tadc.passes.maps.buffers import map_around
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.marks import CHAIN, STEPS
+from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.memory import memory_of
 
 ROW_RANGE = ("begin", "end")
 """The arguments of the function over a range of rows."""
@@ -24,20 +23,14 @@ SHIFT = ("shift",)
 """The further argument of maps in it: row i of what no other map reads is in the place i - shift."""
 
 
-def rows_of(op: Any) -> int:
-    """How many rows run at a time of the chain that a map is in."""
-    numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    return numbers[1]
-
-
 def divided(count: int, rows: int) -> tuple[int, int]:
     """The rows that are divided among threads, and what ranges begin at multiples of."""
     return count // rows * rows, rows
 
 
-def at_once(op: Any) -> int:
+def at_once(item: Map) -> int:
     """How many values of the first index of a map in a chain run at a time."""
-    return 1 if STEPS in op.attributes else rows_of(op)
+    return 1 if item.marks.steps else item.marks.rows
 
 
 @dataclass(frozen=True)
@@ -50,13 +43,15 @@ class Part:
     scale: int = 1
 
 
-def near_tensors(ops: Sequence[Any], temporaries: Sequence[Any]) -> list[Any]:
+def near_tensors(chain: Sequence[Map], function: MapFunction) -> list[str]:
     """The tensors in between that none but these maps computes and reads."""
-    made = {value for op in ops for value in op.results}
-    return [t for t in temporaries if t in made and all(map_around(use.owner) in ops for use in t.uses)]
+    others = (item for item in function.maps if item not in chain)
+    read = {load.tensor for item in others for load in item.loads()}
+    made = {tensor.name for item in chain for tensor in item.tensors}
+    return [t.name for t in memory_of(function).temporaries if t.name in made - read]
 
 
-def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:
+def row_loop(block: ir.Block, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:
     """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time.
 
     With `shifts`, rows of all steps are where those of the first are.

@@ -19,7 +19,6 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import MapFunction
-from tadc.passes.maps.marks import IN_PLACE
 from tadc.passes.maps.memory import memory_of
 
 
@@ -40,19 +39,6 @@ def maps_of(function: Any) -> list[Any]:
         if op.name not in MAPS and not op.name.startswith(("arith.constant", "math.")):
             raise UnsupportedIR(f"'{op.name}' has no lowering", op.location)
     return maps
-
-
-def is_for_caller(result: Any) -> bool:
-    """Whether no map reads a result of another, but for one that completes it in place."""
-    owners = [use.owner for use in result.uses]
-    return all(op.name == "func.return" or IN_PLACE in map_around(op).attributes for op in owners)
-
-
-def map_around(op: Any) -> Any:
-    """The map that an operation is in."""
-    while op.name not in MAPS:
-        op = op.parent
-    return getattr(op, "operation", op)
 
 
 def location_of(tensor: Any) -> Any:
@@ -112,10 +98,9 @@ def buffers_of(maps: MapFunction, names: Mapping[ir.Value, str]) -> Buffers:
         values.setdefault(name, value)
     position = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
     return Buffers(
-        *(
-            [values[t.name] for t in group]
-            for group in (memory.arguments, memory.results, memory.temporaries)
-        ),
+        [values[tensor.name] for tensor in memory.arguments],
+        [values[tensor.name] for tensor in memory.results],
+        [values[tensor.name] for tensor in memory.temporaries],
         [values[name] for name in maps.sizes],
         tuple(row.substitute(position) for row in maps.known),
         {values[n]: tuple(e.substitute(position) for e in t.shape) for n, t in maps.tensors().items()},
@@ -139,6 +124,10 @@ class BufferViews:
         lowering.forms.update(zip(buffers.sizes, forms, strict=True))
         self.names = {f"s{n}": form for n, form in enumerate(forms)}
         lowering.known = tuple(row.substitute(self.names) for row in buffers.known)
+
+    def by_name(self, sizes: Sequence[str]) -> dict[str, Affine]:
+        """The forms of the sizes, which have these names in maps."""
+        return dict(zip(sizes, self.names.values(), strict=True))
 
     def of(self, tensor: Any) -> tuple[Affine, ...]:
         """The extents of a tensor as forms of index values."""

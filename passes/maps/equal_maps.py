@@ -1,84 +1,57 @@
-"""Maps that are equal but for the tensors and sizes they use, as those of a network's layers: their loops are
-lowered and compiled once, and called for each.
+"""What the loops of a map depend on, so that equal maps (`same_maps.py`) have them once.
 
-Two maps are equal where one becomes the other as the tensors and sizes of the first are renamed to those of
-the second, and what is known of the sizes becomes what is known of those. Loops depend on two more things:
-which tensors the caller gives, which may start anywhere in a line of the cache, and which results only the
-caller reads.
+It is more than what they compute: what is known of their sizes, and which results only the caller reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.buffers import Buffers, is_for_caller
+from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.memory import Memory
+from tadc.passes.maps.same_maps import likeness
 
-Key = tuple[Any, ...]
+Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class Renamed:
-    """A map where what it uses is numbered in the order of use: `key` is the same for equal maps.
-
-    `tensors` and the positions of its `sizes` are in that order; the map's results are the last tensors.
-    """
+    """A map whose tensors and sizes are in the order of use: `key` is the same for equal loops."""
 
     key: Key
-    tensors: tuple[Any, ...]
-    sizes: tuple[int, ...]
+    tensors: tuple[str, ...]
+    sizes: tuple[str, ...]
 
-    def tensors_of(self, other: Renamed) -> dict[Any, Any]:
+    def tensors_of(self, other: Renamed) -> dict[str, str]:
         """By each tensor of this map that of an equal one."""
         return dict(zip(self.tensors, other.tensors, strict=True))
 
-    def sizes_of(self, other: Renamed) -> dict[int, int]:
+    def sizes_of(self, other: Renamed) -> dict[str, str]:
         """By each size of this map that of an equal one."""
         return dict(zip(self.sizes, other.sizes, strict=True))
 
 
-def alike(op: Any, sizes: Collection[Any]) -> Key:
-    """What maps have in common that are equal but for the tensors, of equal types, and sizes that they use.
-
-    `sizes` are those of the function.
-    """
-    return _alike(op, values_used(op), sizes)
-
-
-def _alike(op: Any, used: Sequence[Any], sizes: Collection[Any]) -> Key:
-    """The same by the values that the map uses: tensors, sizes and constants that are not made in it."""
-    constants = {value: above for value in used if (above := constant_above(value)) is not None}
-    outside = [v for v in used if v in sizes or v in constants or is_tensor(v)]
-    return (
-        key_of(op, {value: -1 - n for n, value in enumerate(outside)}),
-        tuple(value.type for value in outside),
-        tuple(above.attributes["value"] for above in constants.values()),
-        tuple(isinstance(value.owner, ir.Block) for value in outside),
-    )
-
-
-def renamed(op: Any, buffers: Buffers) -> Renamed:
-    """A map of a function with these buffers, renamed."""
-    used = values_used(op)
-    positions = {value: n for n, value in enumerate(buffers.sizes)}
-    tensors = (*(value for value in used if value in buffers.shapes), *op.results)
-    shapes = [buffers.shapes[tensor] for tensor in tensors]
-    sizes = dict.fromkeys(positions[value] for value in used if value in positions)
-    for form in (form for shape in shapes for form in shape):
-        sizes |= dict.fromkeys(sorted(int(name[1:]) for name in form.variables))
-    names = {f"s{size}": Affine.var(f"u{n}") for n, size in enumerate(sizes)}
+def renamed(item: Map, function: MapFunction, memory: Memory) -> Renamed:
+    """A map of a function that has this memory, renamed."""
+    alike = likeness(item, function, function.tensors())
+    forms = {name: Affine.var(f"u{n}") for n, name in enumerate(alike.sizes)}
+    names = [tensor.name for tensor in memory.tensors]
     key = (
-        _alike(op, used, positions),
-        tuple(tuple(form.substitute(names) for form in shape) for shape in shapes),
-        tuple(is_for_caller(result) for result in op.results),
-        tuple(buffers.tensors.count(buffers.replaced.get(result, result)) for result in op.results),
-        frozenset(row.substitute(names) for row in _about(names, buffers.known)),
+        alike.key,
+        tuple(is_for_caller(tensor.name, function) for tensor in item.tensors),
+        tuple(names.count(memory.replaced.get(tensor.name, tensor.name)) for tensor in item.tensors),
+        frozenset(row.substitute(forms) for row in _about(forms, function.known)),
     )
-    return Renamed(key, tensors, tuple(sizes))
+    return Renamed(key, alike.tensors, alike.sizes)
+
+
+def is_for_caller(tensor: str, function: MapFunction) -> bool:
+    """Whether no map reads a tensor, but for one that completes it in place."""
+    readers = (item for item in function.maps if any(load.tensor == tensor for load in item.loads()))
+    return all(item.marks.in_place for item in readers)
 
 
 def _about(names: Iterable[str], rows: Domain) -> list[Constraint]:
@@ -91,49 +64,3 @@ def _about(names: Iterable[str], rows: Domain) -> list[Constraint]:
         found += new
         waiting = [row for row in waiting if reached.isdisjoint(row.form.variables)]
         reached.update(name for row in new for name in row.form.variables)
-
-
-def values_used(op: Any) -> list[Any]:
-    """The operands of all operations in a map, each once."""
-    found: dict[Any, None] = {}
-
-    def visit(inner: Any) -> Any:
-        found.update(dict.fromkeys(inner.operands))
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit, ir.WalkOrder.PRE_ORDER)
-    return list(found)
-
-
-def constant_above(value: Any) -> Any:
-    """The constant of the function that a value is; None where it is another value."""
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant" or owner.parent.name != "func.func":
-        return None
-    return owner
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor."""
-    return isinstance(value.type, ir.RankedTensorType)
-
-
-def key_of(op: Any, inside: Mapping[Any, int]) -> Key:
-    """What an operation computes: equal for two with equal operands; `inside` numbers values of regions."""
-    operands = tuple(inside.get(value, value) for value in op.operands)
-    attributes = tuple((name, op.attributes[name]) for name in op.attributes)
-    types = tuple(value.type for value in op.results)
-    if not op.regions:
-        return (op.name, operands, attributes, types)
-    regions: list[Key] = []
-    for region in op.regions:
-        block, numbers = region.blocks[0], dict(inside)
-        for value in block.arguments:
-            numbers[value] = len(numbers)
-        keys: list[Key] = []
-        for inner in block.operations:
-            keys.append(key_of(inner.operation, numbers))
-            for value in inner.operation.results:
-                numbers[value] = len(numbers)
-        regions.append((len(block.arguments), *keys))
-    return (op.name, operands, attributes, types, *regions)

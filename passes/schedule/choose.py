@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.memory import chains_in
+from tadc.passes.nest.steps import Rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.plans import Plan, plan_in_chain, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
+
+Together = Sequence[tuple[int, Plan | None]]
+"""The numbers of maps that run together and their plans; without one where a map runs by itself."""
 
 
 def chosen_schedule(function: MapFunction, machine: CpuMachine) -> Schedule:
@@ -20,50 +28,51 @@ def chosen_schedule(function: MapFunction, machine: CpuMachine) -> Schedule:
     )
 
 
-def plans_of(function: MapFunction, machine: CpuMachine) -> list[Plan]:
+def plans_of(function: MapFunction, machine: CpuMachine, given: Given | None = None) -> list[Plan]:
     """The plan of each map, where those of a chain run row by row if they can."""
-    found: list[Plan] = []
-    for together in runs_together(function.maps):
-        in_chain = _in_chain(together, function, machine)
-        found += [in_chain.get(item.tensors) or plan_of(item, function, machine) for item in together]
-    return found
+    found = {
+        number: plan or plan_alone(function.maps[number], function, machine, given or {})
+        for together in runs_together(function, machine, given or {})
+        for number, plan in together
+    }
+    return [found[number] for number in range(len(function.maps))]
 
 
-def _in_chain(maps: list[Map], function: MapFunction, machine: CpuMachine) -> dict[object, Plan]:
-    """The plans of those maps of a chain that run together, by their tensors.
+def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> Iterator[Together]:
+    """The maps in the order in which they run; those together with their plans that run row by row.
 
     One that cannot comes after those that do not wait for it, and those that do come after it: they form the
     next chain.
     """
-    found: dict[object, Plan] = {}
-    if len(maps) < 2:
-        return found
-    plans = [(item, plan_in_chain(item, function, machine)) for item in maps]
-    waiting = list(plans)
-    while waiting:
-        chain: list[tuple[Map, Plan]] = []
-        left: set[str] = set()
-        for item, plan in waiting:
-            reads = {load.tensor for load in item.loads()}
-            if plan is None or not left.isdisjoint(reads):
-                left |= {tensor.name for tensor in item.tensors}
-            else:
-                chain.append((item, plan))
-        if len(chain) == 1 or all(item.marks.steps for item, _ in chain):
-            waiting.pop(0)
-        else:
-            found |= {item.tensors: plan for item, plan in chain}
-            waiting = [pair for pair in waiting if pair[0].tensors not in found]
-    return found
+    maps = function.maps
+    for waiting in chains_in(maps):
+        plans = dict[int, Plan | None].fromkeys(waiting)
+        if len(waiting) > 1:
+            plans = {n: _plan_in_rows(maps[n], function, machine, given) for n in waiting}
+        while waiting:
+            chain: list[tuple[int, Plan | None]] = []
+            left: set[str] = set()
+            for n in waiting:
+                if plans[n] is None or any(load.tensor in left for load in maps[n].loads()):
+                    left |= {tensor.name for tensor in maps[n].tensors}
+                else:
+                    chain.append((n, plans[n]))
+            if len(chain) == 1 or all(maps[n].marks.steps for n, _ in chain):
+                chain = [(waiting[0], None)]
+            yield chain
+            waiting = [n for n in waiting if n not in dict(chain)]
 
 
-def runs_together(maps: tuple[Map, ...]) -> list[list[Map]]:
-    """The maps in order, those of one chain together."""
-    found: list[list[Map]] = []
-    for item in maps:
-        before = found[-1][-1] if found else None
-        if before is not None and item.marks.chain is not None and before.marks.chain == item.marks.chain:
-            found[-1].append(item)
-        else:
-            found.append([item])
-    return found
+def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:
+    """The plan of a map that runs by itself."""
+    plan, steps = plan_of(item, function, machine), given.get(item.tensors[0].name)
+    return plan if steps is None else plan.with_steps(steps)
+
+
+def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:
+    """The plan of a map in a chain; None where it is computed by itself."""
+    steps = given.get(item.tensors[0].name)
+    if steps is None:
+        return plan_in_chain(item, function, machine)
+    in_rows = any(isinstance(step, Rows) for step in steps)
+    return plan_of(item, function, machine).with_steps(steps) if in_rows else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.equal_maps import is_for_caller
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence
 from tadc.passes.schedule.accesses import Accesses, Loop, shape_bytes
@@ -105,12 +106,6 @@ def may_stream(item: Map, function: MapFunction, width: int, machine: CpuMachine
         if not is_for_caller(tensor.name, function):
             return False
     return True
-
-
-def is_for_caller(tensor: str, function: MapFunction) -> bool:
-    """Whether no map reads a tensor, but for one that completes it in place."""
-    readers = (item for item in function.maps if any(load.tensor == tensor for load in item.loads()))
-    return all(item.marks.in_place for item in readers)
 
 
 def least_cost(
