@@ -13,7 +13,6 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_nests import ChainNest
 from tadc.passes.gpu.interleaved import Place, places_of
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
@@ -222,7 +221,6 @@ def _function(
     shapes = BufferViews(buffers, given[len(used) :], lowering)
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
-    scalars_above(of.function, lowering, inside)
     return made, lowering
 
 
