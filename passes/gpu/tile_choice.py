@@ -14,7 +14,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.prices import ACCESS, STEP, lines, stored_at
+from tadc.passes.gpu.thread_costs import ACCESS, STEP, lines, stored_at
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
@@ -44,13 +44,13 @@ LEAST_REUSE = 4
 """So often at least an element that is copied is to be read."""
 
 BARRIER = 40.0
-"""The price of a barrier, and of waiting for what was copied before it."""
+"""The cost of a barrier, and of waiting for what was copied before it."""
 
 ENOUGH = 512
 """With so many threads on a multiprocessor, one block computes while another waits."""
 
 SHARED_INDEX = 6.0
-"""The price of finding an element to copy."""
+"""The cost of finding an element to copy."""
 
 
 Spans = tuple[tuple[int, int], ...]
@@ -75,7 +75,7 @@ class _Tile:
 
 
 def tile_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
-    """The plans with shared memory that fit, with their prices for the whole map."""
+    """The plans with shared memory that fit, with their costs for the whole map."""
     for loop in accesses.body.inner:
         if not loop.binders or not loop.direct or math.prod(loop.trips) < STEPS[0]:
             continue
@@ -166,7 +166,7 @@ class _Choice:
         return most
 
     def plan(self, tile: _Tile) -> tuple[float, TilePlan] | None:
-        """The plan and its price; None where it does not fit, or nothing is worth copying."""
+        """The plan and its cost; None where it does not fit, or nothing is worth copying."""
         ranges = {name: one.extent for name, one in tile.along.items()}
         ranges |= {name: count for name, count in tile.steps.items() if count > 1}
         ranges |= self.inner
@@ -197,7 +197,7 @@ class _Choice:
         if not held:
             return None
         # Blocks wait at barriers: others are to run meanwhile.
-        return self.price(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
+        return self.cost(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
 
     def resident(self, tile: _Tile, staged: Mapping[str, Spans], shared: int) -> int:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
@@ -224,10 +224,10 @@ class _Choice:
             self.forms[read.name]
         )
 
-    # -- prices ----------------------------------------------------------------------------------
+    # -- costs ----------------------------------------------------------------------------------
 
-    def price(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
-        """The price of the whole map."""
+    def cost(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
+        """The cost of the whole map."""
         rounds = math.prod(
             -(-trips // tile.steps[name])
             for name, trips in zip(self.loop.binders, self.loop.trips, strict=True)
@@ -244,7 +244,7 @@ class _Choice:
         return one * max(blocks * tile.threads, least)
 
     def copying(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
-        """The price of a block of steps before any is combined."""
+        """The cost of a block of steps before any is combined."""
         total = 2 * BARRIER
         bytes_each = {read.name: self.accesses.bytes_of(read) for read, _ in self.reads}
         for name, box in staged.items():
@@ -257,7 +257,7 @@ class _Choice:
         return total
 
     def combining(self, loop: Loop, tile: _Tile, staged: Mapping[str, Spans]) -> float:
-        """The price of one step of a loop."""
+        """The cost of one step of a loop."""
         total = sum(FUNCTION_COSTS.get(o.name, FUNCTION) * tile.copies(o.names) for o in loop.operations)
         for read in loop.reads:
             copies = tile.copies(read.names)
@@ -297,7 +297,7 @@ class _Choice:
         return lanes
 
     def storing(self, tile: _Tile) -> float:
-        """The price of storing a thread's elements."""
+        """The cost of storing a thread's elements."""
         stored, each = stored_at(self.accesses)
         count = tile.copies(frozenset(tile.along))
         return self.accesses.results * count * (2 + ACCESS * self.lines(stored, tile, each))
