@@ -100,8 +100,9 @@ class Compilation:
     places: dict[str, str] = field(default_factory=dict[str, str])
     #: The text of the plain nests.
     nests: str = ""
-    #: That of the schedule chosen for them.
+    #: That of the schedule for them, and of the nests that it makes.
     schedule: str = ""
+    scheduled_nests: str = ""
     llvm_ir: str = ""
     #: The code that the backend made, by the name of its form.
     code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
