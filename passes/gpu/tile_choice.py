@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.boxes import padded, spans_of
@@ -66,9 +67,13 @@ class _Tile:
     along: Mapping[str, Along]
     steps: Mapping[str, int]
 
-    @property
+    @cached_property
     def threads(self) -> int:
         return math.prod(one.threads for one in self.along.values())
+
+    @cached_property
+    def results(self) -> int:
+        return self.copies(frozenset(self.along))
 
     def copies(self, names: frozenset[str]) -> int:
         return math.prod(one.copies for name, one in self.along.items() if name in names)
@@ -92,6 +97,10 @@ class _Choice:
     def __init__(self, gpu: Gpu, accesses: Accesses, loop: Loop) -> None:
         self.gpu, self.accesses, self.loop = gpu, accesses, loop
         self.reads = [(read, inner) for inner in loop.below() for read in inner.reads]
+        self.extents = {name: self.extent(name) for name in accesses.names}
+        self.bytes = {read.name: accesses.bytes_of(read) for read, _ in self.reads}
+        self.stored = stored_at(accesses)
+        self.all_steps = tuple(dict.fromkeys(_steps(loop.trips, target) for target in STEPS))
         self.forms = {read.name: accesses.place(read) for read, _ in self.reads}
         self.runs = {name: self.run(name) for name in accesses.names}
         self.known_spans: dict[tuple[object, ...], Spans] = {}
@@ -125,7 +134,7 @@ class _Choice:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
-        names = [name for name in self.accesses.names if self.extent(name) >= LEAST_EXTENT]
+        names = [name for name, extent in self.extents.items() if extent >= LEAST_EXTENT]
         most = MOST_CODE // max(self.loop.size, 1)
         for fast in names:
             for slow in names:
@@ -142,16 +151,12 @@ class _Choice:
         """The candidates of one shape."""
         along: dict[str, Along] = {}
         for name, threads, count in zip((fast, slow), shape, copies, strict=True):
-            tile, extent = threads * count, self.extent(name)
+            tile, extent = threads * count, self.extents[name]
             if tile >= 2 * extent or (count > 1 and -(-extent // tile) * tile > extent * 1.34):
                 return
             along[name] = Along(threads, count, math.gcd(count, self.runs[name]))
-        seen: set[tuple[int, ...]] = set()
-        for target in STEPS:
-            steps = _steps(self.loop.trips, target)
-            if steps not in seen:
-                seen.add(steps)
-                yield _Tile(fast, slow, along, dict(zip(self.loop.binders, steps, strict=True)))
+        for steps in self.all_steps:
+            yield _Tile(fast, slow, along, dict(zip(self.loop.binders, steps, strict=True)))
 
     def run(self, name: str) -> int:
         """How many consecutive elements a thread may have: vectors of shared memory are aligned then."""
@@ -180,8 +185,11 @@ class _Choice:
             if points < LEAST_REUSE * math.prod(n for n, _ in box) or not self.is_shared(read, tile):
                 continue
             staged[read.name] = box
-            used += math.prod(padded(self.gpu, [n for n, _ in box], True)) * self.accesses.bytes_of(read)
+            used += math.prod(padded(self.gpu, [n for n, _ in box], True)) * self.bytes[read.name]
         if not staged or used > MOST_BYTES:
+            return None
+        held = self.resident(tile, staged, used)
+        if not held:
             return None
         index = {name: n for n, name in enumerate(self.accesses.names)}
         slow = None if tile.slow is None else (index[tile.slow], tile.along[tile.slow])
@@ -193,9 +201,6 @@ class _Choice:
             frozenset(staged),
             self.starts,
         )
-        held = self.resident(tile, staged, used)
-        if not held:
-            return None
         # Blocks wait at barriers: others are to run meanwhile.
         return self.cost(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
 
@@ -203,7 +208,7 @@ class _Choice:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
-        results = tile.copies(frozenset(tile.along))
+        results = tile.results
         needed = registers(self.accesses, results, operands + min(loads, 2 * self.gpu.warp))
         return 0 if needed > MOST_REGISTERS else resident(self.gpu, tile.threads, needed, shared)
 
@@ -212,7 +217,7 @@ class _Choice:
         forms = self.forms[read.name]
         key = read.name, *(ranges.get(name, 1) for name in sorted(read.names))
         if key not in self.known_spans:
-            self.known_spans[key] = spans_of(forms, ranges, self.accesses.bytes_of(read)) or ()
+            self.known_spans[key] = spans_of(forms, ranges, self.bytes[read.name]) or ()
         return self.known_spans[key]
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:
@@ -236,19 +241,18 @@ class _Choice:
         one = rounds * (self.copying(tile, staged) + steps * self.combining(self.loop, tile, staged))
         one += self.storing(tile) + 100
         blocks = math.prod(
-            -(-self.extent(name) // (tile.along[name].extent if name in tile.along else 1))
-            for name in self.accesses.names
+            -(-extent // (tile.along[name].extent if name in tile.along else 1))
+            for name, extent in self.extents.items()
         )
         # A thread with many independent results needs few others beside it.
-        least = self.gpu.busy / min(4, tile.copies(frozenset(tile.along)))
+        least = self.gpu.busy / min(4, tile.results)
         return one * max(blocks * tile.threads, least)
 
     def copying(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
         """The cost of a block of steps before any is combined."""
         total = 2 * BARRIER
-        bytes_each = {read.name: self.accesses.bytes_of(read) for read, _ in self.reads}
         for name, box in staged.items():
-            each = bytes_each[name]
+            each = self.bytes[name]
             row, step = box[-1]
             warp = self.gpu.warp
             touched = max(min(warp, -(-warp // row)), math.ceil(warp * each * step / self.gpu.line))
@@ -266,7 +270,7 @@ class _Choice:
                 lanes = 2 if tile.fast in read.names and wide > 1 else 1
                 total += copies / wide * (1 + ACCESS * lanes)
             elif read.names & set(loop.binders):
-                each = self.accesses.bytes_of(read)
+                each = self.bytes[read.name]
                 total += copies * (1 + ACCESS * self.lines(read, tile, each))
         for inner in loop.inner:
             trips = math.prod(inner.trips)
@@ -298,8 +302,8 @@ class _Choice:
 
     def storing(self, tile: _Tile) -> float:
         """The cost of storing a thread's elements."""
-        stored, each = stored_at(self.accesses)
-        count = tile.copies(frozenset(tile.along))
+        stored, each = self.stored
+        count = tile.results
         return self.accesses.results * count * (2 + ACCESS * self.lines(stored, tile, each))
 
 
