@@ -29,6 +29,7 @@ from tadc.passes.cpu.row_loops import (
     row_loop,
     rows_of,
 )
+from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
@@ -43,7 +44,6 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.tile_values import region_operations
-from tadc.passes.maps.work import operations_of
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -52,6 +52,7 @@ from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Rows, Steps
 from tadc.passes.schedule.cpu_machine import cpu_machine
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.operations import operations_of
 from tadc.passes.schedule.plans import Plan, is_worth, plan_in_chain, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 
@@ -205,7 +206,11 @@ class _Loops:
             made = self.made[key] = Made(name, *self.map(op, name, plan), this, number)
         name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
         if plan.axes:
-            work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
+            item = self.maps.maps[number]
+            sizes = {self.names[size]: entry.forms[size] for size in self.buffers.sizes}
+            work = plan.work
+            if work is None:
+                work = counted_value(operations_of(item), sizes, entry, point)
             operands += Ranges(plan, self.maps.maps[made.number].indices, shape).arguments(entry, point)
             name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})

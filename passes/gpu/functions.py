@@ -15,12 +15,10 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_nests import ChainNest
-from tadc.passes.gpu.elements import emit_tiles, tile_grid, view_of
 from tadc.passes.gpu.interleaved import Place, places_of
-from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.nests import KernelNest, kernel_nest
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, TilePlan, Variant
+from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.thread_plans import can_be_vector
@@ -41,7 +39,6 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.maps.tile_values import region_operations
 from tadc.passes.nest.emit import Scope
 from tadc.passes.schedule.accesses import Accesses
 
@@ -146,7 +143,7 @@ def _lower_chain(of: _Lowering, ops: Sequence[Any], name: str, point: Any) -> La
     read = [n for n, v in enumerate(tensors) if v not in tensors[:n] and any(_reads(op, v) for op in ops)]
     used = [n for n in read if tensors[n] not in made]
     used += _stored([value for value in made if of.names[value] not in inner], buffers)
-    func, low, _ = _function(of, ops[0], [tensors[n] for n in used], name, chain.block, point)
+    func, low = _function(of, ops[0], [tensors[n] for n in used], name, chain.block, point)
     widths = {item.tensors[0].name: _width(item, of.maps) for item in items}
     nest = ChainNest(of.maps, items, chain, near, inner, widths, gpu.warp).nest()
     grid = _emit(of, KernelNest(of.maps, items[0], (), nest), func, low)
@@ -168,30 +165,10 @@ def _lower_kernel(
 ) -> tuple[Any, tuple[GridAxis, ...]]:
     """One kernel of a map, over the buffers of these tensors and the sizes; its grid."""
     plan = variant.plan
-    made, lowering, shapes = _function(of, op, used, name, plan.block if plan else BLOCK_SIZE, point)
+    made, lowering = _function(of, op, used, name, plan.block if plan else BLOCK_SIZE, point)
     inside = ir.InsertionPoint(made.regions[0].blocks[0])
-    if isinstance(plan, TilePlan):
-        place = of.places.get(of.names[op.results[0]])
-        if place is not None:
-            tensor = op.results[0]
-            lowering.memrefs[tensor] = view_of(place, lowering.memrefs[tensor], lowering, inside)
-            lowering.copies[tensor] = [
-                view_of(place, one, lowering, inside) for one in lowering.copies.get(tensor, ())
-            ]
-        ops: Any = {
-            of.names[o.results[0]]: o
-            for o in region_operations(op.regions[0].blocks[0])
-            if o.results and o.results[0] in of.names
-        }
-        emitted = replace(
-            plan, over=ops.get(plan.over), staged=frozenset(ops[name] for name in plan.staged),
-            inner={ops[name]: spans for name, spans in plan.inner.items()},
-        )  # fmt: skip
-        emit_tiles(Kernel(of.gpu, op, shapes, lowering, made), emitted, inside)
-        grid = tile_grid(plan, of.buffers.shapes[op.results[0]])
-    else:
-        nest = kernel_nest(of.maps, of.map_of(op), plan, of.places, of.gpu.warp)
-        grid = (_emit(of, nest, made, lowering),)
+    nest = kernel_nest(of.maps, of.map_of(op), plan, of.places, of.gpu.warp)
+    grid = (_emit(of, nest, made, lowering),)
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
     return made, grid
@@ -215,7 +192,7 @@ def _emit(of: _Lowering, made: KernelNest, function: ir.Operation, low: BodyLowe
         for value, buffer in low.memrefs.items()
         if names[value] in shapes
     }
-    target = Thread(low, function, nest.block)
+    target = Thread(of.gpu, low, function, nest.block)
     scope = Scope(point, sizes, low.known, buffers, indices=made.item.indices, target=target, shapes=shapes)
     target.kernel(nest, scope)
     return grid_of(nest, products)
@@ -223,7 +200,7 @@ def _emit(of: _Lowering, made: KernelNest, function: ir.Operation, low: BodyLowe
 
 def _function(
     of: _Lowering, op: Any, used: Sequence[Any], name: str, threads: int, point: Any
-) -> tuple[Any, BodyLowering, BufferViews]:
+) -> tuple[Any, BodyLowering]:
     """A kernel's function without code, over the buffers of these tensors and the sizes."""
     context, buffers, sizes = op.context, of.buffers, of.buffers.sizes
     types = [*(memref_of(v.type) for v in used), *(v.type for v in sizes)]
@@ -246,7 +223,7 @@ def _function(
     views = [shapes.view(t, buffer, inside) for t, buffer in zip(used, given, strict=False)]
     lowering.memrefs, lowering.copies = buffers.by_tensor(used, views)
     scalars_above(of.function, lowering, inside)
-    return made, lowering, shapes
+    return made, lowering
 
 
 __all__ = ["Condition", "GridAxis", "Launch", "lower_to_gpu"]

@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.gpu.flat import flat_map
 from tadc.passes.gpu.interleaved import Place, placed
-from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, ThreadPlan
-from tadc.passes.gpu.steps_of_plan import steps_in_place, steps_of_group_plan, steps_of_thread_plan
+from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, Plan, ThreadPlan, TilePlan
+from tadc.passes.gpu.steps_of_plan import (
+    steps_in_place,
+    steps_of_group_plan,
+    steps_of_thread_plan,
+    steps_of_tile_plan,
+)
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -33,7 +38,7 @@ class KernelNest:
 def kernel_nest(
     function: MapFunction,
     item: Map,
-    plan: ThreadPlan | GroupPlan | None,
+    plan: Plan | None,
     places: Mapping[str, Place],
     warp: int,
 ) -> KernelNest:
@@ -54,5 +59,7 @@ def kernel_nest(
             steps = steps_of_group_plan(item, plan, warp)
         case ThreadPlan():
             steps = steps_of_thread_plan(item, function, plan)
+        case TilePlan():
+            steps = steps_of_tile_plan(item, function, plan)
     nest = placed(apply_steps(plain, steps), places)
     return KernelNest(function, item, steps, nest, total, extents)

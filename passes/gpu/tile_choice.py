@@ -107,7 +107,6 @@ class _Choice:
         self.known_warps: dict[tuple[object, ...], Sequence[Mapping[str, int]]] = {}
         self.known_lines: dict[tuple[object, ...], float] = {}
         self.inner: dict[str, int] = {}
-        self.starts: dict[str, tuple[tuple[int, int], ...]] = {}
         self.is_open = not all(self.take_inner(inner) for inner in loop.below() if inner is not loop)
 
     def extent(self, name: str) -> int:
@@ -118,7 +117,6 @@ class _Choice:
 
     def take_inner(self, inner: Loop) -> bool:
         """Note the ranges of a reduction inside; whether they are numbers."""
-        found: list[tuple[int, int]] = []
         for name in inner.binders:
             range = self.accesses.ranges[name]
             if range is None or not (range.low.is_constant and range.extent.is_constant):
@@ -126,8 +124,6 @@ class _Choice:
             if self.accesses.forms[name] != Affine.var(name):
                 return False
             self.inner[name] = max(range.extent.constant, 1)
-            found.append((range.low.constant, self.inner[name]))
-        self.starts[inner.fold] = tuple(found)
         return True
 
     def tiles(self) -> Iterator[_Tile]:
@@ -199,7 +195,6 @@ class _Choice:
             self.loop.fold,
             tuple(tile.steps[name] for name in self.loop.binders),
             frozenset(staged),
-            self.starts,
         )
         # Blocks wait at barriers: others are to run meanwhile.
         return self.cost(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan

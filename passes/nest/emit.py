@@ -16,7 +16,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold, Let
+from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.maps.tile_values import LANE, PARTS
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.lanes import Lanes
@@ -62,6 +62,10 @@ class Target:
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
         serial_loop(loop, low, scope)
+
+    def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
+        """Copy what threads share; what then computes a block, and the block over what was copied."""
+        return body, compute.block
 
     def before(self, statement: Statement, scope: Scope) -> None:
         """What stands before a statement: threads may have to wait for others."""
@@ -372,10 +376,10 @@ def _values(
     depends = Dependence(compute.block, scope.forms, tile)
     buffers = {name: found[0] for name, found in scope.buffers.items()}
     target = scope.target
-    shapes = scope.shapes if open_rows(compute, scope, tile) else {}
     body = Lockstep(
-        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile), shapes
-    )
+        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile),
+        scope.shapes, beyond=bool(open_rows(compute, scope, tile)),
+    )  # fmt: skip
     along = _along(compute, scope)
     own = [name for name in tile.copies if name not in ACROSS]
 
@@ -388,7 +392,8 @@ def _values(
         then(elements)
 
     context = Context(scope.point, scope.facts, scope.forms)
-    body.in_turns(compute.block, context, [name for name in own if name not in along], hand_over)
+    body, block = target.shared(compute, body, context)
+    body.in_turns(block, context, [name for name in own if name not in along], hand_over)
 
 
 def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:

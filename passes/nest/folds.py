@@ -123,6 +123,10 @@ class FoldLoops:
         self.combine, self.join, self.start = combine, join, start
         copies = list(self.body.tile.points(self.carried))
         first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
+        return self.all_steps(first, context)
+
+    def all_steps(self, first: list[Any], context: Context) -> list[Any]:
+        """What is left of `first` after every element."""
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lane_indices import LaneIndices, has_lane, is_vector
 from tadc.passes.nest.shuffles import shuffled
+from tadc.passes.nest.tile import Copy, Tile, at
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,10 @@ class Lanes(LaneIndices):
         return self.low.create(
             "vector.gather", [vector], [buffer, *base, offsets, mask, zero], point
         ).results[0]
+
+    def held(self, buffer: Any, forms: Sequence[Affine], tile: Tile, point: Any) -> Callable[[Copy], Any]:
+        """What loads an element of a buffer that has one for each point of a tile, active or not."""
+        return lambda copy: self.load(buffer, [at(form, copy) for form in forms], None, point)
 
     def _one(self, buffer: Any, forms: Sequence[Affine], mask: Any, point: Any) -> Any:
         """One element; where no lane reads it, the first of the buffer, which then has some."""
