@@ -1,4 +1,4 @@
-"""The nests of kernels of a GPU: right by the verifier, and of the same bits as the code that is made of them."""
+"""The nests of kernels of a GPU: right by the verifier, and of the same bits as the code made of them."""
 
 from __future__ import annotations
 
