@@ -282,7 +282,7 @@ class Rows(TermPass):
             super().run(module)
 
 
-@register("tad-fuse", "maps over the same elements are one where that has no higher price")
+@register("tad-fuse", "maps over the same elements are one where that costs no more")
 @dataclass
 class Fuse(Pass):
     """`tad.map`s and `tad.sum`s over the same points to one `tad.maps` or `tad.sums`.

@@ -77,7 +77,7 @@ def make_scheduled_nests(state: Compilation) -> None:
 
 
 def _schedules(state: Compilation) -> Iterator[tuple[MapFunction, Schedule]]:
-    """The functions of maps, each with its schedule: steps that are given, and those chosen for other maps."""
+    """The functions of maps, each with its schedule: steps that are given, those chosen for other maps."""
     from tadc.passes.schedule.choose import chosen_schedule
     from tadc.passes.schedule.cpu_machine import CpuMachine
     from tadc.passes.schedule.given import given_schedule

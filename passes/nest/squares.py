@@ -15,7 +15,8 @@ from typing import Any
 from tadc.lattice.affine import Affine
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.shuffles import transposed
-from tadc.passes.nest.tile import LANE, Copy, Tile, at
+from tadc.passes.nest.tile import Copy, Tile, at
+from tadc.passes.nest.tile_variables import LANE
 
 
 class Squares:

@@ -26,7 +26,8 @@ from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.folds import Fill, FoldLoops
 from tadc.passes.nest.lanes import Lanes, extreme
 from tadc.passes.nest.lockstep import Context, Lockstep, Maker
-from tadc.passes.nest.tile import LANE, at, lane_step
+from tadc.passes.nest.tile import at, lane_step
+from tadc.passes.nest.tile_variables import LANE
 
 
 class StridedFold(FoldLoops):

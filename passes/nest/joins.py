@@ -1,4 +1,4 @@
-"""How two results of a reduction are one."""
+"""How two results of a reduction are one, by its kind."""
 
 from __future__ import annotations
 
