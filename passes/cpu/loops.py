@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
@@ -43,7 +42,9 @@ from tadc.passes.schedule.plans import Plan, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 
 
-def lower_to_loops(module: Any, function: Any, machine: Machine, given: Given | None = None) -> None:
+def lower_to_loops(
+    module: ir.Module, function: ir.Operation, machine: Machine, given: Given | None = None
+) -> None:
     """Replace a `tad` function by one over buffers, without results, and one for each of its maps.
 
     Maps whose steps are `given` get these.
@@ -58,7 +59,7 @@ def operations_in(op: ir.Operation) -> int:
     """The number of operations of an operation, itself among them."""
     count = 0
 
-    def visit(inner: Any) -> Any:
+    def visit(_: ir.Operation) -> ir.WalkResult:
         nonlocal count
         count += 1
         return ir.WalkResult.ADVANCE
@@ -278,7 +279,7 @@ class _Loops:
         places = [location_of(v) for v in (*tensors, *sizes)] + [ir.Location.name(n) for n in more]
         return ir.Block.create_at_start(made.regions[0], types, places)
 
-    def create(self, name: str) -> Any:
+    def create(self, name: str) -> ir.Operation:
         """A function before the one that is lowered, without arguments: the entry, or one of a map."""
         if name != self.name:
             made = ir.Operation.parse(f"{_OF_A_MAP} {self.function.location}").operation
@@ -293,7 +294,7 @@ class _Loops:
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
 
-    def declare(self, name: str, types: Sequence[Any]) -> str:
+    def declare(self, name: str, types: Sequence[ir.Type]) -> str:
         """Declare a function over values of these types."""
         attributes = {
             "sym_name": ir.StringAttr.get(name),
