@@ -9,7 +9,6 @@ from typing import Any
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.kernels import Kernel, Kernels
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
 from tadc.passes.gpu.plan import VECTOR_BYTES
@@ -98,7 +97,6 @@ class _Function:
         shapes = BufferViews(buffers, given[len(tensors) :], low)
         views = [shapes.view(t, buffer, inside) for t, buffer in zip(tensors, given, strict=False)]
         low.memrefs, low.copies = buffers.by_tensor(tensors, views)
-        scalars_above(self.of.function, low, inside)
         return made, low
 
     def fill(self, function: ir.Operation, low: BodyLowering, point: ir.InsertionPoint) -> GridAxis:
