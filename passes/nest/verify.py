@@ -5,8 +5,8 @@ place; types agree; every access is in range, and what a `know` says holds; loop
 number of times, the same at all points, with at most one of lanes around a computation.
 
 Tried, by interpreting the nest at a few small sizes where it takes no more than `MOST_ACCESSES`: nothing is
-read before it is written, and every element of what it computes is; the latter not of a nest with ranges, which
-are parts of all elements.
+read before it is written, and every element of what it computes is; the latter not of a nest with ranges,
+which are parts of all elements.
 """
 
 from __future__ import annotations
