@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
@@ -19,8 +18,8 @@ from tadc.passes.gpu.positions import row_major
 from tadc.passes.gpu.thread_lanes import divisor, element
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lockstep import Lockstep
+from tadc.passes.nest.tile_variables import LANE
 from tadc.passes.terms.costs import ELEMENT
 
 
@@ -106,7 +105,7 @@ class Copier:
         rows: Domain,
         width: int,
         point: ir.InsertionPoint,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """Copy the elements of a vector, or one, to their places in a box; zeros where rows do not hold."""
         low, lanes = self.body.low, replace(self.body.lanes, width=width)
         type = low.scalar_type(box.load.type)
@@ -114,14 +113,14 @@ class Copier:
         memory = self.body.buffers[box.load.tensor]
         run = Affine.var(LANE) if width > 1 else ZERO
 
-        def load(here: ir.InsertionPoint) -> list[Any]:
+        def load(here: ir.InsertionPoint) -> list[ir.Value]:
             made = lanes.load(memory, [*at[:-1], at[-1] + run] if at else [], None, here)
             if width > 1:
                 whole = ir.IntegerType.get_signless(64, low.context)
                 made.owner.attributes["alignment"] = ir.IntegerAttr.get(whole, VECTOR_BYTES)
             return [made]
 
-        def zero(here: ir.InsertionPoint) -> list[Any]:
+        def zero(here: ir.InsertionPoint) -> list[ir.Value]:
             return [low.constant(type, 0.0, here)]
 
         held = low.choose(low.holds(rows, point), [type], load, zero, point) if rows else load(point)

@@ -25,7 +25,7 @@ from tadc.passes.nest.steps import Steps
 @dataclass(frozen=True)
 class KernelNest:
     """The nest of a kernel, and the steps that made it of the plain nest of a map in a function; `total` is
-    a size that is the product of `extents`."""
+    a size that is the product of `extents`. Tensors of a chain that are `inner` have shared memory alone."""
 
     function: MapFunction
     item: Map
@@ -33,6 +33,7 @@ class KernelNest:
     nest: Nest
     total: str = ""
     extents: tuple[Affine, ...] = ()
+    inner: frozenset[str] = frozenset()
 
 
 def kernel_nest(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.thread_lanes import divisor, run_of
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lockstep import at_copy
 from tadc.passes.nest.stores import Elements, Place, TileStores
 from tadc.passes.nest.tile import Copy, at
+from tadc.passes.nest.tile_variables import LANE
 
 
 @dataclass
@@ -32,7 +31,7 @@ class RunStores(TileStores):
             super().end()
             return
         for number, place in enumerate(self.places):
-            run, groups = self.run_of_all(place), dict[tuple[int, ...], list[tuple[Copy, Any]]]()
+            run, groups = self.run_of_all(place), dict[tuple[int, ...], list[tuple[Copy, ir.Value]]]()
             for copy, values in (element for elements in self.waiting for element in elements):
                 key = tuple(n for name, n in copy.items() if name != run)
                 groups.setdefault(key, []).append((copy, values[number]))
@@ -58,12 +57,12 @@ class RunStores(TileStores):
                 return False
         return True
 
-    def store_group(self, place: Place, group: Sequence[tuple[Copy, Any]]) -> None:
+    def store_group(self, place: Place, group: Sequence[tuple[Copy, ir.Value]]) -> None:
         """Store the value of a copy, or those of a run as a vector, where they are within the map."""
         (first, value), *others = group
         forms = [at(form, first) for form in place.forms]
 
-        def fill(inside: ir.InsertionPoint) -> list[Any]:
+        def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
             lanes, stored, there = self.lanes, value, forms
             if others:
                 lanes, there = replace(lanes, width=len(group)), [*forms[:-1], forms[-1] + Affine.var(LANE)]

@@ -12,7 +12,7 @@ import copy as copying
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
@@ -45,12 +45,12 @@ class StagedFold(FoldLoops):
         """The variables in which elements of the block differ, with their numbers of values."""
         self.rooms: dict[str, ir.Value] = {}
 
-    def all_steps(self, first: list[Any], context: Context) -> list[Any]:
+    def all_steps(self, first: list[ir.Value], context: Context) -> list[ir.Value]:
         """What is left of `first` after every element."""
         still = tuple(row for row in self.nest.outside if not row.form.variables & self.apart.keys())
         facts = (*context.facts, *within(self.apart), *still)
 
-        def blocks(inside: ir.InsertionPoint) -> list[Any]:
+        def blocks(inside: ir.InsertionPoint) -> list[ir.Value]:
             return self.blocks(self.nest.levels, {}, {}, facts, first, context.moved(inside))
 
         return self.where(still, blocks, first, context.point)
@@ -63,9 +63,9 @@ class StagedFold(FoldLoops):
         bound: Mapping[str, Affine],
         ranges: Mapping[str, int],
         facts: Domain,
-        carried: list[Any],
+        carried: list[ir.Value],
         context: Context,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """Loops over blocks of steps, outermost first; `ranges` has the steps of a block by variable."""
         if not levels:
             return self.block_of_steps(bound, ranges, facts, carried, context)
@@ -79,7 +79,9 @@ class StagedFold(FoldLoops):
         inner_ranges = {**ranges, name: count} if count > 1 else dict(ranges)
         step = Affine.var(name) if count > 1 else ZERO
 
-        def inside(block: Affine, values: list[Any], at: Any, facts: Domain) -> list[Any]:
+        def inside(
+            block: Affine, values: list[ir.Value], at: ir.InsertionPoint, facts: Domain
+        ) -> list[ir.Value]:
             inner = {**bound, level.name: start + block * count + step + shift}
             return self.blocks(levels[1:], inner, inner_ranges, facts, values, context.moved(at))
 
@@ -87,7 +89,7 @@ class StagedFold(FoldLoops):
             return inside(ZERO, carried, point, facts)
         ends = low.affine([ZERO], point), low.affine([number], point), 1
 
-        def fill(block: Affine, values: list[Any], at: Any) -> list[Any]:
+        def fill(block: Affine, values: list[ir.Value], at: ir.InsertionPoint) -> list[ir.Value]:
             rows = (Constraint(block), Constraint(number - 1 - block))
             return inside(block, values, at, (*facts, *rows))
 
@@ -113,9 +115,9 @@ class StagedFold(FoldLoops):
         bound: Mapping[str, Affine],
         ranges: Mapping[str, int],
         facts: Domain,
-        carried: list[Any],
+        carried: list[ir.Value],
         context: Context,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """Copy what a block of steps reads, and combine it."""
         low, point = self.body.low, context.point
         whole = {**self.apart, **ranges}
@@ -126,8 +128,8 @@ class StagedFold(FoldLoops):
         tests = [Constraint(extreme(row.form, whole, -1)) for row in rows if not row.equality]
         over_copies = self.copied(bound, whole, here, context)
 
-        def combined(masked: bool) -> Callable[[Any], list[Any]]:
-            def emit(at: Any) -> list[Any]:
+        def combined(masked: bool) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
+            def emit(at: ir.InsertionPoint) -> list[ir.Value]:
                 inner = replace(context, point=at, in_part=True)
                 tested = rows if masked else []
                 return over_copies.each_step(list(ranges), ranges, bound, tested, carried, inner)
@@ -151,9 +153,9 @@ class StagedFold(FoldLoops):
         ranges: Mapping[str, int],
         bound: Mapping[str, Affine],
         rows: Sequence[Constraint],
-        carried: list[Any],
+        carried: list[ir.Value],
         context: Context,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """Loops over the steps of a block; the innermost one is unrolled."""
         if not names:
             return self.step(bound, rows, carried, context)
@@ -164,7 +166,7 @@ class StagedFold(FoldLoops):
             fitting = max(1, UNROLLED // max(len(carried) * 2 * inside_each, 1))
             unroll = max(n for n in range(1, count + 1) if count % n == 0 and n <= fitting)
 
-        def inside(index: Affine, values: list[Any], at: Any) -> list[Any]:
+        def inside(index: Affine, values: list[ir.Value], at: ir.InsertionPoint) -> list[ir.Value]:
             for number in range(unroll):
                 mapping = {name: index + number}
                 inner = {key: form.substitute(mapping) for key, form in bound.items()}
@@ -179,15 +181,19 @@ class StagedFold(FoldLoops):
         return self.one_loop(self.names[0], ends, carried, inside, context.point)
 
     def step(
-        self, bound: Mapping[str, Affine], rows: Sequence[Constraint], carried: list[Any], context: Context
-    ) -> list[Any]:
+        self,
+        bound: Mapping[str, Affine],
+        rows: Sequence[Constraint],
+        carried: list[ir.Value],
+        context: Context,
+    ) -> list[ir.Value]:
         """Combine one element at each point, where rows hold."""
         forms = self.indices(bound)
         inside = context.with_forms(forms).moved(context.point, *(c.substitute(bound) for c in self.rows))
         still = tuple(row for row in rows if not self.moves([row.form]))
         moving = tuple(row for row in rows if self.moves([row.form]))
 
-        def take(at: Any) -> list[Any]:
+        def take(at: ir.InsertionPoint) -> list[ir.Value]:
             there = inside.moved(at)
             return self.under(moving, carried, there) if moving else self.take(carried, there)
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.caches import element_bytes
 from tadc.passes.nest.lanes import Lanes, last_stride
 from tadc.passes.nest.tile import Copy, Tile, at
+from tadc.passes.nest.tile_variables import LANE
 
 
 @dataclass(frozen=True)
 class ThreadLanes(Lanes):
     """Lanes of one thread: a load of consecutive elements that are aligned is one instruction."""
 
-    def aligned(self, made: Any, buffer: Any, forms: Sequence[Affine]) -> Any:
+    def aligned(self, made: ir.Operation, buffer: ir.Value, forms: Sequence[Affine]) -> ir.Operation:
         """Note on an access that its address is aligned, if that is proven."""
         first = [form.substitute({LANE: ZERO}) for form in forms]
         if place_divisor(buffer, first) % self.width == 0:
@@ -30,12 +29,16 @@ class ThreadLanes(Lanes):
             made.attributes["alignment"] = ir.IntegerAttr.get(number, size)
         return made
 
-    def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
+    def loaded_run(
+        self, vector: ir.Type, operands: Sequence[ir.Value], forms: Sequence[Affine], point: ir.InsertionPoint
+    ) -> ir.Value:
         """A `vector.load`."""
         made = super().loaded_run(vector, operands, forms, point)
         return self.aligned(made.owner, operands[0], forms).results[0]
 
-    def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+    def store(
+        self, value: ir.Value, buffer: ir.Value, forms: Sequence[Affine], point: ir.InsertionPoint
+    ) -> None:
         """Lanes that are apart in memory are stored one by one."""
         if not any(LANE in form.variables for form in forms) or last_stride(forms) == 1:
             super().store(value, buffer, forms, point)
@@ -46,7 +49,12 @@ class ThreadLanes(Lanes):
             super().store(element(self.low, value, lane, point), buffer, here, point)
 
     def store_run(
-        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
+        self,
+        vector: ir.Value,
+        buffer: ir.Value,
+        forms: Sequence[Affine],
+        point: ir.InsertionPoint,
+        line: int | None = None,
     ) -> None:
         """A `vector.store`; lines are the hardware's affair."""
         first = {LANE: Affine.const(0)}
@@ -56,14 +64,14 @@ class ThreadLanes(Lanes):
 
     def held(
         self, buffer: ir.Value, forms: Sequence[Affine], tile: Tile, point: ir.InsertionPoint
-    ) -> Callable[[Copy], Any]:
+    ) -> Callable[[Copy], ir.Value]:
         """Vectors along copies whose elements are consecutive, and start aligned."""
         name = run_of(buffer, forms, tile.copies)
         if name is None:
             return super().held(buffer, forms, tile, point)
-        wide, loaded = ThreadLanes(self.low, tile.copies[name]), dict[tuple[int, ...], Any]()
+        wide, loaded = ThreadLanes(self.low, tile.copies[name]), dict[tuple[int, ...], ir.Value]()
 
-        def load(copy: Copy) -> Any:
+        def load(copy: Copy) -> ir.Value:
             first = {**copy, name: 0}
             key = tuple(first.values())
             if key not in loaded:

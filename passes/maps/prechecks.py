@@ -9,7 +9,7 @@ from tadc.dialect.mlir import ir
 from tadc.dialect.scalar_ops import FUNCTION_OF
 from tadc.passes.maps import chains
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.tile_values import is_reduction
+from tadc.passes.maps.regions import is_reduction
 from tadc.passes.rewrites.rows import MOST
 from tadc.passes.terms.costs import DEAR, WEIGHTS
 

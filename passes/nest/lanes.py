@@ -8,12 +8,12 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Floor
-from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.joins import Join
 from tadc.passes.nest.lane_indices import LaneIndices, has_lane, is_vector
 from tadc.passes.nest.shuffles import shuffled
 from tadc.passes.nest.tile import Copy, Tile, at
+from tadc.passes.nest.tile_variables import LANE
 
 
 @dataclass(frozen=True)

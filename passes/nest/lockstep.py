@@ -20,10 +20,10 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.squares import Squares, copies_of_square
 from tadc.passes.nest.tile import Copy, Dependence, Tile, Values, at
+from tadc.passes.nest.tile_variables import LANE
 
 #: A value, and what makes it in a copy.
 Maker = tuple[Let, Callable[[Copy], Any]]

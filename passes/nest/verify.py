@@ -224,7 +224,7 @@ class _Walk:
                 return replace(scope, tensors=tensors)
             case Compute(within=rows):
                 used = [row.form for row in rows]
-                self.shared(statement, statement.shared, statement.block.lets)
+                self.shared(statement, statement.shared, statement.block.all_lets())
                 self.known(statement, used, scope.indices)
                 self.together(statement, "what it is within", used, scope.lanes, scope)
                 self.compute(statement, scope.with_facts(where(rows)))

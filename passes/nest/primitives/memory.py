@@ -45,7 +45,7 @@ def share(nest: Nest, step: Share) -> Nest:
     """Threads of a block copy what reads read to memory that they share."""
     if not step.fold:
         for compute in computes_in(nest.body):
-            _check_loads(step.reads, compute.block.lets)
+            _check_loads(step.reads, compute.block.all_lets())
         return replace(nest, body=rewrite_computes(nest.body, lambda c: replace(c, shared=step.reads)))
 
     def rule(value: Value) -> Fold:
