@@ -16,6 +16,7 @@ from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu.plan import Along, TilePlan
 from tadc.passes.gpu.thread_costs import ACCESS, STEP, lines, stored_at
+from tadc.passes.gpu.thread_plans import is_known
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
@@ -79,6 +80,11 @@ class _Tile:
         return math.prod(one.copies for name, one in self.along.items() if name in names)
 
 
+def extent_or_open(accesses: Accesses, name: str) -> int:
+    """The values of an index of a map; `OPEN` where they are not known."""
+    return accesses.extent(name) if is_known(accesses, name) else OPEN
+
+
 def tile_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
     """The plans with shared memory that fit, with their costs for the whole map."""
     for loop in accesses.body.inner:
@@ -97,7 +103,7 @@ class _Choice:
     def __init__(self, gpu: Gpu, accesses: Accesses, loop: Loop) -> None:
         self.gpu, self.accesses, self.loop = gpu, accesses, loop
         self.reads = [(read, inner) for inner in loop.below() for read in inner.reads]
-        self.extents = {name: self.extent(name) for name in accesses.names}
+        self.extents = {name: extent_or_open(accesses, name) for name in accesses.names}
         self.bytes = {read.name: accesses.bytes_of(read) for read, _ in self.reads}
         self.stored = stored_at(accesses)
         self.all_steps = tuple(dict.fromkeys(_steps(loop.trips, target) for target in STEPS))
@@ -108,12 +114,6 @@ class _Choice:
         self.known_lines: dict[tuple[object, ...], float] = {}
         self.inner: dict[str, int] = {}
         self.is_open = not all(self.take_inner(inner) for inner in loop.below() if inner is not loop)
-
-    def extent(self, name: str) -> int:
-        """The values of an index of the map."""
-        found = self.accesses.ranges[name]
-        is_open = found is not None and not found.extent.is_constant
-        return OPEN if is_open else self.accesses.extent(name)
 
     def take_inner(self, inner: Loop) -> bool:
         """Note the ranges of a reduction inside; whether they are numbers."""

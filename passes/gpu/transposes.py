@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.plan import Along, TilePlan
 from tadc.passes.gpu.thread_costs import ACCESS, BodyCosts, warp_over
-from tadc.passes.gpu.tile_choice import BARRIER, OPEN, SHARED_INDEX
+from tadc.passes.gpu.tile_choice import BARRIER, SHARED_INDEX, extent_or_open
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Read
 
@@ -36,7 +36,7 @@ def transposing_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, Til
     fast = accesses.names[-1]
     for slow in accesses.names[:-1]:
         transposed = [read for read in accesses.body.reads if is_transposed(read, fast, slow)]
-        if transposed and min(_extent(accesses, fast), _extent(accesses, slow)) >= LEAST:
+        if transposed and min(extent_or_open(accesses, fast), extent_or_open(accesses, slow)) >= LEAST:
             plan = _plan(gpu, accesses, fast, slow, transposed)
             if plan is not None:
                 yield plan
@@ -48,18 +48,11 @@ def is_transposed(read: Read, fast: str, slow: str) -> bool:
     return read.strides.get(slow, 0) in (1, -1) and step is not None and abs(step) > 1
 
 
-def _extent(accesses: Accesses, name: str) -> int:
-    """The values of an index."""
-    found = accesses.ranges[name]
-    is_open = found is not None and not found.extent.is_constant
-    return OPEN if is_open else accesses.extent(name)
-
-
 def _plan(
     gpu: Gpu, accesses: Accesses, fast: str, slow: str, transposed: list[Read]
 ) -> tuple[float, TilePlan] | None:
     """The plan, and its cost; None where shared memory does not hold the tiles."""
-    own = {fast: Along(TILE, 1), slow: Along(SLOW, -(-min(_extent(accesses, slow), TILE) // SLOW))}
+    own = {fast: Along(TILE, 1), slow: Along(SLOW, -(-min(extent_or_open(accesses, slow), TILE) // SLOW))}
     ranges = {name: along.extent for name, along in own.items()}
     used = 0
     for read in transposed:
@@ -74,7 +67,7 @@ def _plan(
     staged = frozenset(read.name for read in transposed)
     plan = TilePlan((index[fast], own[fast]), (index[slow], own[slow]), None, (), staged)
     copies = own[slow].copies
-    extents = {name: _extent(accesses, name) for name in accesses.names}
+    extents = {name: extent_or_open(accesses, name) for name in accesses.names}
     all_reads = BodyCosts(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
     cost = all_reads.thread() - sum(all_reads.read(read, all_reads.warp) for read in transposed)
     cost += 2 * BARRIER + len(transposed) * copies * (2 + SHARED_INDEX + 3 * ACCESS)
