@@ -9,7 +9,6 @@ from tadc.dialect.reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.cpu.divide import RANGES
 from tadc.passes.cpu.loops import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
@@ -20,13 +19,12 @@ from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.chains import chained
-from tadc.passes.maps.fuse import fused
+from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
 from tadc.passes.maps.prechecks import may_chain, may_fuse, may_have_rows
 from tadc.passes.maps.write_maps import rewrite_maps
-from tadc.passes.maps.written_cost import WrittenCost
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -44,6 +42,7 @@ from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.fusion_cost import VectorCost
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.threads import RANGES
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
@@ -283,7 +282,7 @@ class Rows(TermPass):
             super().run(module)
 
 
-@register("tad-fuse", "maps over the same elements are one where that has no higher price")
+@register("tad-fuse", "maps over the same elements are one where that costs no more")
 @dataclass
 class Fuse(Pass):
     """`tad.map`s and `tad.sum`s over the same points to one `tad.maps` or `tad.sums`.
@@ -302,15 +301,13 @@ class Fuse(Pass):
 
     def run(self, module: Any) -> None:
         """Fuse in every function."""
-        vectors = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
+        cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
         for function in filter(may_fuse, tad_functions(module)):
             if self.gpu:
                 from tadc.passes.gpu.fusion_cost import ThreadCost
 
                 cost = ThreadCost(gpu_of(self.gpu))
-                rewrite_maps(function, lambda m, f=function: fused(m, WrittenCost(f, m, cost)), self.known)
-            else:
-                rewrite_maps(function, lambda maps: fused(maps, vectors), self.known)
+            rewrite_maps(function, lambda maps, cost=cost: fused(maps, cost), self.known)
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")

@@ -16,14 +16,27 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold, Let
-from tadc.passes.maps.tile_values import LANE, PARTS
+from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Compute, Either, Extreme, For, If, Know, Stage
+from tadc.passes.nest.nest import (
+    DIVIDED,
+    At,
+    Body,
+    Bound,
+    Compute,
+    Either,
+    Extreme,
+    For,
+    If,
+    Know,
+    Stage,
+    Statement,
+)
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
+from tadc.passes.nest.tile_variables import LANE, PARTS
 
 ALIGNMENT = 64
 """Bytes of a line of the cache, which staged tensors start at."""
@@ -49,6 +62,16 @@ class Target:
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
         serial_loop(loop, low, scope)
+
+    def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
+        """Copy what threads share; what then computes a block, and the block over what was copied."""
+        return body, compute.block
+
+    def before(self, statement: Statement, scope: Scope) -> None:
+        """What stands before a statement: threads may have to wait for others."""
+
+    def after_turn(self, loop: For, scope: Scope) -> None:
+        """What stands at the end of each turn of a loop."""
 
     def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> Any:
         """A buffer for a tensor."""
@@ -99,6 +122,7 @@ class Scope:
 def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
     """Make the code of statements. `scope` has the sizes and ranges, and the buffers of tensors by name."""
     for statement in body:
+        scope.target.before(statement, scope)
         match statement:
             case At(index=index, value=value):
                 scope = _named(index, value, low, scope)
@@ -222,6 +246,7 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     def fill(index: Affine, carried: list[Any], inside: Any) -> list[Any]:
         inner = replace(scope, point=inside).naming(loop.index, index)
         emit_body(loop.body, low, inner.knowing(*facts_of(loop, index, (start, stop), scope)))
+        scope.target.after_turn(loop, inner)
         return []
 
     low.loop(scope.label(loop.index), ends, [], fill, scope.point)
@@ -365,10 +390,10 @@ def _values(
     depends = Dependence(compute.block, scope.forms, tile)
     buffers = {name: found[0] for name, found in scope.buffers.items()}
     target = scope.target
-    shapes = scope.shapes if open_rows(compute, scope, tile) else {}
     body = Lockstep(
-        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile), shapes
-    )
+        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile),
+        scope.shapes, beyond=bool(open_rows(compute, scope, tile)),
+    )  # fmt: skip
     along = _along(compute, scope)
     own = [name for name in tile.copies if name not in ACROSS]
 
@@ -381,7 +406,8 @@ def _values(
         then(elements)
 
     context = Context(scope.point, scope.facts, scope.forms)
-    body.in_turns(compute.block, context, [name for name in own if name not in along], hand_over)
+    body, block = target.shared(compute, body, context)
+    body.in_turns(block, context, [name for name in own if name not in along], hand_over)
 
 
 def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:

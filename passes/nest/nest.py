@@ -57,7 +57,9 @@ class For:
     """The body for each value of an index from `start` on below `stop`, a `step` apart.
 
     Of a part of all values, tiles may `reach` from one form up to another, and compute elements of other
-    parts again. It starts and stops at multiples of `group`.
+    parts again. It starts and stops at multiples of `group`. The threads that come to a `thread` loop are so
+    many `teams`, each of which takes every so many values; a loop directly in it without teams is numbered
+    with it.
     """
 
     index: str
@@ -68,6 +70,7 @@ class For:
     body: Body
     reach: tuple[Affine, Affine] | None = None
     group: int = 1
+    teams: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,12 +125,14 @@ class Compute:
     """Evaluates a block, then stores values of it; `weaves` vectors in registers if stores are scattered.
 
     Only where the rows `within` hold: elsewhere in a tile what is next to an element is read, nothing stored.
+    What the loads called `shared` read, the threads of a block copy first to memory that they share.
     """
 
     block: Block
     stores: tuple[Store, ...]
     weaves: bool = False
     within: Domain = ()
+    shared: tuple[str, ...] = ()
 
 
 Statement = For | If | At | Know | Stage | Compute

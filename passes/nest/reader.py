@@ -156,8 +156,9 @@ class _Reader(ValueReader):
         if self.accept_word("compute"):
             weaves = self.accept("interleaved")
             within = self.rows() if self.accept_word("within") else ()
+            shared = self.value_names() if self.accept_word("shared") else ()
             self.expect("{")
-            found = replace(self.compute(), weaves=weaves, within=within)
+            found = replace(self.compute(), weaves=weaves, within=within, shared=shared)
             self.expect("}")
             return found
         found = self.compute()
@@ -194,9 +195,10 @@ class _Reader(ValueReader):
         if self.token.text == "group" and self.tokens[self.at + 1].kind == "number":
             self.take()
             group = self.integer("a number")
-        kind = "seq" if self.token.text == "{" else self.one_of(KINDS, "kind of loop").text
+        kind = "seq" if self.token.text in ("{", "teams") else self.one_of(KINDS, "kind of loop").text
+        teams = self.integer("a number of teams") if self.accept("teams") else 0
         body = self.braces()
-        return For(index, start, stop, step, next(k for k in KINDS if k == kind), body, reach, group)
+        return For(index, start, stop, step, next(k for k in KINDS if k == kind), body, reach, group, teams)
 
     def compute(self) -> Compute:
         """Values, what they give, and stores."""

@@ -176,7 +176,9 @@ def _takes(takes: Takes) -> str:
     if takes.threads:
         text += f" threads {', '.join(map(str, takes.threads))}"
     text += f" warp {takes.warp}" if takes.warp != 1 else ""
-    return f"{text} unrolled" if takes.unrolled else text
+    text += " unrolled" if takes.unrolled else ""
+    text += f" steps {', '.join(map(str, takes.steps))}" if takes.steps else ""
+    return f"{text} shared {', '.join(takes.shared)}" if takes.shared else text
 
 
 def _store(store: Store) -> str:
@@ -190,7 +192,7 @@ def _store(store: Store) -> str:
 
 
 def _loop(loop: For) -> str:
-    """`for i = 0 to N step 6 reach 0 to N group 3 jam`."""
+    """`for i = 0 to N step 6 reach 0 to N group 3 thread teams 8`."""
     text = f"for {loop.index} = {bound_text(loop.start)} to {bound_text(loop.stop)}"
     if loop.step != 1:
         text += f" step {loop.step}"
@@ -198,7 +200,8 @@ def _loop(loop: For) -> str:
         text += f" reach {form_text(loop.reach[0])} to {form_text(loop.reach[1])}"
     if loop.group != 1:
         text += f" group {loop.group}"
-    return text if loop.kind == "seq" else f"{text} {loop.kind}"
+    text = text if loop.kind == "seq" else f"{text} {loop.kind}"
+    return f"{text} teams {loop.teams}" if loop.teams else text
 
 
 @dataclass
@@ -295,6 +298,7 @@ class _Printer:
         block, stores = compute.block, compute.stores
         how = f"{' interleaved' if compute.weaves else ''}"
         how += f" within {rows_text(compute.within)}" if compute.within else ""
+        how += f" shared {', '.join(compute.shared)}" if compute.shared else ""
         braces = how or not block.lets or not stores
         if braces:
             self.open(f"compute{how}")
