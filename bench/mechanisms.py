@@ -21,6 +21,7 @@ from rich.console import Console
 
 import tadc
 from bench.everyday import EVERYDAY
+from bench.machine import describe, headline
 from bench.measure import TOLERANCE, worst_error
 from bench.publish import replaced
 from bench.switches import SWITCHES, Switch
@@ -28,6 +29,7 @@ from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 
 PAGE, MARK = Path(__file__).parents[1] / "docs" / "performance.md", "mechanisms"
+COMMAND = "python -m bench mechanisms --write"
 
 #: Seconds for the calls of a pair, and the least number of turns.
 BUDGET, LEAST = 1.0, 4
@@ -82,7 +84,8 @@ def main(words: list[str]) -> None:
         for name, why in finding.failures.items():
             Console().print(f"{finding.switch.name}, {name}: {why}", markup=False)
     if "--write" in named:
-        PAGE.write_text(replaced(PAGE.read_text("utf-8"), MARK, table), "utf-8")
+        table += f"\n\nOf {len(programs)} programs, on one thread: {headline(describe())}."
+        PAGE.write_text(replaced(PAGE.read_text("utf-8"), MARK, table, COMMAND), "utf-8")
 
 
 def measure(workload: Workload, findings: list[Finding]) -> None:

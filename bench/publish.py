@@ -23,9 +23,9 @@ def publish(results: Results, root: Path) -> None:
         page.write_text(text, encoding="utf-8")
 
 
-def replaced(text: str, mark: str, part: str) -> str:
+def replaced(text: str, mark: str, part: str, command: str = "make bench") -> str:
     """The page with the part between its markers. Raises ValueError where they are missing."""
-    begin, end = markers(mark)
+    begin, end = markers(mark, command)
     before, found, rest = text.partition(begin)
     _, ended, after = rest.partition(end)
     if not found or not ended:
@@ -33,6 +33,6 @@ def replaced(text: str, mark: str, part: str) -> str:
     return f"{before}{begin}\n{part}\n{end}{after}"
 
 
-def markers(mark: str) -> tuple[str, str]:
-    """The lines around a part."""
-    return f"<!-- {mark}: `make bench` writes this -->", f"<!-- end of {mark} -->"
+def markers(mark: str, command: str = "make bench") -> tuple[str, str]:
+    """The lines around a part that a command writes."""
+    return f"<!-- {mark}: `{command}` writes this -->", f"<!-- end of {mark} -->"
