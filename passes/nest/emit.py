@@ -267,7 +267,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
             emit_body(loop.body, low, inner)
         return
     places = [_places(compute, inner, low) for compute, inner in inside]
-    if not all(_is_residue(place, len(scopes)) for place in places[0]):
+    if inside[0][0].within or not all(_is_residue(place, len(scopes)) for place in places[0]):
         for compute, inner in inside:
             _compute(compute, low, inner)
         return
@@ -298,8 +298,8 @@ def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute 
 
 
 def _is_residue(place: Place, count: int) -> bool:
-    """Whether lanes are so far apart in memory, along the last dimension alone."""
-    if not place.forms or count == 1:
+    """Whether lanes are so far apart in memory, along the last dimension alone, and stored plainly."""
+    if not place.forms or count == 1 or place.store.joins:
         return False
     *others, last = place.forms
     return last.coefficient(LANE) == count and not any(LANE in form.variables for form in others)
