@@ -268,7 +268,7 @@ def _in_tile(loop: For, scope: Scope) -> Scope:
     if len(values) == 1:
         return scope.naming(loop.index, Affine.const(values.start))
     if loop.kind == "lane":
-        form = Affine.var(LANE) + values.start
+        form = Affine.var(LANE) * loop.step + values.start
         return replace(scope.naming(loop.index, form), tile=replace(tile, width=len(values)))
     variable = f"@{loop.index}"
     form = Affine.var(variable) * loop.step + values.start
@@ -409,7 +409,7 @@ def _room(type: str, extents: list[int], low: BodyLowering, point: Any) -> Any:
 
 def function_start(point: Any) -> Any:
     """Where the function that holds a point begins."""
-    op = point.block.owner
+    op = point.block.owner.operation
     while op.name != "func.func":
-        op = op.operation.parent
+        op = op.parent.operation
     return ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0])

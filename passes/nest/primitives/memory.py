@@ -16,9 +16,7 @@ def stream(nest: Nest, step: Stream) -> Nest:
             raise DoesNotFit(f"`{tensor}` is not computed here")
         (shape,) = (found.shape for found in nest.tensors if found.name == tensor)
         if not all(extent.is_constant for extent in shape):
-            raise DoesNotFit(
-                f"it is not known where lines of `{tensor}` start: its extents are no numbers"
-            )
+            raise DoesNotFit(f"it is not known where lines of `{tensor}` start: its extents are no numbers")
 
     def rule(compute: Compute) -> Compute:
         stores = (
