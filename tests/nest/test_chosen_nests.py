@@ -33,19 +33,23 @@ SMALL = {
     "y[n, o, i: 6, j: 18] = sum{c, k, l} (x[n, c, i + k, j + l] * w[o, c, k, l])",
     "strided": "x: f32[2, 9, 40]\nw: f32[4, 2, 3, 3]\n"
     "y[o, i: 4, j: 19] = sum{c, k, l} (x[c, 2*i + k, 2*j + l] * w[o, c, k, l])",
-    "padded": "x: f32[40]\nw: f32[5]\ny[i: 40] = sum{k}_(max [0; 2 - i])^(min [4; 41 - i]) (x[i + k - 2] * w[k])",
+    "padded": "x: f32[40]\nw: f32[5]\n"
+    "y[i: 40] = sum{k}_(max [0; 2 - i])^(min [4; 41 - i]) (x[i + k - 2] * w[k])",
     "dilated": "x: f32[50]\nw: f32[3]\ny[i: 44] = sum{k} (x[i + 3*k] * w[k])",
     "fir": "x: f32[100]\nw: f32[9]\ny[i: 92] = sum{k} (x[i + k] * w[k])",
     "autocorrelation": "x: f32[60]\nr[l: 17] = sum{i}_0^(59 - l) (x[i] * x[i + l])",
-    "banded": "a: f64[20, 5]\nx: f64[20]\ny[i] = sum{k}_(max [0; 2 - i])^(min [4; 21 - i]) (a[i, k] * x[i + k - 2])",
-    "mttkrp": "x: f32[5, 6, 7]\nb: f32[6, 17]\nc: f32[7, 17]\nm[i, r] = sum{j, k} (x[i, j, k] * b[j, r] * c[k, r])",
+    "banded": "a: f64[20, 5]\nx: f64[20]\n"
+    "y[i] = sum{k}_(max [0; 2 - i])^(min [4; 21 - i]) (a[i, k] * x[i + k - 2])",
+    "mttkrp": "x: f32[5, 6, 7]\nb: f32[6, 17]\nc: f32[7, 17]\n"
+    "m[i, r] = sum{j, k} (x[i, j, k] * b[j, r] * c[k, r])",
     "attention": "q: f32[9, 4]\nk: f32[17, 4]\nv: f32[17, 6]\n"
     "s[i, j] = exp(sum{d} (q[i, d] * k[j, d]))\nt[i] = sum{j} (s[i, j])\n"
     "o[i, e] = sum{j} (s[i, j] * v[j, e]) / t[i]",
     "softmax": "x: f32[9, 33]\ne[i, j] = exp(x[i, j])\ns[i] = sum{j} (e[i, j])\ny[i, j] = e[i, j] / s[i]",
     "layer_norm": "x: f32[6, 40]\nm[i] = sum{j} (x[i, j]) / 40\nv[i] = sum{j} ((x[i, j] - m[i]) ** 2) / 40\n"
     "y[i, j] = (x[i, j] - m[i]) / sqrt(v[i] + 0.1)",
-    "stencil": "x: f32[12, 40]\ny[i: 10, j: 38] = x[i, j + 1] + x[i + 2, j + 1] + x[i + 1, j] + x[i + 1, j + 2]",
+    "stencil": "x: f32[12, 40]\n"
+    "y[i: 10, j: 38] = x[i, j + 1] + x[i + 2, j + 1] + x[i + 1, j] + x[i + 1, j + 2]",
     "window": "x: f32[90]\nd[i: 98] = sum{k}_(max [0; i - 89])^(min [8; i]) (x[i - k])",
     "prefix": "x: f64[30]\nscan{t} p[t] = if {t > 0} then (p[t - 1] + x[t]) else (x[t])",
     "scans": "x: f64[18, 9]\nscan{t} p[b, t] = if {t > 0} then (p[b, t - 1] + x[b, t]) else (x[b, t])",
@@ -68,7 +72,8 @@ LARGE = {
     "filters": "x: f32[2, 16, 64, 67]\nw: f32[32, 16, 3, 3]\n"
     "y[n, o, i: 62, j: 65] = sum{c, k, l} (x[n, c, i + k, j + l] * w[o, c, k, l])",
     "thin set": "x: f32[999, 999]\ny[i: 999, j: 999] = if {i = j} then (x[i, j] * 2) else (x[i, j])",
-    "backwards": "x: f64[8, 9999]\nscan{-t} p[b, t] = if {t < 9998} then (p[b, t + 1] + x[b, t]) else (x[b, t])",
+    "backwards": "x: f64[8, 9999]\n"
+    "scan{-t} p[b, t] = if {t < 9998} then (p[b, t + 1] + x[b, t]) else (x[b, t])",
 }
 
 
