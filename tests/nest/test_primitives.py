@@ -167,9 +167,7 @@ def _composed(sample: Sample, rng: random.Random) -> list[Step]:
         made: list[Step] = [
             Split(index, rng.randint(1, 4), tail, outer, inner),  # type: ignore[arg-type]
             Split(index, rng.randint(1, 4), "rest", outer, inner),
-            Peel(
-                index, (low,), rng.choice([1, 2]), rng.randint(1, 2), rng.random() < 0.5, rng.random() < 0.5
-            ),
+            Peel(index, rows, rng.choice([1, 2]), 1, rng.random() < 0.5, rng.random() < 0.5),
             Residues(index, 2, outer, inner),
             Reorder(tuple(rng.sample(loops, len(loops)))),
             Reverse(index),
