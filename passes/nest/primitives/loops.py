@@ -296,8 +296,8 @@ def _peeled(body: Body, wanted: Mapping[str, Peel]) -> Body:
 def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
     """The full part of a loop, and those before and after it."""
     start, stop = form_of(loop.start), form_of(loop.stop)
-    if start is None or stop is None or start != ZERO:
-        raise DoesNotFit(f"`{loop.index}` does not run from 0 to a form")
+    if start is None or stop is None or start != ZERO or loop.step != 1:
+        raise DoesNotFit(f"`{loop.index}` does not run from 0 to a form in steps of 1")
     c, whole = step.factor, stop.floordiv(step.factor)
     names, first, last = _full_part(loop.index, step, whole)
     outside = _peeled(loop.body, wanted if step.all else {})
