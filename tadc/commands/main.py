@@ -99,7 +99,7 @@ def list_names(what: str, names: Sequence[str] = ()) -> int:
     if names and what != "passes":
         raise UsageError(f"`tadc list {what}` takes no `{names[0]}`", f"write `tadc list {what}`")
     if what == "stages":
-        lines = [f"{s.name:14}{s.about}" for s in STAGES]
+        lines = [f"{s.name:16}{s.about}" for s in STAGES]
     elif what == "targets":
         from tadc.backend.target import BACKENDS
 
