@@ -39,7 +39,7 @@ from tadc.passes.nest.nest import (
     Statement,
     Store,
 )
-from tadc.passes.nest.primitives.rewriting import bound_forms
+from tadc.passes.nest.primitives.rewriting import bound_forms, indices_of
 from tadc.passes.nest.reader import ReadNest, read_nests
 from tadc.passes.nest.text import nest_text, rows_text
 
@@ -106,17 +106,6 @@ class _Scope:
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
     """What `at` names; it may name the same again."""
 
-    def made_of(self, used: Iterable[Affine]) -> frozenset[str]:
-        """The indices that forms depend on, by way of names too."""
-        found, waiting = set[str](), [name for form in used for name in form.variables]
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                bound = self.named.get(name)
-                waiting += [n for form in bound_forms(bound) for n in form.variables] if bound else []
-        return frozenset(found)
-
     @property
     def lockstep(self) -> tuple[str, ...]:
         """The loops in lockstep."""
@@ -180,7 +169,7 @@ class _Walk:
         self, node: object, what: str, used: Iterable[Affine], loops: Iterable[str], scope: _Scope
     ) -> None:
         """Forms are the same in all turns of loops in lockstep."""
-        apart = sorted(scope.made_of(used).intersection(loops))
+        apart = sorted(indices_of(used, scope.named).intersection(loops))
         if apart:
             help = "put it around the loop, or leave its kind out"
             self.wrong(node, f"{what} differs between points of `{apart[0]}`, which run in lockstep", help)
