@@ -12,11 +12,9 @@ from typing import Any
 from tadc.dialect.index_maps import map_attribute
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.operand_forms import subscripts
 
 #: Of comparisons of indices, which are signed.
 PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
@@ -24,20 +22,17 @@ PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
 
 @dataclass
 class BodyLowering:
-    """What is known of a lowered function; `memrefs` maps tensors to buffers, `values` scalars to scalars.
+    """What is known of a lowered function; `memrefs` maps tensors to buffers.
 
-    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes. Of tensors
-    with `shifts` the buffer has a few rows, and row i is so far above the place i in it.
+    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
     """
 
     context: Any
     memrefs: dict[Any, Any] = field(default_factory=dict[Any, Any])
     copies: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
-    values: dict[Any, Any] = field(default_factory=dict[Any, Any])
     forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
     variables: dict[str, Any] = field(default_factory=dict[str, Any])
     known: Domain = ()
-    shifts: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
 
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)
@@ -138,33 +133,6 @@ class BodyLowering:
     def select(self, condition: Any, x: Any, y: Any, point: Any) -> Any:
         """The first of two values where a condition holds."""
         return self.create("arith.select", [x.type], [condition, x, y], point).results[0]
-
-    # -- scalars -------------------------------------------------------------------------------
-
-    def value(self, value: Any) -> Any:
-        """The lowered value of a scalar."""
-        found = self.values.get(value)
-        if found is None:
-            raise UnsupportedIR("a region may use indices and scalars only", value.location)
-        return found
-
-    def copy(self, op: Any, point: Any) -> None:
-        """An upstream scalar operation stays, over lowered operands."""
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        results = [r.type for r in op.results]
-        made = self.create(op.name, results, [self.value(v) for v in op.operands], point, attributes)
-        self.values.update(zip(op.results, made.results, strict=True))
-
-    def subscripts(self, op: Any, indices: Any) -> list[Affine]:
-        """The forms of an op's map over its index operands; of a read, the place in the buffer."""
-        found = subscripts(op, indices, self.forms)
-        return self.place(op.operands[0], found) if op.name == "tad.read" else found
-
-    def place(self, tensor: Any, forms: Sequence[Affine]) -> list[Affine]:
-        """Where an element of a tensor is in its buffer."""
-        if tensor not in self.shifts:
-            return list(forms)
-        return [forms[0] - self.shifts[tensor], *forms[1:]]
 
     # -- loops and branches --------------------------------------------------------------------
 
