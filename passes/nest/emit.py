@@ -286,7 +286,7 @@ def _in_tile(loop: For, scope: Scope) -> Scope:
     if len(values) == 1:
         return scope.naming(loop.index, Affine.const(values.start))
     if loop.kind == "lane":
-        form = Affine.var(LANE) + values.start
+        form = Affine.var(LANE) * loop.step + values.start
         return replace(scope.naming(loop.index, form), tile=replace(tile, width=len(values)))
     variable = f"@{loop.index}"
     form = Affine.var(variable) * loop.step + values.start
@@ -306,7 +306,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
             emit_body(loop.body, low, inner)
         return
     places = [_places(compute, inner, low) for compute, inner in inside]
-    if not all(_is_residue(place, len(scopes)) for place in places[0]):
+    if inside[0][0].within or not all(_is_residue(place, len(scopes)) for place in places[0]):
         for compute, inner in inside:
             _compute(compute, low, inner)
         return
@@ -337,8 +337,8 @@ def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute 
 
 
 def _is_residue(place: Place, count: int) -> bool:
-    """Whether lanes are so far apart in memory, along the last dimension alone."""
-    if not place.forms or count == 1:
+    """Whether lanes are so far apart in memory, along the last dimension alone, and stored plainly."""
+    if not place.forms or count == 1 or place.store.joins:
         return False
     *others, last = place.forms
     return last.coefficient(LANE) == count and not any(LANE in form.variables for form in others)
@@ -428,7 +428,7 @@ def _room(type: str, extents: list[int], low: BodyLowering, point: Any) -> Any:
 
 def function_start(point: Any) -> Any:
     """Where the function that holds a point begins."""
-    op = point.block.owner
+    op = point.block.owner.operation
     while op.name != "func.func":
-        op = op.operation.parent
+        op = op.parent.operation
     return ir.InsertionPoint.at_block_begin(op.regions[0].blocks[0])

@@ -141,7 +141,7 @@ class Lanes(LaneIndices):
     ) -> None:
         """Store a vector to consecutive elements, the first at the subscripts of the first lane.
 
-        Where a line of the cache starts there, of `line` bytes, it goes past the caches.
+        Where a multiple of `line` bytes is there, it goes past the caches.
         """
         first = {LANE: Affine.const(0)}
         indices = [self.low.affine([form.substitute(first)], point) for form in forms]

@@ -42,7 +42,12 @@ class Squares:
 
 
 def copies_of_square(forms: Sequence[Affine], tile: Tile) -> str | None:
-    """The variable of as many copies as there are lanes, if these are side by side in memory."""
+    """The variable of as many copies as there are lanes, if these are side by side in memory.
+
+    Shuffles transpose squares of a power of two.
+    """
+    if tile.width & (tile.width - 1):
+        return None
     name = along_copies(forms, tile, tile.width)
     return name if name is not None and tile.copies[name] == tile.width else None
 

@@ -132,7 +132,7 @@ class TileStores:
         for number, place in enumerate(self.places):
             for buffer in place.buffers:
                 plainly = self.writer(number, place, buffer, elements, streams=False)
-                if not place.store.streams:
+                if not place.store.streams or not self.are_lines(place, buffer, elements):
                     plainly(self.point)
                     continue
                 past = self.writer(number, place, buffer, elements, streams=True)
@@ -161,15 +161,31 @@ class TileStores:
                 value, forms = values[number], [at(form, copy) for form in place.forms]
                 if streams:
                     value = self.lanes.spread(value, inside)
-                    self.lanes.store_run(value, buffer, forms, inside, LINE)
+                    self.lanes.store_run(value, buffer, forms, inside, self.vector_bytes(buffer))
                 else:
                     self.lanes.store(value, buffer, forms, inside)
             return []
 
         return emit
 
+    def vector_bytes(self, buffer: Any) -> int:
+        """The bytes of a vector of elements."""
+        return self.lanes.width * element_bytes(buffer.type)
+
+    def are_lines(self, place: Place, buffer: Any, elements: Elements) -> bool:
+        """Whether vectors are consecutive in memory, and divide the lines of it where the first one does."""
+        strides, _ = buffer.type.get_strides_and_offset()
+        copies = [[at(form, copy) for form in place.forms] for copy, _ in elements]
+        totals = [sum((f * k for f, k in zip(forms, strides, strict=True)), ZERO) for forms in copies]
+        apart = [total - totals[0] for total in totals]
+        return (
+            LINE % self.vector_bytes(buffer) == 0
+            and totals[0].coefficient(LANE) == 1
+            and all(form.is_constant and form.constant % self.lanes.width == 0 for form in apart)
+        )
+
     def starts_a_line(self, buffer: Any, forms: Sequence[Affine]) -> Any:
-        """Whether the element of the first lane does, as the others of the tile then do."""
+        """Whether the element of the first lane does; the vectors of other copies then divide lines too."""
         low, index, point = self.low, self.low.index_type, self.point
         strides, _ = buffer.type.get_strides_and_offset()
         total = sum((form * k for form, k in zip(forms, strides, strict=True)), ZERO).substitute({LANE: ZERO})

@@ -170,9 +170,11 @@ class Source:
         record("writes")
         self.depth -= 1
 
-    def fault(self, node: int, at: tuple[int, ...], shape: tuple[int, ...] | None) -> NoReturn:
-        """What is wrong with an access."""
+    def fault(self, node: int, at: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> NoReturn:
+        """What is wrong with an access, or with what is known."""
         tensor, what = self.nodes[node]
+        if at is None:
+            raise Fault("what is said to be known does not hold", tensor, what)
         place = f"`{tensor}[{', '.join(map(str, at))}]`"
         if shape is None:
             raise Fault(f"{place} is read, but nothing wrote it", tensor, what)
@@ -211,7 +213,8 @@ class Source:
                 self.inside(f"if {self.holds(rows)}:", then)
                 self.inside("else:", otherwise)
             case Know(rows=rows):
-                self.put(f"assert {self.holds(rows)}")
+                self.nodes.append(("", statement))
+                self.put(f"if not ({self.holds(rows)}): fault({len(self.nodes) - 1}, None, None)")
             case At(index=index, value=value):
                 self.put(f"{self.called(index)} = {self.bound(value)}")
             case Stage(tensor=tensor):

@@ -5,7 +5,7 @@ place; types agree; every access is in range, and what a `know` says holds; loop
 number of times, the same at all points, with at most one of lanes around a computation.
 
 Tried, by interpreting the nest at a few small sizes where it takes no more than `MOST_ACCESSES`: nothing is
-read before it is written, and every element of what it computes is; the latter not of a nest with ranges,
+read before it is written, and every element of what it computes is; the latter only of a nest without ranges,
 which are parts of all elements.
 """
 
@@ -39,7 +39,7 @@ from tadc.passes.nest.nest import (
     Statement,
     Store,
 )
-from tadc.passes.nest.primitives.rewriting import bound_forms
+from tadc.passes.nest.primitives.rewriting import bound_forms, indices_of
 from tadc.passes.nest.reader import ReadNest, read_nests
 from tadc.passes.nest.text import nest_text, rows_text
 
@@ -101,19 +101,10 @@ class _Scope:
     facts: Facts
     lanes: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    width: int = 1
+    """How many lanes are computed."""
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
     """What `at` names; it may name the same again."""
-
-    def made_of(self, used: Iterable[Affine]) -> frozenset[str]:
-        """The indices that forms depend on, by way of names too."""
-        found, waiting = set[str](), [name for form in used for name in form.variables]
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                bound = self.named.get(name)
-                waiting += [n for form in bound_forms(bound) for n in form.variables] if bound else []
-        return frozenset(found)
 
     @property
     def lockstep(self) -> tuple[str, ...]:
@@ -178,7 +169,7 @@ class _Walk:
         self, node: object, what: str, used: Iterable[Affine], loops: Iterable[str], scope: _Scope
     ) -> None:
         """Forms are the same in all turns of loops in lockstep."""
-        apart = sorted(scope.made_of(used).intersection(loops))
+        apart = sorted(indices_of(used, scope.named).intersection(loops))
         if apart:
             help = "put it around the loop, or leave its kind out"
             self.wrong(node, f"{what} differs between points of `{apart[0]}`, which run in lockstep", help)
@@ -238,19 +229,18 @@ class _Walk:
         ends = (*bound_forms(loop.start), *bound_forms(loop.stop))
         self.together(loop, f"the range of `{loop.index}`", ends, scope.lockstep, scope)
         indices = self.new(loop, [loop.index], scope)
-        lanes, copies = scope.lanes, scope.copies
+        lanes, copies, width = scope.lanes, scope.copies, scope.width
         if loop.kind in ("jam", "lane"):
-            start, stop = loop.start, loop.stop
-            known = isinstance(start, Affine) and isinstance(stop, Affine) and (stop - start).is_constant
-            if not known:
+            turns = _turns(loop)
+            if turns is None:
                 label = "a loop in lockstep whose number of turns is not constant"
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
-        if loop.kind == "lane":
-            lanes += (loop.index,)
-        elif loop.kind == "jam":
-            copies += (loop.index,)
+            if loop.kind == "jam":
+                copies += (loop.index,)
+            else:
+                lanes, width = (*lanes, loop.index), turns or 1
         inside = scope.with_facts(self.loops.inside(loop))
-        self.body(loop.body, replace(inside, indices=indices, lanes=lanes, copies=copies))
+        self.body(loop.body, replace(inside, indices=indices, lanes=lanes, copies=copies, width=width))
 
     def compute(self, compute: Compute, scope: _Scope) -> None:
         """Values and stores."""
@@ -307,6 +297,9 @@ class _Walk:
         if takes.lanes > 1 and takes.leap == 1 and scope.lanes:
             label = f"a reduction in lanes, inside of the loop of lanes `{scope.lanes[-1]}`"
             self.wrong(let, label, "one of them is enough: leave the other's lanes out")
+        if takes.leap > 1 and scope.width % takes.parts:
+            label = f"a reduction that leaps in {takes.parts} parts, where {scope.width} lanes are computed"
+            self.wrong(let, label, "let the parts divide the lanes of the loop around")
         if takes.steps and len(takes.steps) != len(fold.indices):
             self.wrong(let, "a number of steps for each index is missing", "write one for each, or none")
         self.shared(let, takes.shared, fold.body.all_lets())
@@ -351,6 +344,14 @@ class _Walk:
             note = f"it is not at {shown}" if shown else ""
             self.wrong(node, f"{what} is not always {is_so.removeprefix('to be ')}", NARROW, note)
         return point is None
+
+
+def _turns(loop: For) -> int | None:
+    """How many turns a loop takes, if that is a constant."""
+    start, stop = loop.start, loop.stop
+    if not isinstance(start, Affine) or not isinstance(stop, Affine) or not (stop - start).is_constant:
+        return None
+    return max(0, -((start - stop).constant // loop.step))
 
 
 # -- what is tried ---------------------------------------------------------------------------------

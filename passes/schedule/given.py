@@ -99,7 +99,7 @@ def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
     blocks = [loop for loop in loops_in(nest.body) if loop.index in cuts]
     inside = {inner.index for loop in blocks for inner in loops_in(loop.body) if _moves_back(inner)}
     splits = ((n, step) for n, step in enumerate(steps) if isinstance(step, Split))
-    return next((n for n, step in splits if step.tail == "overlap" and step.outer in inside), None)
+    return next((n for n, step in splits if step.outer in inside), None)
 
 
 def _moves_back(loop: For) -> bool:

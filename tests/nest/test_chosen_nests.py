@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.nest.interpret import Run, interpret
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
-from tadc.passes.nest.steps import Cut, FoldLanes, Leap, Rows, Step, Threads
-from tadc.passes.nest.text import nest_text
+from tadc.passes.nest.steps import Cut, Rows, Step
 from tadc.passes.nest.verify import verify
 from tadc.passes.schedule.choose import plans_of
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
-from tests.nest.programs import maps_of_program
-
-Arrays = dict[str, NDArray[np.generic]]
+from tests.nest.in_parts import assert_same_in_parts, random_arrays
+from tests.nest.programs import PROGRAMS, maps_of_program
+from tests.pages import ROOT
 
 MACHINES = {"AVX-512": CpuMachine(64, 28), "AVX2": CpuMachine(32, 14)}
+
+EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.tad"))
 
 SMALL = {
     "matmul": "a: f32[13, 11]\nb: f32[11, 37]\nc[i, j] = sum{k} (a[i, k] * b[k, j])",
@@ -35,19 +33,23 @@ SMALL = {
     "y[n, o, i: 6, j: 18] = sum{c, k, l} (x[n, c, i + k, j + l] * w[o, c, k, l])",
     "strided": "x: f32[2, 9, 40]\nw: f32[4, 2, 3, 3]\n"
     "y[o, i: 4, j: 19] = sum{c, k, l} (x[c, 2*i + k, 2*j + l] * w[o, c, k, l])",
-    "padded": "x: f32[40]\nw: f32[5]\ny[i: 40] = sum{k}_(max [0; 2 - i])^(min [4; 41 - i]) (x[i + k - 2] * w[k])",
+    "padded": "x: f32[40]\nw: f32[5]\n"
+    "y[i: 40] = sum{k}_(max [0; 2 - i])^(min [4; 41 - i]) (x[i + k - 2] * w[k])",
     "dilated": "x: f32[50]\nw: f32[3]\ny[i: 44] = sum{k} (x[i + 3*k] * w[k])",
     "fir": "x: f32[100]\nw: f32[9]\ny[i: 92] = sum{k} (x[i + k] * w[k])",
     "autocorrelation": "x: f32[60]\nr[l: 17] = sum{i}_0^(59 - l) (x[i] * x[i + l])",
-    "banded": "a: f64[20, 5]\nx: f64[20]\ny[i] = sum{k}_(max [0; 2 - i])^(min [4; 21 - i]) (a[i, k] * x[i + k - 2])",
-    "mttkrp": "x: f32[5, 6, 7]\nb: f32[6, 17]\nc: f32[7, 17]\nm[i, r] = sum{j, k} (x[i, j, k] * b[j, r] * c[k, r])",
+    "banded": "a: f64[20, 5]\nx: f64[20]\n"
+    "y[i] = sum{k}_(max [0; 2 - i])^(min [4; 21 - i]) (a[i, k] * x[i + k - 2])",
+    "mttkrp": "x: f32[5, 6, 7]\nb: f32[6, 17]\nc: f32[7, 17]\n"
+    "m[i, r] = sum{j, k} (x[i, j, k] * b[j, r] * c[k, r])",
     "attention": "q: f32[9, 4]\nk: f32[17, 4]\nv: f32[17, 6]\n"
     "s[i, j] = exp(sum{d} (q[i, d] * k[j, d]))\nt[i] = sum{j} (s[i, j])\n"
     "o[i, e] = sum{j} (s[i, j] * v[j, e]) / t[i]",
     "softmax": "x: f32[9, 33]\ne[i, j] = exp(x[i, j])\ns[i] = sum{j} (e[i, j])\ny[i, j] = e[i, j] / s[i]",
     "layer_norm": "x: f32[6, 40]\nm[i] = sum{j} (x[i, j]) / 40\nv[i] = sum{j} ((x[i, j] - m[i]) ** 2) / 40\n"
     "y[i, j] = (x[i, j] - m[i]) / sqrt(v[i] + 0.1)",
-    "stencil": "x: f32[12, 40]\ny[i: 10, j: 38] = x[i, j + 1] + x[i + 2, j + 1] + x[i + 1, j] + x[i + 1, j + 2]",
+    "stencil": "x: f32[12, 40]\n"
+    "y[i: 10, j: 38] = x[i, j + 1] + x[i + 2, j + 1] + x[i + 1, j] + x[i + 1, j + 2]",
     "window": "x: f32[90]\nd[i: 98] = sum{k}_(max [0; i - 89])^(min [8; i]) (x[i - k])",
     "prefix": "x: f64[30]\nscan{t} p[t] = if {t > 0} then (p[t - 1] + x[t]) else (x[t])",
     "scans": "x: f64[18, 9]\nscan{t} p[b, t] = if {t > 0} then (p[b, t - 1] + x[b, t]) else (x[b, t])",
@@ -64,65 +66,64 @@ SMALL = {
     "toeplitz": "t: f64[41]\nx: f64[22]\ny[i: 20] = sum{j} (t[i - j + 21] * x[j])",
 }
 
-
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("name", SMALL)
-def test_chosen_nests_have_the_same_bits_and_accesses(name: str, machine: str) -> None:
-    for mode in ("value", "value-and-vjp"):
-        function = maps_of_program(SMALL[name], mode)
-        arrays = _random_arrays(function)
-        for item, plain, nest, steps in _chosen(function, MACHINES[machine]):
-            _assert_right(nest)
-            expected = interpret(plain, arrays)
-            found = _in_parts(nest, arrays, steps, item)
-            shown = f"{nest_text(plain)}\n{nest_text(nest)}"
-            assert set(found.reads) == set(expected.reads), shown
-            assert set(found.writes) == set(expected.writes), shown
-            for tensor, array in expected.results.items():
-                if any(isinstance(step, Cut | FoldLanes | Leap) for step in steps):
-                    np.testing.assert_allclose(
-                        found.results[tensor], array, rtol=1e-4, atol=1e-5, err_msg=shown
-                    )
-                else:
-                    assert found.results[tensor].tobytes() == array.tobytes(), shown
-            arrays |= expected.results
+LARGE = {
+    "blocks of a product": "a: f32[509, 301]\nb: f32[301, 507]\nc[i, j] = sum{k} (a[i, k] * b[k, j])",
+    "chain": "x: f32[250, 1021]\ne[i, j] = exp(x[i, j])\ns[i] = sum{j} (e[i, j])\ny[i, j] = e[i, j] / s[i]",
+    "filters": "x: f32[2, 16, 64, 67]\nw: f32[32, 16, 3, 3]\n"
+    "y[n, o, i: 62, j: 65] = sum{c, k, l} (x[n, c, i + k, j + l] * w[o, c, k, l])",
+    "thin set": "x: f32[999, 999]\ny[i: 999, j: 999] = if {i = j} then (x[i, j] * 2) else (x[i, j])",
+    "backwards": "x: f64[8, 9999]\n"
+    "scan{-t} p[b, t] = if {t < 9998} then (p[b, t + 1] + x[b, t]) else (x[b, t])",
+}
 
 
-def _chosen(function: MapFunction, machine: CpuMachine) -> Iterator[tuple[Map, Nest, Nest, tuple[Step, ...]]]:
-    """Each map with its plain nest, and the one that the chosen steps make of it."""
+def chosen(function: MapFunction, machine: CpuMachine) -> Iterator[tuple[Map, Nest, Nest, tuple[Step, ...]]]:
+    """Each map with its plain nest, and with the one that the chosen steps make of it."""
     for item, plan in zip(function.maps, plans_of(function, machine), strict=True):
         plain, steps = plain_nest(function, item), steps_of_plan(item, function, plan, machine)
-        yield item, plain, apply_steps(plain, steps), steps
+        nest = apply_steps(plain, steps)
+        assert [str(CompileError([found])) for found in verify(nest)] == []
+        yield item, plain, nest, steps
 
 
-def _assert_right(nest: Nest) -> None:
-    assert [str(CompileError([found])) for found in verify(nest)] == []
+@pytest.mark.parametrize("name", SMALL)
+def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
+    function = maps_of_program(SMALL[name])
+    for machine in MACHINES.values():
+        arrays = random_arrays(function.arguments, {})
+        for item, plain, nest, steps in chosen(function, machine):
+            arrays |= assert_same_in_parts(plain, nest, steps, item, arrays, {}, reads_more=False)
 
 
-def _random_arrays(function: MapFunction) -> Arrays:
-    numbers, found = np.random.default_rng(0), Arrays()
-    for tensor in function.arguments:
-        shape = tuple(extent.constant for extent in tensor.shape)
-        dtype = {"f32": np.float32, "f64": np.float64}[tensor.type]
-        found[tensor.name] = numbers.uniform(0.5, 1.5, shape).astype(dtype)
-    return found
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_chosen_nests_of_examples_are_right(name: str) -> None:
+    """For all sizes, and for all ranges of threads."""
+    function = maps_of_program(PROGRAMS[name])
+    assert list(chosen(function, MACHINES["AVX2"]))
 
 
-def _in_parts(nest: Nest, arrays: Arrays, steps: tuple[Step, ...], item: Map) -> Run:
-    """What a nest computes; one with ranges in two parts, as two threads do."""
-    extents = {index: extent.constant for index, extent in zip(item.indices, item.extents, strict=True)}
-    if not nest.ranges:
-        return interpret(nest, arrays)
-    (step,) = (step for step in steps if isinstance(step, Threads | Rows))
-    index, grain = (step.index, step.count) if isinstance(step, Rows) else (step.indices[0], step.grains[0])
-    size = extents[index]
-    middle = size // 2 // grain * grain
-    parts = [(0, middle), (middle, size)] if middle else [(0, size)]
-    first, *others = (interpret(nest, arrays, dict(zip(("begin", "end"), part))) for part in parts)
-    for other in others:
-        for name, array in other.results.items():
-            written = [number for tensor, number in other.writes if tensor == name]
-            first.results[name].flat[written] = array.flat[written]
-        first.reads.update(other.reads)
-        first.writes.update(other.writes)
-    return first
+def test_chosen_nests_of_large_programs_are_right() -> None:
+    """Their sums run in blocks, and their maps in chains."""
+    taken: set[type[Step]] = set()
+    for text in LARGE.values():
+        for machine in MACHINES.values():
+            for *_, steps in chosen(maps_of_program(text), machine):
+                taken |= {type(step) for step in steps}
+    assert taken >= {Cut, Rows}
+
+
+SIZES = {
+    "matmul": {"N": 13, "K": 5, "M": 34},
+    "conv1d": {"B": 2, "C": 3, "N": 21, "F": 4, "K": 3},
+    "stencil": {"N": 9, "M": 20},
+    "upsampling": {"C": 2, "H": 5, "W": 12},
+    "mttkrp": {"I": 7, "J": 3, "K": 6, "R": 10},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_ranges_of_threads_make_up_all_elements(name: str) -> None:
+    function, sizes = maps_of_program(PROGRAMS[name]), SIZES[name]
+    arrays = random_arrays(function.arguments, sizes)
+    for item, plain, nest, steps in chosen(function, MACHINES["AVX2"]):
+        arrays |= assert_same_in_parts(plain, nest, steps, item, arrays, sizes, reads_more=False)

@@ -130,6 +130,7 @@ def test_what_is_read_and_written_is_noted() -> None:
         ("for i = 0 to 4 { %0 = x[i] y[i - 1] = %0 }", "`y[-1]` is outside of its shape [4]"),
         ("%0 = y[2] y[0] = %0", "`y[2]` is read, but nothing wrote it"),
         ("stage p: f64[2] in stack %0 = p[1] y[0] = %0", "`p[1]` is read, but nothing wrote it"),
+        ("for i = 0 to 4 { know i <= 2 %0 = x[i] y[i] = %0 }", "what is said to be known does not hold"),
     ],
 )
 def test_faults(body: str, message: str) -> None:

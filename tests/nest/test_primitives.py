@@ -155,6 +155,47 @@ def test_same_bits_and_accesses(name: str) -> None:
     assert tried >= 3
 
 
+def _composed(sample: Sample, rng: random.Random) -> list[Step]:
+    """Several steps one after the other, of which each may take the loops that those before it made."""
+    loops, steps = list(sample.map.indices), list[Step]()
+    for number in range(rng.randint(3, 6)):
+        if not loops:
+            break
+        index, outer, inner = rng.choice(loops), f"a{number}", f"b{number}"
+        rows = (Constraint(Affine.var(index) - rng.randint(0, 2)),)
+        tail = rng.choice(["overlap", "rest", "clip", "guard", "again"])
+        made: list[Step] = [
+            Split(index, rng.randint(1, 4), tail, outer, inner),  # type: ignore[arg-type]
+            Split(index, rng.randint(1, 4), "rest", outer, inner),
+            Peel(index, rows, rng.choice([1, 2]), 1, rng.random() < 0.5, rng.random() < 0.5),
+            Residues(index, 2, outer, inner),
+            Reorder(tuple(rng.sample(loops, len(loops)))),
+            Reverse(index),
+            Bind(rng.choice(["jam", "lane", "unroll"]), (index,)),  # type: ignore[arg-type]
+        ]
+        step = rng.choice(made)
+        if _applied(sample, [*steps, step]) is None:
+            continue
+        steps.append(step)
+        if isinstance(step, Split | Residues):
+            place = loops.index(index)
+            loops[place : place + 1] = [outer, inner]
+    return steps
+
+
+def test_compositions_have_the_same_bits_or_are_refused() -> None:
+    """Steps that fit one after the other give what is computed before, or a nest that is not right."""
+    right = 0
+    for seed in range(30):
+        sample = random_sample(seed)
+        steps = _composed(sample, random.Random(seed))
+        made = _applied(sample, steps)
+        if made is not None and not verify(made):
+            right += len(steps) > 2
+            assert_same(sample, made, reads_more=True)
+    assert right >= 5
+
+
 def test_lanes_of_a_reduction_agree_to_rounding() -> None:
     """The lanes are sums of their own, joined at the end."""
     tried = 0

@@ -9,6 +9,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.nest import loop_nest
 from tadc.passes.maps.blocks import Renaming
+from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Let, Takes, Value
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, Nest
 from tadc.passes.nest.primitives.rewriting import (
@@ -26,7 +27,8 @@ from tadc.passes.nest.steps import Cut, FoldLanes, FoldThreads, Leap
 
 def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
     """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
-    return _taking(nest, step.fold, Takes(lanes=step.lanes, parts=step.parts))
+    takes = Takes(lanes=step.lanes, parts=step.parts)
+    return rewrite_value(nest, step.fold, lambda value: replace(fold_named(value, step.fold), takes=takes))
 
 
 def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
@@ -48,7 +50,14 @@ def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
 
 def leap(nest: Nest, step: Leap) -> Nest:
     """The innermost loop of a reduction takes steps a vector apart at once."""
-    return _taking(nest, step.fold, Takes(parts=step.parts, leap=step.steps))
+
+    def rule(value: Value) -> Fold:
+        fold = fold_named(value, step.fold)
+        if not fold.indices or counted_from(fold.indices[-1], fold.rows) is None:
+            raise DoesNotFit(f"the steps of `{step.fold}` are not counted from a linear form")
+        return replace(fold, takes=Takes(parts=step.parts, leap=step.steps))
+
+    return rewrite_value(nest, step.fold, rule)
 
 
 def unroll_fold(nest: Nest, index: str) -> Nest:
@@ -66,13 +75,6 @@ def unroll_fold(nest: Nest, index: str) -> Nest:
     if not done:
         raise DoesNotFit(f"`{index}` is no loop, and no innermost index of a reduction")
     return replace(nest, body=body)
-
-
-def _taking(nest: Nest, name: str, takes: Takes) -> Nest:
-    def rule(value: Value) -> Fold:
-        return replace(fold_named(value, name), takes=takes)
-
-    return rewrite_value(nest, name, rule)
 
 
 def cut(nest: Nest, step: Cut) -> Nest:

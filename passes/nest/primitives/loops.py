@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
@@ -30,7 +29,9 @@ from tadc.passes.nest.primitives.rewriting import (
     form_of,
     least,
     loops_in,
+    most_values,
     rewrite_computes,
+    rewritten,
     with_loops,
 )
 from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
@@ -58,7 +59,7 @@ def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> B
     span = _span(loop)
     if span == 0:
         return ()
-    factor, most = step.factor, _most(loop)
+    factor, most = step.factor, most_values(loop)
     if most is not None and loop.reach is not None:
         factor = min(factor, -(-most // unit) * unit)
     match step.tail:
@@ -98,13 +99,6 @@ def _span(loop: For) -> int | None:
     if start is None or stop is None or not (stop - start).is_constant:
         return None
     return max(0, (stop - start).constant)
-
-
-def _most(loop: For) -> int | None:
-    """No less than the number of values of a loop, if something is known of it."""
-    pairs = product(bound_forms(loop.start), bound_forms(loop.stop))
-    spans = [(stop - start).constant for start, stop in pairs if (stop - start).is_constant]
-    return max(0, min(spans)) if spans else None
 
 
 def _outer(loop: For, step: Split, factor: int, start: Bound, stop: Bound, base: Affine | None = None) -> For:
@@ -278,26 +272,20 @@ def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
 
 def _peeled(body: Body, wanted: Mapping[str, Peel]) -> Body:
     """A body with the loops of some indices in parts."""
-    made: list[Statement] = []
-    for statement in body:
-        match statement:
-            case For() if statement.index in wanted:
-                made += _parts_of(statement, wanted[statement.index], wanted)
-            case For():
-                made.append(replace(statement, body=_peeled(statement.body, wanted)))
-            case If():
-                then, otherwise = (_peeled(b, wanted) for b in (statement.then, statement.otherwise))
-                made.append(replace(statement, then=then, otherwise=otherwise))
-            case _:
-                made.append(statement)
-    return tuple(made)
+
+    def rule(statement: Statement) -> Body | None:
+        if isinstance(statement, For) and statement.index in wanted:
+            return _parts_of(statement, wanted[statement.index], wanted)
+        return None
+
+    return rewritten(body, rule)
 
 
 def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
     """The full part of a loop, and those before and after it."""
     start, stop = form_of(loop.start), form_of(loop.stop)
-    if start is None or stop is None or start != ZERO:
-        raise DoesNotFit(f"`{loop.index}` does not run from 0 to a form")
+    if start is None or stop is None or start != ZERO or loop.step != 1:
+        raise DoesNotFit(f"`{loop.index}` does not run from 0 to a form in steps of 1")
     c, whole = step.factor, stop.floordiv(step.factor)
     names, first, last = _full_part(loop.index, step, whole)
     outside = _peeled(loop.body, wanted if step.all else {})

@@ -16,13 +16,14 @@ from dataclasses import replace
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Ask, Fold, Let, Load
 from tadc.passes.nest.caches import LINE
-from tadc.passes.nest.nest import Body, Compute, Extreme, For, Nest
+from tadc.passes.nest.nest import Compute, Extreme, Nest
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     all_named,
-    bound_forms,
     form_of,
+    indices_of,
     loops_in,
+    most_values,
     named_values,
     rewrite_computes,
     rewrite_lets,
@@ -105,11 +106,14 @@ def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
         else:
             loop = loops[name]
             steps += Affine.var(name).floordiv(loop.step) * inside
-            count = -(-_most(loop) // loop.step)
+            most = most_values(loop)
+            if most is None:
+                raise DoesNotFit(f"the number of values of `{name}` is not known")
+            count = -(-most // loop.step)
         inside *= count
     for name in indices - set(fold.indices):
         base = values.get(name, Affine.var(name)).substitute(first)
-        made_of = _closure(base, nest.body)
+        made_of = indices_of([base], dict(all_named(nest.body)))
         if step.index in made_of:
             start[name] = base + loops[step.index].step
         elif made_of & set(step.over):
@@ -122,19 +126,6 @@ def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
         Ask(load.tensor, (*others, last + (steps * step.lines + n) * line), far=True)
         for n in range(step.lines)
     )
-
-
-def _closure(form: Affine, body: Body) -> frozenset[str]:
-    """The indices that a form is made of, directly or not."""
-    named = dict(all_named(body))
-    found, waiting = set[str](), list(form.variables)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            if name in named:
-                waiting += [n for inner in bound_forms(named[name]) for n in inner.variables]
-    return frozenset(found)
 
 
 def _range(fold: Fold, index: str, nest: Nest) -> tuple[Affine, int]:
@@ -153,12 +144,3 @@ def _range(fold: Fold, index: str, nest: Nest) -> tuple[Affine, int]:
     if not spans:
         raise DoesNotFit(f"the number of values of `{index}` is not known")
     return lower[0], min(spans)
-
-
-def _most(loop: For) -> int:
-    """The most values that a loop goes over."""
-    spans = [(b - a).constant for a in bound_forms(loop.start) for b in bound_forms(loop.stop)
-             if (b - a).is_constant]  # fmt: skip
-    if not spans:
-        raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
-    return min(spans)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
-from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Value
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Nest, Statement
 
@@ -15,23 +15,26 @@ class DoesNotFit(Exception):
     """A primitive cannot be applied to a nest; the text says why."""
 
 
-def rewrite_loops(body: Body, index: str, rule: Callable[[For], Body]) -> Body:
-    """The body with each loop of an index replaced."""
+def rewritten(body: Body, rule: Callable[[Statement], Body | None]) -> Body:
+    """The body with statements replaced for which a rule gives others; it looks into those for which not."""
     made: list[Statement] = []
     for statement in body:
-        match statement:
-            case For() if statement.index == index:
-                made += rule(statement)
-            case For():
-                made.append(replace(statement, body=rewrite_loops(statement.body, index, rule)))
-            case If():
-                then, otherwise = (
-                    rewrite_loops(b, index, rule) for b in (statement.then, statement.otherwise)
-                )
-                made.append(replace(statement, then=then, otherwise=otherwise))
-            case _:
-                made.append(statement)
+        new = rule(statement)
+        if new is not None:
+            made += new
+        elif isinstance(statement, For):
+            made.append(replace(statement, body=rewritten(statement.body, rule)))
+        elif isinstance(statement, If):
+            then, otherwise = (rewritten(b, rule) for b in (statement.then, statement.otherwise))
+            made.append(replace(statement, then=then, otherwise=otherwise))
+        else:
+            made.append(statement)
     return tuple(made)
+
+
+def rewrite_loops(body: Body, index: str, rule: Callable[[For], Body]) -> Body:
+    """The body with each loop of an index replaced."""
+    return rewritten(body, lambda s: rule(s) if isinstance(s, For) and s.index == index else None)
 
 
 def with_loops(nest: Nest, index: str, rule: Callable[[For], Body]) -> Nest:
@@ -43,46 +46,27 @@ def with_loops(nest: Nest, index: str, rule: Callable[[For], Body]) -> Nest:
 
 def rewrite_computes(body: Body, rule: Callable[[Compute], Compute]) -> Body:
     """The body with each computation replaced."""
-    made: list[Statement] = []
+    return rewritten(body, lambda s: (rule(s),) if isinstance(s, Compute) else None)
+
+
+def statements_in(body: Body) -> Iterator[Statement]:
+    """All statements, each before those inside."""
     for statement in body:
-        match statement:
-            case For():
-                made.append(replace(statement, body=rewrite_computes(statement.body, rule)))
-            case If():
-                then, otherwise = (rewrite_computes(b, rule) for b in (statement.then, statement.otherwise))
-                made.append(replace(statement, then=then, otherwise=otherwise))
-            case Compute():
-                made.append(rule(statement))
-            case _:
-                made.append(statement)
-    return tuple(made)
+        yield statement
+        if isinstance(statement, For):
+            yield from statements_in(statement.body)
+        elif isinstance(statement, If):
+            yield from statements_in((*statement.then, *statement.otherwise))
 
 
 def loops_in(body: Body) -> Iterator[For]:
     """All loops, each before those inside."""
-    for statement in body:
-        match statement:
-            case For():
-                yield statement
-                yield from loops_in(statement.body)
-            case If(then=then, otherwise=otherwise):
-                yield from loops_in((*then, *otherwise))
-            case _:
-                pass
+    return (statement for statement in statements_in(body) if isinstance(statement, For))
 
 
 def computes_in(body: Body) -> Iterator[Compute]:
     """All computations."""
-    for statement in body:
-        match statement:
-            case For():
-                yield from computes_in(statement.body)
-            case If(then=then, otherwise=otherwise):
-                yield from computes_in((*then, *otherwise))
-            case Compute():
-                yield statement
-            case _:
-                pass
+    return (statement for statement in statements_in(body) if isinstance(statement, Compute))
 
 
 def loads_in(block: Block) -> Iterator[Load]:
@@ -158,6 +142,31 @@ def bound_forms(bound: Bound) -> tuple[Affine, ...]:
             return (form,)
 
 
+def most_values(loop: For) -> int | None:
+    """No less than the number of values from the start of a loop to its stop, if something is known of it."""
+    pairs = product(_parts_of(loop.start, "max"), _parts_of(loop.stop, "min"))
+    spans = [(stop - start).constant for start, stop in pairs if (stop - start).is_constant]
+    return max(0, min(spans)) if spans else None
+
+
+def _parts_of(bound: Bound, which: str) -> tuple[Affine, ...]:
+    """The forms that a bound is, or is an extreme of."""
+    if isinstance(bound, Extreme) and bound.which == which:
+        return bound.forms
+    return (bound,) if isinstance(bound, Affine) else ()
+
+
+def indices_of(used: Iterable[Affine], named: Mapping[str, Bound]) -> frozenset[str]:
+    """The indices that forms depend on, by way of those that are named too."""
+    found, waiting = set[str](), [name for form in used for name in form.variables]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [n for form in bound_forms(named.get(name, ZERO)) for n in form.variables]
+    return frozenset(found)
+
+
 def least(*bounds: Bound) -> Bound:
     """The least of bounds that are forms, or least ones."""
     return _extreme("min", bounds)
@@ -194,16 +203,7 @@ def names_taken(nest: Nest) -> set[str]:
 
 def all_named(body: Body) -> Iterator[tuple[str, Bound]]:
     """The indices that are named anywhere in a body."""
-    for statement in body:
-        match statement:
-            case At(index=index, value=value):
-                yield index, value
-            case For(body=inner):
-                yield from all_named(inner)
-            case If(then=then, otherwise=otherwise):
-                yield from all_named((*then, *otherwise))
-            case _:
-                pass
+    return ((item.index, item.value) for item in statements_in(body) if isinstance(item, At))
 
 
 def named_values(body: Body) -> dict[str, Affine]:
@@ -221,8 +221,3 @@ def check_new(nest: Nest, *names: str) -> None:
     for name in names:
         if name in taken:
             raise DoesNotFit(f"the name `{name}` is taken")
-
-
-def within(index: str, start: Affine, stop: Affine) -> Domain:
-    """That an index is no less than one form, and less than another."""
-    return (Constraint(Affine.var(index) - start), Constraint(stop - 1 - Affine.var(index)))

@@ -1,0 +1,86 @@
+"""Runs the nests that schedules make as threads do, range by range, and compares them with plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tadc.passes.maps.map import Map, Tensor
+from tadc.passes.nest.interpret import Run, interpret
+from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.steps import Cut, FoldLanes, Leap, Rows, Step, Threads
+from tadc.passes.nest.text import nest_text
+
+Arrays = dict[str, NDArray[np.generic]]
+Sizes = Mapping[str, int]
+
+
+def random_arrays(tensors: Sequence[Tensor], sizes: Sizes) -> Arrays:
+    """Numbers from 1/2 to 3/2."""
+    numbers, found = np.random.default_rng(0), Arrays()
+    for tensor in tensors:
+        shape = tuple(extent.evaluate(sizes) for extent in tensor.shape)
+        dtype = {"f32": np.float32, "f64": np.float64}[tensor.type]
+        found[tensor.name] = numbers.uniform(0.5, 1.5, shape).astype(dtype)
+    return found
+
+
+def assert_same_in_parts(
+    plain: Nest,
+    nest: Nest,
+    steps: Sequence[Step],
+    item: Map,
+    arrays: Arrays,
+    sizes: Sizes,
+    *,
+    reads_more: bool,
+) -> Arrays:
+    """That the nest which steps made of a map's plain one reads, writes and computes the same; the results.
+
+    Steps that join sums in another order give the same but for rounding. One that stages a box around what
+    is read may read more.
+    """
+    exact = not any(isinstance(step, Cut | FoldLanes | Leap) for step in steps)
+    expected = interpret(plain, arrays, sizes)
+    shown = f"{nest_text(plain)}\n{nest_text(nest)}\nat {sizes}"
+    for found in _runs(nest, steps, item, arrays, sizes):
+        assert set(found.writes) == set(expected.writes), shown
+        assert set(found.reads) >= set(expected.reads), shown
+        assert reads_more or set(found.reads) == set(expected.reads), shown
+        for name, array in expected.results.items():
+            if exact:
+                assert found.results[name].tobytes() == array.tobytes(), shown
+            else:
+                np.testing.assert_allclose(found.results[name], array, rtol=1e-4, atol=1e-5, err_msg=shown)
+    return expected.results
+
+
+def _runs(nest: Nest, steps: Sequence[Step], item: Map, arrays: Arrays, sizes: Sizes) -> Iterator[Run]:
+    """What a nest computes; in two ranges of each index that may be divided."""
+    step = next((step for step in steps if isinstance(step, Threads | Rows)), None)
+    if step is None:
+        yield interpret(nest, arrays, sizes)
+        return
+    pairs = [(step.index, step.count)] if isinstance(step, Rows) else list(zip(step.indices, step.grains))
+    is_cut = any(isinstance(other, Cut) for other in steps)
+    for second, (index, grain) in enumerate(pairs):
+        size = item.extents[item.indices.index(index)].evaluate(sizes)
+        # Between blocks of a reduction, the last range takes what is left too.
+        middle = (size // grain * grain if is_cut else size) // 2 // grain * grain
+        parts = [(0, middle), (middle, size)] if middle else [(0, size)]
+        given = {**sizes, **({"second": second} if len(pairs) > 1 else {})}
+        yield _joined([interpret(nest, arrays, {**given, "begin": a, "end": b}) for a, b in parts])
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    """What several runs computed and accessed, as one."""
+    first, *others = runs
+    for other in others:
+        for name, array in other.results.items():
+            written = [number for tensor, number in other.writes if tensor == name]
+            first.results[name].flat[written] = array.flat[written]
+        first.reads.update(other.reads)
+        first.writes.update(other.writes)
+    return first
