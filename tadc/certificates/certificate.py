@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tadc.caller.showing import formula_html
 from tadc.certificates.records import ReadRecord, Records, Unsolved
 from tadc.certificates.text import PRINTED, all_text, as_json, read_text
-from tadc.derive import resolve_wrt
-from tadc.driver import Stage, compile_until
+from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.derive import resolve_wrt
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.extents import required_text
 from tadc.frontend.naming import first_free
 from tadc.frontend.printer import print_program
@@ -20,8 +22,6 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.certificate import Certificate, renamed, untouched
 from tadc.lattice.trace import loops_of
 from tadc.lattice.verify import verify
-from tadc.showing import formula_html
-from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
     from tadc.passes.derivatives.gathers import Gather

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from tadc.api.execute import Compiled, compile_program, evaluate
 from tadc.commands.files import Sink
-from tadc.derive import derive
-from tadc.execute import Compiled, compile_program, evaluate
+from tadc.compiler.derive import derive
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.stages import Compilation, Options
 
 #: Elements of an argument that are moved, at most.
 SAMPLES = 64

@@ -11,14 +11,14 @@ from tadc.backend.target import BACKENDS, DEVICE
 from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
-from tadc.derive import resolve_wrt
-from tadc.driver import Stage, compile_until
+from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.derive import resolve_wrt
+from tadc.compiler.run_passes import run_passes
+from tadc.compiler.stages import Compilation, Options, show_module
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source
 from tadc.frontend.specialise import specialised
-from tadc.pipeline import run_passes
-from tadc.stages import Compilation, Options, show_module
 
 #: The stages whose output the input of a stage is.
 _DIALECTS = {backend.dialect[0]: backend for backend in BACKENDS.values()}

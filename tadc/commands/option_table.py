@@ -9,8 +9,8 @@ from typing import Any
 from tadc.backend.target import BACKENDS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
-from tadc.driver import STAGE_NAMES
-from tadc.stages import MATERIALIZE
+from tadc.compiler.all_stages import STAGE_NAMES
+from tadc.compiler.stages import MATERIALIZE
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")

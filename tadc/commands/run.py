@@ -8,18 +8,18 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
+from tadc.analysis.zero_gradients import zero_gradients
+from tadc.api.execute import compile_recipe, evaluate
+from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
 from tadc.backend.emulator.counts import counting, table
 from tadc.backend.steps import step
 from tadc.commands.array_files import check_writable, read_inputs, write_arrays
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
-from tadc.derive import read_back
-from tadc.driver import compile_until
-from tadc.execute import compile_recipe, evaluate
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.derive import read_back
+from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
-from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.stages import Compilation
-from tadc.zero_gradients import zero_gradients
 
 
 def run(arguments: Arguments, state: Compilation) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.boundary import public, usage
+from tadc.caller.boundary import public, usage
 from tadc.dual.dual import Dual
 from tadc.dual.lifting import lifted
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tadc.backend.runtime.memory import available_memory
-from tadc.doubts import warn_of
+from tadc.caller.warn_caller import warn_of
 from tadc.frontend.program import Definition
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.forms import positions

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from tadc.api.array_kinds import as_given
+from tadc.api.function import Function
 from tadc.backend.runtime.arrays import Array, Parameter, bind
 from tadc.backend.runtime.sizes import SizeSymbols
-from tadc.boundary import checked_function, checked_sizes_given, public
-from tadc.calls import as_given
-from tadc.derive import resolve_wrt
+from tadc.caller.boundary import checked_function, checked_sizes_given, public
+from tadc.caller.python_signatures import typed_text
+from tadc.compiler.derive import resolve_wrt
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.size_values import needs_values
-from tadc.functions import Function
 from tadc.inversion.modes import Modes
 from tadc.inversion.plan import Plan, plan_of
 from tadc.passes.rewrites.compared import store_compared
-from tadc.signatures import typed_text
 
 #: So many values of sizes are kept.
 _KEPT = 16

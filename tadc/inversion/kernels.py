@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tadc.api.load import function_in_memory
 from tadc.backend.runtime.arrays import Parameter
 from tadc.frontend.program import Program
 from tadc.inversion.factors import (
@@ -39,7 +40,6 @@ from tadc.inversion.kinds import (
 from tadc.inversion.pool import LARGE, Pool
 from tadc.inversion.programs import Programs, one_band
 from tadc.inversion.wraps import unwrapped
-from tadc.programs import function_in_memory
 
 Arrays: TypeAlias = Mapping[str, Array]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 
-from tadc.derive import derive
+from tadc.compiler.derive import derive
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import (
     Apply,

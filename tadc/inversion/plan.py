@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from tadc.caller.showing import tables_html, tables_latex
 from tadc.frontend.program import Program
 from tadc.inversion.classes import class_of
 from tadc.inversion.forms import Forms
@@ -13,7 +14,6 @@ from tadc.inversion.kinds import Class
 from tadc.inversion.lumps import partition, widths
 from tadc.inversion.planned import PlanData, Planned, Step
 from tadc.inversion.problems import constant_output, other_width, repeated_output
-from tadc.showing import tables_html, tables_latex
 
 
 class Plan(PlanData):

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.boundary import usage
+from tadc.caller.boundary import usage
 from tadc.frontend.diagnostics import Diagnostic
 from tadc.uncertainty.layout import Array
 from tadc.uncertainty.models import Model

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tadc.api.function import Function
 from tadc.dual.lifting import lifted
-from tadc.functions import Function
 from tadc.uncertainty.enclosures import enclose
 from tadc.uncertainty.inputs import Given
 from tadc.uncertainty.intervals import Interval

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tadc.boundary import checked_choice, checked_number, public, usage
+from tadc.api.function import Function
+from tadc.caller.boundary import checked_choice, checked_number, public, usage
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.functions import Function
 from tadc.uncertainty.findings import KINDS, Row
 from tadc.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
 from tadc.uncertainty.inputs import Given, Pair, read_given

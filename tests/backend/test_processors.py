@@ -12,12 +12,12 @@ import pytest
 
 import tadc
 import tadc.cli
+from tadc.api.execute import compile_program
 from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
-from tadc.execute import compile_program
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 
 TEXT = "x: f64[1000]; f[i] = exp(sin(x[i])) + x[i]**2; g = sum{i} (tanh(x[i]))"
 

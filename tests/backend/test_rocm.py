@@ -14,10 +14,10 @@ from tadc.backend.object_code import object_code
 from tadc.backend.rocm.functions import rocm_function
 from tadc.backend.scalar_functions import DEFINED
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 from tests.backend.kernels import llvm_text
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.derive import read_back
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.derive import read_back
+from tadc.compiler.stages import Compilation, Options
 from tadc.passes.terms.operation_counts import count_program
-from tadc.stages import Compilation, Options
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 from tests.reference.sampling import slow_but_one_in
 

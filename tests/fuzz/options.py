@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tadc
-from tadc.execute import compile_program
+from tadc.api.execute import compile_program
 from tests.fuzz.compare import NARROW_TOLERANCE, Skipped, failing
 from tests.fuzz.generate import generate
 from tests.fuzz.tree import Program

@@ -11,7 +11,7 @@ import pytest
 
 import tadc
 from bench.operations import SIZES, cost, programs
-from tadc.derive import derive
+from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Reduce, Terms, reachable

@@ -9,11 +9,12 @@ import pytest
 
 import tadc
 from bench.random_programs import random_program
+from tadc.api.execute import compile_program, evaluate
 from tadc.backend.cpu import backend as cpu
-from tadc.derive import derive
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.derive import derive
+from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
-from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
@@ -22,7 +23,6 @@ from tadc.passes.cpu.tile_schedule import Schedule
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.probes import probed_operations
-from tadc.stages import Compilation, Options
 
 WORTH = 1 << 18
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.plans import plan_of
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Machine
-from tadc.stages import Compilation, Options
 
 PROGRAMS = {
     "large": ("x: f32[2048, 1024]\nf[i, j] = 2*x[i, j]", True),

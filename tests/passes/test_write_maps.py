@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.run_passes import run_passes
+from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.buffers import buffers_of
@@ -17,8 +19,6 @@ from tadc.passes.maps.map import Ask, Block, Let
 from tadc.passes.maps.memory import memory_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.write_maps import write_maps
-from tadc.pipeline import run_passes
-from tadc.stages import Compilation, Options
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
 

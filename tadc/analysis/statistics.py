@@ -11,17 +11,17 @@ from tadc.backend.base import CPU
 from tadc.backend.runtime.arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
 from tadc.backend.steps import step
-from tadc.derive import read_back, resolve_wrt
+from tadc.compiler.all_stages import compile_until, planned
+from tadc.compiler.derive import read_back, resolve_wrt
+from tadc.compiler.kernel_interface import interface_of
+from tadc.compiler.stages import Compilation, Options, fuse
 from tadc.dialect.reader import Fused, read_fused, tad_functions
-from tadc.driver import compile_until, planned
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.size_values import needs_values
 from tadc.frontend.terms import tensors_read
-from tadc.interfaces import interface_of
 from tadc.passes.terms.costs import ELEMENT
 from tadc.passes.terms.operation_counts import Together, Work, count_program
-from tadc.stages import Compilation, Options, fuse
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
-    from tadc.stages import Options
+    from tadc.compiler.stages import Options
 
 #: What is not the compiler's fault.
 _OTHERS = (CompileError, Warning, ImportError, MemoryError, OSError)
@@ -28,8 +28,8 @@ os.environ["TADC_CACHE"] = "0"
 
 import numpy as np
 
-import tadc.jacobians
-from tadc.functions import Origin
+import tadc.api.jacobians
+from tadc.api.function import Origin
 
 """
 

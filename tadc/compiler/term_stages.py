@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tadc.compiler.stages import Compilation, Options
     from tadc.passes.term_pass import TermPass
-    from tadc.stages import Compilation, Options
 
 
 def begin(state: Compilation) -> None:

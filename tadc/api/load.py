@@ -7,7 +7,9 @@ from dataclasses import replace
 from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
-from tadc.boundary import (
+from tadc.api.function import Function, function_of_text
+from tadc.api.recipes import Recipe
+from tadc.caller.boundary import (
     checked_function,
     checked_schedule,
     checked_sizes_given,
@@ -15,15 +17,13 @@ from tadc.boundary import (
     public,
     usage,
 )
-from tadc.doubts import warn_of
-from tadc.files import read_text
+from tadc.caller.program_files import read_text
+from tadc.caller.warn_caller import warn_of
 from tadc.frontend.source import Source
-from tadc.functions import Function, function_of_text
-from tadc.recipes import Recipe
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
-    from tadc.compiled import Compiled
+    from tadc.api.compiled import Compiled
     from tadc.frontend.program import Program
 
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tadc.api.compiled import Compiled
+from tadc.api.recipes import Recipe, keep_kernel
 from tadc.backend.base import CPU, Target, Unit
 from tadc.backend.steps import step
-from tadc.compiled import Compiled
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.kernel_interface import interface_of
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import problems_at
-from tadc.interfaces import interface_of
-from tadc.recipes import Recipe, keep_kernel
-from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.sizes import Recheck

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tadc.boundary import usage
-from tadc.driver import compile_until
+from tadc.caller.boundary import usage
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.suggest import did_you_mean
-from tadc.stages import Compilation, Options
 
 _WRITE_WRT = 'write `wrt="x"` or `wrt=["x", "w"]`'
 

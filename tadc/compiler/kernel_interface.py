@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import substituted
 from tadc.frontend.program import Program
 from tadc.lattice.affine import Affine
-from tadc.stages import Compilation
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.interface import Interface

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from tadc.boundary import checked_sizes_given, checked_target, leaving, public, usage
-from tadc.calls import PLAIN, are_plain, is_plain, on_gpu, shape_of
+from tadc.api.array_kinds import PLAIN, are_plain, is_plain, on_gpu, shape_of
+from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
+from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.caller.boundary import checked_sizes_given, checked_target, leaving, public, usage
+from tadc.caller.python_signatures import PythonSignature, typed_text
+from tadc.compiler.stages import Options
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
-from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.reproducers import add_note, calling, compiling, noted, reading
-from tadc.signatures import PythonSignature, typed_text
-from tadc.stages import Options
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
-    from tadc.compiled import Compiled
+    from tadc.api.compiled import Compiled
+    from tadc.api.lowered import Lowered
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
-    from tadc.lowered import Lowered
 
 #: What other modules of tadc ask of a function, and nobody else.
 _INTERNAL = frozenset(
@@ -65,7 +65,7 @@ class Origin:
 
     def script(self) -> str:
         """Python that makes the derivative, as `f`."""
-        kind = f"tadc.jacobians.{self.kind.__name__}" if self.kind else "None"
+        kind = f"tadc.api.jacobians.{self.kind.__name__}" if self.kind else "None"
         details = (self.mode, self.wrt, self.materialize, self.memory_limit, self.chunk)
         return f"{self.base.script()}f = Origin(f, {', '.join(map(repr, details))}, {kind}).function()\n"
 
@@ -74,7 +74,7 @@ class Origin:
         details = (self.wrt, self.materialize, self.memory_limit, self.chunk)
 
         def make() -> Program:
-            from tadc.derive import derive
+            from tadc.compiler.derive import derive
 
             program = self.base.program
             with noted(lambda: f"{self.script()}f.program\n"):
@@ -233,7 +233,7 @@ class Function:
         return f"$\\displaystyle {self.latex()}$"
 
     def _repr_html_(self) -> str:
-        from tadc.showing import formula_html
+        from tadc.caller.showing import formula_html
 
         return formula_html(self.latex(), str(self))
 
@@ -351,7 +351,7 @@ class Function:
             options = replace(options, **how)
         found = find_kernel(self.recipe, options)
         if found is None:
-            from tadc.execute import compile_recipe
+            from tadc.api.execute import compile_recipe
 
             with noted(partial(compiling, self.script, options)):
                 found = compile_recipe(self.recipe, self.program, options)
@@ -364,7 +364,7 @@ class Function:
         self, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
     ) -> Lowered:
         """The program on its way to a target, every stage to look at."""
-        from tadc.lowered import Derivation, Lowered
+        from tadc.api.lowered import Derivation, Lowered
 
         made = self.at({} if sizes is None else sizes)
         origin = made.origin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tadc.backend.base import Form
-from tadc.stages import Compilation, Options
+from tadc.compiler.stages import Compilation, Options
 
 
 def lower_to_llvm_dialect(state: Compilation) -> None:

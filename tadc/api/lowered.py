@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tadc.boundary import checked_target, public, usage
-from tadc.driver import STAGE_NAMES, compile_until, planned
+from tadc.caller.boundary import checked_target, public, usage
+from tadc.compiler.all_stages import STAGE_NAMES, compile_until, planned
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 
 if TYPE_CHECKING:
-    from tadc.execute import Compiled
+    from tadc.api.execute import Compiled
     from tadc.frontend.program import Program
 
 
@@ -105,7 +105,7 @@ class Lowered:
     @public
     def compile(self) -> Compiled:
         """The kernel; raises CompileError for a target that this version cannot run."""
-        from tadc.execute import compile_program
+        from tadc.api.execute import compile_program
 
         o = self.options
         return compile_program(

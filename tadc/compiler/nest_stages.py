@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tadc.stages import Compilation, fuse, fuse_for_gpu, machine_facts
+from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, machine_facts
 
 if TYPE_CHECKING:
     from tadc.passes.maps.map import MapFunction

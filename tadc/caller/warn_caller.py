@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
 
-_PACKAGE = str(Path(__file__).parent) + os.sep
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
 
 
 def warn_of(doubts: Sequence[Diagnostic]) -> None:

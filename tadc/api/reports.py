@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tadc.boundary import checked_bytes, checked_choice, checked_function, public
-from tadc.functions import Function
-from tadc.stages import MATERIALIZE, Options
+from tadc.api.function import Function
+from tadc.caller.boundary import checked_bytes, checked_choice, checked_function, public
+from tadc.compiler.stages import MATERIALIZE, Options
 
 if TYPE_CHECKING:
+    from tadc.analysis.statistics import Statistics
     from tadc.certificates.certificate import Certificates
-    from tadc.counts import Statistics
 
 
 @public
@@ -51,7 +51,7 @@ def statistics(
     >>> tadc.statistics(f).value.work.operations
     16
     """
-    from tadc.counts import statistics as count
+    from tadc.analysis.statistics import statistics as count
 
     checked_function(f, Function, "statistics")
     checked_choice(materialize, "materialize", MATERIALIZE)

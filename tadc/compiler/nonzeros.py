@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tadc.derive import read_back
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.derive import read_back
+from tadc.compiler.stages import Compilation, Options
 from tadc.frontend.program import Program
 from tadc.passes.supports.compress import Layout, compressed_program
 from tadc.passes.supports.pattern import pattern_program
-from tadc.stages import Compilation, Options
 
 
 def layout(program: Program) -> Layout:

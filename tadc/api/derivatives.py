@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.boundary import checked_bytes, checked_choice, checked_function, public, shown_value, usage
-from tadc.doubts import warn_of
-from tadc.functions import Function, Origin
-from tadc.jacobians import Jacobian
-from tadc.stages import MATERIALIZE
+from tadc.api.function import Function, Origin
+from tadc.api.jacobians import Jacobian
+from tadc.caller.boundary import checked_bytes, checked_choice, checked_function, public, shown_value, usage
+from tadc.caller.warn_caller import warn_of
+from tadc.compiler.stages import MATERIALIZE
 
 
 @public
@@ -203,7 +203,7 @@ def _derivative(
         return derived
     # For other values of its sizes the derivative may be another. A block of zeros in a Jacobian is no news.
     if f.per_value is None and mode != "jacobian":
-        from tadc.zero_gradients import zero_gradients
+        from tadc.analysis.zero_gradients import zero_gradients
 
         found = zero_gradients(f.program, derived.program)
         warn_of(found)
@@ -220,6 +220,6 @@ def _names(f: Function, wrt: str | Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(names, tuple | list) and names and set(names) <= set(f.inputs):
         if len(set(names)) == len(names):
             return tuple(names)
-    from tadc.derive import resolve_wrt
+    from tadc.compiler.derive import resolve_wrt
 
     return resolve_wrt(f.program, wrt)

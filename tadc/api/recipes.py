@@ -15,16 +15,16 @@ from hashlib import sha256
 from operator import index
 from typing import TYPE_CHECKING, Any
 
+from tadc.api.compiled import Compiled
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
 from tadc.backend.linking import LinkError
-from tadc.compiled import Compiled
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
+    from tadc.compiler.stages import Options
     from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.program import Program
-    from tadc.stages import Options
 
 #: What entries that cannot be read raise: they may be of another version in spite of their key.
 _UNREADABLE = (ValueError, KeyError, TypeError, IndexError, AttributeError)

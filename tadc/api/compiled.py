@@ -6,8 +6,8 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tadc.boundary import leaving
-from tadc.calls import PLAIN, OnHost, are_plain, is_plain, on_gpu
+from tadc.api.array_kinds import PLAIN, OnHost, are_plain, is_plain, on_gpu
+from tadc.caller.boundary import leaving
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.kernel import GpuKernel

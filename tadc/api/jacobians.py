@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tadc.boundary import public
+from tadc.api.function import Function, Origin
+from tadc.api.recipes import find_signature
+from tadc.caller.boundary import public
 from tadc.frontend.packages import missing_package
-from tadc.functions import Function, Origin
-from tadc.recipes import find_signature
 
 if TYPE_CHECKING:
-    from tadc.compiled import Compiled
+    from tadc.api.compiled import Compiled
     from tadc.frontend.program import Program
     from tadc.lattice.affine import Affine
     from tadc.passes.supports.compress import Kept, Layout
@@ -38,7 +38,7 @@ class Jacobian(Function):
         Derived from index maps, guards and domains, for all sizes at once: a factor that is a form of
         indices counts as a value that may be anything.
         """
-        from tadc.structure import structures
+        from tadc.analysis.structure import structures
 
         self._of_any_size()
         return _by_name(structures(self.program))
@@ -128,7 +128,7 @@ class Compressed(Function):
         """The function of a Jacobian's values, or of its pattern: how many terms make up an element."""
 
         def make() -> Program:
-            from tadc.compression import counts, values
+            from tadc.compiler.nonzeros import counts, values
 
             made: Callable[[Program, Layout], Program] = values if what == "values" else counts
             return made(jacobian.program, jacobian_layout(jacobian))
@@ -220,7 +220,7 @@ def jacobian_layout(jacobian: Jacobian) -> Layout:
     """Where the elements of a Jacobian are kept; found once."""
     found = jacobian.__dict__.get("_layout")
     if found is None:
-        from tadc.compression import layout
+        from tadc.compiler.nonzeros import layout
 
         found = jacobian.__dict__["_layout"] = layout(jacobian.program)
     return found

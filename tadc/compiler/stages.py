@@ -11,7 +11,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
-    from tadc.c_signature import CSignature
+    from tadc.compiler.c_signature import CSignature
     from tadc.frontend.extents import Shape
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
@@ -122,7 +122,7 @@ class Compilation:
 
     def rewrite(self, *passes: TermPass) -> None:
         """Run passes on the program, or on each of a module that was given."""
-        from tadc.pipeline import rewrite_program, run_pass_objects
+        from tadc.compiler.run_passes import rewrite_program, run_pass_objects
 
         if self.form is None:
             run_pass_objects(self.written, passes, self.source)
@@ -153,7 +153,7 @@ def check_tree(state: Compilation) -> None:
 
 def run_pipeline(state: Compilation, pipeline: str) -> None:
     """Run a pipeline on the module; what stops it becomes diagnostics."""
-    from tadc.pipeline import run_passes
+    from tadc.compiler.run_passes import run_passes
 
     run_passes(state.module, pipeline, state.source)
 
@@ -170,11 +170,11 @@ def lower_to_loops(state: Compilation) -> None:
 
 def _lower_as_given(state: Compilation) -> None:
     """The maps to loops, by the steps of a schedule where it has them."""
+    from tadc.compiler.run_passes import run_pass_objects
     from tadc.dialect.reader import tad_functions
     from tadc.passes.catalogue import ToLoops
     from tadc.passes.maps.read_maps import read_maps
     from tadc.passes.schedule.given import given_schedule
-    from tadc.pipeline import run_pass_objects
 
     functions = [read_maps(function) for function in tad_functions(state.module.operation)]
     to_loops = ToLoops(**machine_facts(state))
@@ -209,7 +209,7 @@ def _may_store(options: Options) -> bool:
 
 def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:
     """Fuse and chain maps, which are read once, and note the function's buffers."""
-    from tadc.pipeline import run_pass_objects
+    from tadc.compiler.run_passes import run_pass_objects
 
     chains.known = fusion.known
     run_pass_objects(state.module, [fusion, chains], state.source)
@@ -218,7 +218,7 @@ def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:
 
 def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
     """The symbol of the function, its signature, and the tensors in between; `known` maps are not read."""
-    from tadc.c_signature import signature_of
+    from tadc.compiler.c_signature import signature_of
     from tadc.dialect.reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.lattice.affine import Affine
@@ -240,8 +240,8 @@ def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
 
 def lower_to_gpu(state: Compilation) -> None:
     """The `tad` dialect to the gpu dialect; notes the function's symbol, its temporaries, how to launch."""
+    from tadc.compiler.run_passes import run_pass_objects
     from tadc.passes.catalogue import ToGpu
-    from tadc.pipeline import run_pass_objects
 
     _refuse_recurrences(state)
     gpu = fuse_for_gpu(state)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from tadc import code_stages as code
-from tadc import nest_stages as nests
-from tadc import stages as st
-from tadc import term_stages as terms
 from tadc.backend.steps import step
 from tadc.backend.target import BACKENDS
-from tadc.stages import Compilation, Options
+from tadc.compiler import code_stages as code
+from tadc.compiler import nest_stages as nests
+from tadc.compiler import stages as st
+from tadc.compiler import term_stages as terms
+from tadc.compiler.stages import Compilation, Options
 
 
 @dataclass(frozen=True)
