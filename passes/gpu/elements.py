@@ -13,11 +13,10 @@ from tadc.passes.cpu.tile_schedule import variable
 from tadc.passes.gpu.boxes import Copier, Stage, box_of, padded
 from tadc.passes.gpu.kernel import Kernel, ThreadBody
 from tadc.passes.gpu.launch import GridAxis
-from tadc.passes.gpu.plan import ThreadPlan, TilePlan
+from tadc.passes.gpu.plan import TilePlan
 from tadc.passes.gpu.staging import StagedLoops, in_order
-from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.tile_values import LANE, Tile
+from tadc.passes.maps.tile_values import Tile
 
 
 def tile_grid(plan: TilePlan, shape: Sequence[Affine]) -> tuple[GridAxis, ...]:
@@ -27,39 +26,6 @@ def tile_grid(plan: TilePlan, shape: Sequence[Affine]) -> tuple[GridAxis, ...]:
 
 def _ceil(size: Affine, step: int) -> Affine:
     return (size + (step - 1)).floordiv(step) if step > 1 else size
-
-
-def emit_flat(kernel: Kernel, plan: ThreadPlan, point: Any) -> None:
-    """A vector by the thread that has its position in memory; after the last whole one each element.
-
-    Subscripts are 0 but for the last one, which is the position: what is read and stored is row-major.
-    """
-    low, sizes, width = kernel.low, kernel.sizes, plan.width
-    thread, block = kernel.register("gpu.thread_id"), kernel.register("gpu.block_id")
-    first = kernel.named(low.affine([(block * plan.block + thread) * width], point), width)
-    total = low.variable(product(low, sizes, point))
-    if all(size.is_constant for size in sizes):
-        total = Affine.const(math.prod(size.constant for size in sizes))
-
-    def elements(start: Affine, count: int, inside: Any) -> None:
-        last = start + Affine.var(LANE) if count > 1 else start
-        forms = [*(Affine.const(0) for _ in sizes[1:]), last]
-        made = kernel.values(kernel.body(forms, Tile(count)), forms, (), inside, is_within=False)
-        kernel.store(made, forms, (), count, inside)
-
-    def whole(inside: Any) -> list[Any]:
-        elements(first, width, inside)
-        return []
-
-    def rest(inside: Any) -> list[Any]:
-        for number in range(width - 1):
-            rows = (Constraint(total - 1 - number - first),)
-            kernel.where(rows, lambda at, number=number: elements(first + number, 1, at), inside)
-        return []
-
-    is_whole = (Constraint(total - width - first),)
-    divides = total.is_constant and total.constant % width == 0
-    low.choose(low.holds(is_whole, point), [], whole, None if divides else rest, point)
 
 
 def emit_tiles(kernel: Kernel, plan: TilePlan, point: Any) -> None:

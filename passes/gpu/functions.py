@@ -15,11 +15,12 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.loops import scalars_above
 from tadc.passes.gpu.chain_kernels import ChainKernel
-from tadc.passes.gpu.elements import emit_flat, emit_tiles, tile_grid
+from tadc.passes.gpu.elements import emit_tiles, tile_grid
+from tadc.passes.gpu.flat import flat_map
 from tadc.passes.gpu.interleaved import Place, places_of, put_together, view_of
 from tadc.passes.gpu.kernel import Kernel
 from tadc.passes.gpu.launch import Condition, GridAxis, Launch
-from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, ThreadPlan, TilePlan, Variant
+from tadc.passes.gpu.plan import BLOCK_SIZE, VECTOR_BYTES, GroupPlan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.steps_of_plan import steps_of_group_plan, steps_of_thread_plan
@@ -30,8 +31,10 @@ from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
     chains_in,
+    in_shape,
     maps_of,
     memref_of,
+    product,
     symbol_of,
 )
 from tadc.passes.maps.lower_body import BodyLowering
@@ -40,7 +43,6 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.nest.emit import Scope
-from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 
@@ -181,34 +183,43 @@ def _lower_kernel(
     if isinstance(plan, TilePlan):
         emit_tiles(Kernel(of.gpu, op, shapes, lowering, made), plan, inside)
         grid = tile_grid(plan, of.buffers.shapes[op.results[0]])
-    elif isinstance(plan, ThreadPlan) and plan.flat:
-        emit_flat(Kernel(of.gpu, op, shapes, lowering, made), plan, inside)
-        grid = (GridAxis(tuple(of.buffers.shapes[op.results[0]]), plan.block * plan.width),)
     else:
-        item = of.map_of(op)
-        if isinstance(plan, ThreadPlan):
-            steps = steps_of_thread_plan(item, of.maps, plan)
-        else:
-            plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
-            steps = steps_of_group_plan(item, of.maps, plan, of.gpu.warp)
-        nest = apply_steps(plain_nest(of.maps, item), steps)
-        _emit(of, nest, item, made, lowering)
-        extents = {of.names[size]: (Affine.var(f"s{n}"),) for n, size in enumerate(of.buffers.sizes)}
-        grid = (grid_of(nest, extents),)
+        grid = (_emit(of, of.map_of(op), plan, made, lowering),)
     lowering.location = unnamed(op.location)
     lowering.create("gpu.return", [], [], inside)
     return made, grid
 
 
-def _emit(of: _Lowering, nest: Nest, item: Map, function: Any, low: BodyLowering) -> None:
-    """Fill a kernel's function with the code of a nest."""
+def _emit(
+    of: _Lowering, item: Map, plan: ThreadPlan | GroupPlan, function: ir.Operation, low: BodyLowering
+) -> GridAxis:
+    """Fill a kernel's function with the code of a map's nest; its grid."""
+    maps, point = of.maps, ir.InsertionPoint(function.regions[0].blocks[0])
+    products = {of.names[size]: (Affine.var(f"s{n}"),) for n, size in enumerate(of.buffers.sizes)}
     sizes = {of.names[size]: low.forms[size] for size in of.buffers.sizes}
-    buffers = {of.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
+    if isinstance(plan, GroupPlan):
+        plan = replace(plan, lanes={of.names[o.results[0]]: lanes for o, lanes in plan.lanes.items()})
+        steps = steps_of_group_plan(item, maps, plan, of.gpu.warp)
+    else:
+        if plan.flat:
+            extents = item.extents
+            maps, item, total = flat_map(maps, item)
+            if total:
+                sizes[total] = low.variable(product(low, [e.substitute(sizes) for e in extents], point))
+                s = {name: form for name, (form,) in products.items()}
+                products[total] = tuple(extent.substitute(s) for extent in extents)
+        steps = steps_of_thread_plan(item, maps, plan)
+    nest = apply_steps(plain_nest(maps, item), steps)
     shapes = {t.name: tuple(form.substitute(sizes) for form in t.shape) for t in nest.tensors}
-    point = ir.InsertionPoint(function.regions[0].blocks[0])
+    buffers: dict[str, tuple[ir.Value, ...]] = {}
+    for value, buffer in low.memrefs.items():
+        name = of.names[value]
+        each = (buffer, *low.copies.get(value, ()))
+        buffers[name] = tuple(in_shape(one, shapes[name], low, point) for one in each)
     target = Thread(low, function, nest.block)
     scope = Scope(point, sizes, low.known, buffers, indices=item.indices, target=target, shapes=shapes)
     target.kernel(nest, scope)
+    return grid_of(nest, products)
 
 
 def _function(

@@ -40,7 +40,15 @@ def steps_of_group_plan(item: Map, function: MapFunction, plan: GroupPlan, warp:
 
 
 def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> tuple[Step, ...]:
-    """A tile of elements to a thread: copies along indices, a vector along the fastest one."""
+    """A tile of elements to a thread: copies along indices, a vector along the fastest one.
+
+    A plan that is flat is for the map over one index (`flat.py`).
+    """
+    if plan.flat:
+        (index,), fresh = item.indices, Fresh(item, function)
+        outer, inner = fresh.new(index), fresh.new(index)
+        vector = Split(index, plan.width, "branch", outer, inner), Bind("lane", (inner,))
+        return (*vector, Bind("grid", (outer,)), InBlocks(plan.block))
     fresh = Fresh(item, function)
     steps: list[Step] = []
     grid, jam, lane = list[str](), list[str](), list[str]()

@@ -12,6 +12,7 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.group_folds import Group, GroupFold
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.maps.buffers import product
@@ -22,7 +23,7 @@ from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import DIVIDED, Body, Bound, For, Kind, Nest
+from tadc.passes.nest.nest import DIVIDED, Body, Bound, For, If, Kind, Nest
 from tadc.passes.nest.primitives.rewriting import loops_in
 from tadc.passes.nest.shared_folds import shared_takes
 
@@ -118,7 +119,9 @@ class Thread(Target):
         ends = [(scope.form(form_of_end(one.start)), scope.form(form_of_end(one.stop))) for one in loops]
         counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
         own = self.own(kind, body, scope)
-        number, only, rows = own.number, own.only, self.beyond(own, counts, scope)
+        is_idle = len(loops) == 1 and is_idle_beyond(loops[0])
+        number, only = own.number, own.only
+        rows = () if is_idle else self.within(own, counts, scope)
         if rows and own.column:
             # All threads meet: those without an element of their own help with the last one.
             last, only, rows = number + rows[0].form, (*rows, *only), ()
@@ -130,7 +133,8 @@ class Thread(Target):
             for one, place, (start, stop) in zip(loops, places, ends, strict=True):
                 index = start + place * one.step
                 inner = inner.naming(one.index, index)
-                inner = inner.knowing(*facts_of(one, index, (start, stop), scope))
+                facts = facts_of(one, index, (start, stop), scope)
+                inner = inner.knowing(*(facts[:1] if is_idle else facts))
             emit_body(body, self.low, inner)
             return []
 
@@ -139,7 +143,7 @@ class Thread(Target):
         else:
             fill(scope.point)
 
-    def beyond(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
+    def within(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
         """What holds of threads that have one of so many points; nothing where all have one."""
         if own.each == 1:
             return ()
@@ -230,6 +234,16 @@ def trips(ends: tuple[Affine, Affine], step: int) -> Affine:
     """The number of values of a loop."""
     span = ends[1] - ends[0]
     return (span + (step - 1)).floordiv(step) if step > 1 else span
+
+
+def is_idle_beyond(loop: For) -> bool:
+    """Whether the body of a loop does nothing where its index is at the stop or beyond."""
+    match loop.body:
+        case (If(rows=rows, otherwise=(For(start=start, stop=stop),)),):
+            last = form_of_end(loop.stop) - 1 - Affine.var(loop.index)
+            return (start, stop) == (Affine.var(loop.index), loop.stop) and implied(last, rows)
+        case _:
+            return False
 
 
 def extent_of(counts: Sequence[Affine], low: BodyLowering, point: ir.InsertionPoint) -> Affine:

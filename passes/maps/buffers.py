@@ -195,29 +195,34 @@ class BufferViews:
         """The buffer in the tensor's shape."""
         if tensor.type.has_static_shape:
             return buffer
-        lowering, dynamic = self.lowering, ir.ShapedType.get_dynamic_size()
-        shape = self.of(tensor)
-        sizes = [max(e.constant, 1) if e.is_constant else dynamic for e in shape]
-        size_values = [lowering.affine([e], point) for e in shape if not e.is_constant]
-        strides: list[int] = []
-        stride_values: list[Any] = []
-        for dimension in range(len(shape)):
-            inner = shape[dimension + 1 :]
-            if all(e.is_constant for e in inner):
-                strides.append(prod(max(e.constant, 1) for e in inner))
-            else:
-                strides.append(dynamic)
-                stride_values.append(product(lowering, inner, point))
-        layout = ir.StridedLayoutAttr.get(0, strides)
-        type = ir.MemRefType.get(sizes, tensor.type.element_type, layout)
-        attributes = {
-            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-            "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
-            "static_strides": ir.DenseI64ArrayAttr.get(strides),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(size_values), len(stride_values)]),
-        }
-        operands = [buffer, *size_values, *stride_values]
-        return lowering.create("memref.reinterpret_cast", [type], operands, point, attributes).results[0]
+        return in_shape(buffer, self.of(tensor), self.lowering, point)
+
+
+def in_shape(buffer: Any, shape: Sequence[Affine], low: BodyLowering, point: Any) -> Any:
+    """A row-major buffer in a shape of as many elements, if it does not have as many dimensions."""
+    dynamic, old = ir.ShapedType.get_dynamic_size(), buffer.type
+    if old.rank == len(shape) and (old.has_static_shape and all(e.is_constant for e in shape)):
+        return buffer
+    sizes = [max(e.constant, 1) if e.is_constant else dynamic for e in shape]
+    size_values = [low.affine([e], point) for e in shape if not e.is_constant]
+    strides: list[int] = []
+    stride_values: list[Any] = []
+    for dimension in range(len(shape)):
+        inner = shape[dimension + 1 :]
+        if all(e.is_constant for e in inner):
+            strides.append(prod(max(e.constant, 1) for e in inner))
+        else:
+            strides.append(dynamic)
+            stride_values.append(product(low, inner, point))
+    type = ir.MemRefType.get(sizes, old.element_type, ir.StridedLayoutAttr.get(0, strides))
+    attributes = {
+        "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+        "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
+        "static_strides": ir.DenseI64ArrayAttr.get(strides),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, len(size_values), len(stride_values)]),
+    }
+    operands = [buffer, *size_values, *stride_values]
+    return low.create("memref.reinterpret_cast", [type], operands, point, attributes).results[0]
 
 
 def product(lowering: BodyLowering, extents: Sequence[Affine], point: Any) -> Any:

@@ -81,7 +81,7 @@ class Takes:
     is `unrolled`, its steps are written out, being the same few for all points of a tile.
 
     Or so many `threads` share it, a number for each index, the last one's fastest: each takes every so many
-    values of an index. Results of `warp` threads at a time are joined by halves, then those of warps in order.
+    values of an index. The results of each `warp` of them are joined by halves, those of warps in order.
     """
 
     lanes: int = 1

@@ -244,13 +244,13 @@ def trips(loop: For) -> range:
 def _in_tile(loop: For, scope: Scope) -> Scope:
     """The scope where the values of a loop are copies, or lanes."""
     values, tile = trips(loop), scope.tile
+    if len(values) == 1:
+        return scope.naming(loop.index, Affine.const(values.start))
     if loop.kind == "lane":
         form = Affine.var(LANE) + values.start
         return replace(scope.naming(loop.index, form), tile=replace(tile, width=len(values)))
     variable = f"@{loop.index}"
     form = Affine.var(variable) * loop.step + values.start
-    if len(values) == 1:
-        return scope.naming(loop.index, Affine.const(values.start))
     return replace(
         scope.naming(loop.index, form), tile=replace(tile, copies={**tile.copies, variable: len(values)})
     )

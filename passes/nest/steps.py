@@ -23,7 +23,7 @@ from typing import Literal
 
 from tadc.frontend.terms import Domain
 
-Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard"]
+Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 """What is done where a factor does not divide the number of values:
 
 - `exact`: it does.
@@ -34,6 +34,7 @@ Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard"]
 - `again`: as `overlap`, but the nest runs once for all whole tiles, and once more for the last one moved
   back: between blocks of a reduction no element may be in two tiles.
 - `guard`: the last tile has points beyond the values, which store nothing.
+- `branch`: whole tiles are in one branch of a condition, in the other the values of the last one, one by one.
 """
 
 BoundKind = Literal["jam", "lane", "unroll", "grid", "block", "thread"]

@@ -52,7 +52,7 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
             case Split():
                 if step.tail == "again":
                     again.append((step, nest))
-                nest = loops.split(nest, step, _unit(steps, step))
+                nest = loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
             case Threads():
                 is_whole = _has_whole_ranges(steps, step)
                 nest = ranges.threads(nest, step, extents, is_whole=is_whole)
@@ -130,6 +130,25 @@ def _one(nest: Nest, step: Step) -> Nest:
             return nest
         case _:
             raise NotImplementedError(type(step).__name__)
+
+
+def _is_even(steps: Sequence[Step], split: Split) -> bool:
+    """Whether all that a loop has is in tiles that begin at multiples of the factor, ranges of threads too."""
+    factor, index = split.factor, split.index
+    for step in reversed(steps[: steps.index(split)]):
+        match step:
+            case Residues(outer=outer) if outer == index:
+                factor, index = factor * step.factor, step.index
+            case Split(inner=inner) if inner == index:
+                if step.tail != "clip" or step.factor % factor:
+                    return False
+                index = step.index
+            case Peel() if step.index == index:
+                return False
+            case _:
+                pass
+    grains = {n: grain for s in steps if isinstance(s, Threads) for n, grain in zip(s.indices, s.grains)}
+    return grains.get(index, factor) % factor == 0
 
 
 def _unit(steps: Sequence[Step], step: Split) -> int:

@@ -37,19 +37,20 @@ from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse,
 # -- split -----------------------------------------------------------------------------------------
 
 
-def split(nest: Nest, step: Split, unit: int = 1) -> Nest:
+def split(nest: Nest, step: Split, unit: int = 1, *, is_even: bool = False) -> Nest:
     """Loops over tiles of an index, and over the values of a tile.
 
-    A part of few values has no more of `unit` values in a tile than that needs. With tail `again`,
-    `once_more` is to be applied when all else is done.
+    A part of few values has no more of `unit` values in a tile than that needs. Where it `is_even`, ranges of
+    the index begin at multiples of the factor. With tail `again`, `once_more` is to be applied when all else
+    is done.
     """
     check_new(nest, step.outer, step.inner)
     if step.tail == "again":
         return _split_again(nest, step)
-    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit))
+    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even))
 
 
-def _tiles(loop: For, step: Split, unit: int) -> Body:
+def _tiles(loop: For, step: Split, unit: int, is_even: bool) -> Body:
     """One loop split."""
     if loop.step != 1:
         raise DoesNotFit(f"the loop `{loop.index}` has steps of {loop.step}")
@@ -69,9 +70,11 @@ def _tiles(loop: For, step: Split, unit: int) -> Body:
         case "overlap":
             return (_overlapping(loop, step, factor),)
         case "rest":
-            return _with_rest(loop, step, factor)
+            return _with_rest(loop, step, factor, is_even)
         case "guard":
             return (_guarded(loop, step, factor),)
+        case "branch":
+            return (_branching(loop, step, factor),)
         case _:
             return (_clipped(loop, step, factor),)
 
@@ -121,29 +124,29 @@ def _overlapping(loop: For, step: Split, factor: int) -> For:
     return replace(made, body=(moved, *made.body))
 
 
-def _with_rest(loop: For, step: Split, factor: int) -> Body:
+def _with_rest(loop: For, step: Split, factor: int, is_even: bool) -> Body:
     """Whole tiles, then what is left."""
     start, stop = form_of(loop.start), form_of(loop.stop)
     if start is None or stop is None:
         # The ends get names, so that forms of them can say how many whole tiles there are.
         ends = (At(f"{step.outer}_first", loop.start), At(f"{step.outer}_stop", loop.stop))
         first, last = (Affine.var(item.index) for item in ends)
-        return (*ends, *_with_rest(replace(loop, start=first, stop=last), step, factor))
+        return (*ends, *_with_rest(replace(loop, start=first, stop=last), step, factor, is_even))
     span = stop - start
     middle = start + span.floordiv(factor) * factor
     made: list[Statement] = []
     if not (span.is_constant and span.constant < factor):
         made.append(_outer(loop, step, factor, start, middle))
-    rest = span.constant % factor if span.is_constant else _known_rest(loop, factor)
+    rest = span.constant % factor if span.is_constant else _known_rest(loop, factor, is_even)
     if rest:
         made.append(_outer(loop, step, rest, middle, stop))
     return tuple(made)
 
 
-def _known_rest(loop: For, factor: int) -> int:
+def _known_rest(loop: For, factor: int, is_even: bool) -> int:
     """How many values are left where a range ends at a multiple of the factor, or at a known end: 1 if
     unknown."""
-    if loop.reach is None or not all(form.is_constant for form in loop.reach):
+    if not is_even or loop.reach is None or not all(form.is_constant for form in loop.reach):
         return 1
     return (loop.reach[1].constant - loop.reach[0].constant) % factor
 
@@ -179,6 +182,18 @@ def _guarded(loop: For, step: Split, factor: int) -> For:
 
     guarded = replace(loop, body=rewrite_computes(loop.body, guard))
     return _outer(guarded, step, factor, loop.start, loop.stop)
+
+
+def _branching(loop: For, step: Split, factor: int) -> For:
+    """Whole tiles in one branch, the values of the last one in the other."""
+    made, span, stop = _outer(loop, step, factor, loop.start, loop.stop), _span(loop), form_of(loop.stop)
+    if span is not None and span % factor == 0:
+        return made
+    if stop is None:
+        raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
+    outer, one = Affine.var(step.outer), f"{step.outer}_rest"
+    rest = For(one, outer, stop, 1, "seq", _inner(loop, step, 1, Affine.var(one)))
+    return replace(made, body=(If((Constraint(stop - factor - outer),), made.body, (rest,)),))
 
 
 def _least_of(loop: For) -> tuple[Affine, ...]:
@@ -471,5 +486,8 @@ def bind(nest: Nest, step: Bind) -> Nest:
 
 def fits(nest: Nest, step: Fits, plain: Nest, extents: Mapping[str, Affine]) -> Nest:
     """The nest where all indices have so many values, else the plain one."""
+    for name, _ in step.least:
+        if name not in extents:
+            raise DoesNotFit(f"there is no loop `{name}` in the plain nest")
     rows = tuple(Constraint(extents[name] - count) for name, count in step.least)
     return replace(nest, body=(If(rows, nest.body, plain.body),))

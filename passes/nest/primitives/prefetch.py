@@ -90,6 +90,9 @@ def _tile(nest: Nest, form: Affine) -> int:
 def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
     """The next lines of the run that the next tile of a loop reads, in each innermost step."""
     loops = {loop.index: loop for loop in loops_in(nest.body)}
+    for name in (step.index, *(name for name in step.over if name not in fold.indices)):
+        if name not in loops:
+            raise DoesNotFit(f"there is no loop `{name}`")
     values, indices = named_values(nest.body), {n for form in load.at for n in form.variables}
     first = {name: ZERO for name, loop in loops.items() if loop.kind in ("jam", "lane")}
     inside, steps = 1, ZERO

@@ -63,7 +63,8 @@ class Axis:
     def place(self, index: Affine) -> Affine:
         """Where a value of the index is in the panel."""
         start = form_of(self.start)
-        assert start is not None
+        if start is None:
+            raise DoesNotFit(f"it is not known where `{self.index}` starts")
         return (index - start).floordiv(self.step) if self.step > 1 else index - start
 
 
@@ -177,7 +178,9 @@ class _Staging:
                     for stop in self.alternatives(loop.stop)
                     if (stop - start).is_constant
                 ]
-                extent = -(-min(spans) // loop.step) if spans else 0
+                if not spans:
+                    raise DoesNotFit(f"the number of values of `{index}` is not known")
+                extent = max(0, -(-min(spans) // loop.step))
                 return Axis(index, loop.start, loop.stop, extent, loop.step, loop.kind)
         raise DoesNotFit(f"there is no loop or index `{index}` inside")
 
@@ -197,6 +200,14 @@ class _Staging:
         if not spans:
             raise DoesNotFit(f"the number of values of `{index}` is not known")
         return Axis(index, start, stop, min(spans))
+
+    def only_value(self, index: str) -> Affine:
+        """The value of an index of the reduction that has one, in the block of it that runs."""
+        axis = self.of_fold(index)
+        start = form_of(axis.start)
+        if start is None or axis.extent != 1:
+            raise DoesNotFit(f"`{index}` moves the read, so the buffer is to be over it too")
+        return start
 
     def no_more_than(self, name: str) -> tuple[Affine, ...]:
         """Forms that an index that is named is no more than."""
@@ -219,11 +230,11 @@ class _Staging:
 
     def copy(self, at: Sequence[Affine], renamed: Mapping[str, Affine]) -> Compute:
         """The copy of one element, where indices have other names."""
-        # Indices of the reduction that loops outside of the panel run over, or that do not move the read.
+        # Indices of the reduction that loops outside of the panel run over.
         fixed = {
-            index: start
+            index: self.only_value(index)
             for index in self.fold.indices
-            if index not in renamed and (start := form_of(self.of_fold(index).start)) is not None
+            if index not in renamed and any(index in form.variables for form in self.load.at)
         }
         names = {**fixed, **renamed}
         forms = tuple(form.substitute(self.values).substitute(names) for form in self.load.at)
@@ -232,6 +243,8 @@ class _Staging:
 
     def filled(self, axes: Sequence[Axis]) -> Body:
         """The loops that copy, each element once."""
+        if self.step.fill != "vectors" and not self.of_lanes(axes)[1]:
+            raise DoesNotFit("the buffer is over no loop in lockstep")
         match self.step.fill:
             case "transpose":
                 return self.transposed(axes)
@@ -250,6 +263,9 @@ class _Staging:
     def of_lanes(self, axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], int]:
         """The axes of the reduction, those of the lanes, and how many elements these have."""
         across = [axis for axis in axes if axis.kind in ("jam", "lane")]
+        for outer, inner in itertools.pairwise(across):
+            if outer.step != inner.step * inner.extent:
+                raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
         return [axis for axis in axes if axis not in across], across, math.prod(a.extent for a in across)
 
     def gathered(self, axes: Sequence[Axis]) -> Body:
@@ -285,8 +301,8 @@ class _Staging:
             raise DoesNotFit(f"no index of the reduction moves `{self.step.read}` by one")
         others = [axis for axis in own if axis is not along]
         start, stop = form_of(along.start), form_of(along.stop)
-        assert start is not None
-        assert stop is not None
+        if start is None or stop is None:
+            raise DoesNotFit(f"it is not known where `{along.index}` starts and ends")
         span = stop - start
         fits = span.is_constant and span.constant >= width
         middle = stop if fits else start + span.floordiv(width) * width
@@ -354,14 +370,18 @@ class _Staging:
 
         It has room for whole tiles; the rows that are left take the first places of the last one.
         """
+        if len(axes) < 2:
+            raise DoesNotFit("a buffer for rows of tiles is over the rows of a tile too")
         tile, *own, row = axes
         points = math.prod(axis.extent for axis in own)
         size = -(-self.rows_of(tiles) // tile.step) * tile.step * points
         panel = Tensor(self.name, self.load.type, (Affine.const(size),))
 
+        start = form_of(tiles[0].start)
+        if start is None:
+            raise DoesNotFit(f"it is not known where `{tile.index}` starts")
+
         def place(names: Mapping[str, Affine]) -> Affine:
-            start = form_of(tiles[0].start)
-            assert start is not None
             total = (names[tile.index] - start) * points + names[row.index]
             for n, axis in enumerate(own):
                 inner = tile.step * math.prod(other.extent for other in own[n + 1 :])
@@ -372,7 +392,9 @@ class _Staging:
         ends, loops = self.around(tiles), list[For]()
         there = place(renamed).substitute(self.ends_renamed(ends))
         for found in tiles:
-            copies = next(loop for loop in loops_in(found.body) if loop.index == row.index)
+            copies = next((loop for loop in loops_in(found.body) if loop.index == row.index), None)
+            if copies is None:
+                raise DoesNotFit(f"there is no loop `{row.index}` inside of `{tile.index}`")
             kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
             inner = For(
                 self.fresh(row.index), copies.start, copies.stop, 1, kind,

@@ -1,0 +1,46 @@
+"""Maps whose elements depend on those at their own place alone, over one index: the place in memory.
+
+    y[i, j] = exp(x[i, j])        y[n] = exp(x[n]), n from 0 below total = N*M
+
+No index is divided then, and vectors go on from one row to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.map import Let, Load, Map, MapFunction, Tensor
+from tadc.passes.nest.primitives.rewriting import rewrite_lets
+
+
+def flat_map(function: MapFunction, item: Map) -> tuple[MapFunction, Map, str]:
+    """The map over one index, in a function whose tensors have one dimension; the size that is the product of
+    its extents, "" where that is a number.
+
+    What it reads is a scalar, or has its shape and is read at its own place.
+    """
+    names = Names({*function.sizes, *item.indices, *function.tensors()})
+    index, is_known = names.new("n"), all(extent.is_constant for extent in item.extents)
+    size = "" if is_known else names.new("total")
+    total = Affine.const(math.prod(e.constant for e in item.extents)) if is_known else Affine.var(size)
+
+    def flat(tensor: Tensor) -> Tensor:
+        return replace(tensor, shape=(total,)) if tensor.shape else tensor
+
+    def read(let: Let) -> Let:
+        if isinstance(let.value, Load) and let.value.at:
+            return replace(let, value=replace(let.value, at=(Affine.var(index),)))
+        return let
+
+    tensors = tuple(map(flat, item.tensors))
+    made = replace(
+        item, tensors=tensors, indices=(index,), extents=(total,), body=rewrite_lets(item.body, read)
+    )
+    used = {load.tensor for load in item.loads()}
+    given = tuple(flat(tensor) for name, tensor in function.tensors().items() if name in used)
+    sizes = function.sizes if is_known else (*function.sizes, size)
+    known = function.known if is_known else (*function.known, Constraint(total))
+    return replace(function, arguments=given, maps=(made,), sizes=sizes, known=known), made, size
