@@ -16,7 +16,8 @@ from rich.table import Table
 from bench.random_programs import random_program
 from tadc.backend.object_code import object_code
 from tadc.compiler.all_stages import Stage, compile_until
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
 
 COUNT = 300

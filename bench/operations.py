@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tadc.analysis.statistics import compiled_work
-from tadc.compiler.stages import Options
+from tadc.compiler.compile_options import Options
 from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source

@@ -17,7 +17,7 @@ from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 from tadc.backend.target import parse_target
 from tadc.commands.bundle import write_bundle
-from tadc.compiler.stages import Options
+from tadc.compiler.compile_options import Options
 from tadc.frontend.extents import shape_at
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

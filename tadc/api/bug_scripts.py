@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
-    from tadc.compiler.stages import Options
+    from tadc.compiler.compile_options import Options
 
 #: What is not the compiler's fault.
 _OTHERS = (CompileError, Warning, ImportError, MemoryError, OSError)
@@ -30,6 +30,8 @@ import numpy as np
 
 import tadc.api.jacobians
 from tadc.api.function import Origin
+from tadc.backend.base import Target
+from tadc.compiler.compile_options import Options
 
 """
 

@@ -8,7 +8,7 @@ from tadc.api.function import Function, Origin
 from tadc.api.jacobians import Jacobian
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_function, public, shown_value, usage
 from tadc.caller.warn_caller import warn_of
-from tadc.compiler.stages import MATERIALIZE
+from tadc.compiler.compile_options import MATERIALIZE, Options
 
 
 @public
@@ -196,9 +196,9 @@ def _derivative(
 ) -> Function:
     checked_function(f, Function, mode.replace("-", "_"))
     checked_choice(materialize, "materialize", MATERIALIZE)
-    memory_limit = checked_bytes(memory_limit)
-    kind = Jacobian if mode == "jacobian" else None
-    derived = Origin(f, mode, _names(f, wrt), materialize, memory_limit, chunk, kind).function()
+    limit = checked_bytes(memory_limit)
+    options = Options(mode, _names(f, wrt), materialize=materialize, memory_limit=limit, chunk=chunk)
+    derived = Origin(f, options, Jacobian if mode == "jacobian" else None).function()
     if derived.is_known:
         return derived
     # For other values of its sizes the derivative may be another. A block of zeros in a Jacobian is no news.

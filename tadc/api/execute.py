@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.api.compiled import Compiled
 from tadc.api.recipes import Recipe, keep_kernel
-from tadc.backend.base import CPU, Target, Unit
+from tadc.backend.base import Unit
 from tadc.backend.steps import step
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.kernel_interface import interface_of
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
@@ -24,25 +25,13 @@ if TYPE_CHECKING:
 
 
 def compile_program(
-    program: Program,
-    target: Target = CPU,
-    level: int = 3,
-    materialize: str = "auto",
-    fast_math: bool = False,
-    memory_limit: int | None = None,
+    program: Program, options: Options | None = None, recipe: Recipe | None = None
 ) -> Compiled:
-    """Compile for this machine, value and derivatives alike.
+    """Compile for this machine, value and derivatives alike; kept on disk by the program's recipe if given.
 
     Raises CompileError where the target cannot be run here, or there is nothing to run.
     """
-    options = Options(
-        target=target, level=level, materialize=materialize, fast_math=fast_math, memory_limit=memory_limit
-    )
-    return compile_recipe(None, program, options)
-
-
-def compile_recipe(recipe: Recipe | None, program: Program, options: Options) -> Compiled:
-    """The same with all options; the kernel is kept on disk by the recipe of the program, if it has one."""
+    options = options or Options()
     if not program.outputs:
         raise CompileError([Diagnostic("TAD0405", "the program defines no output", source=program.source)])
     options = replace(options, target=options.backend.runnable(options.target))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.array_kinds import PLAIN, are_plain, is_plain, on_gpu, shape_of
 from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.caller.boundary import checked_sizes_given, checked_target, leaving, public, usage
+from tadc.caller.boundary import checked_sizes_given, leaving, public, usage
 from tadc.caller.python_signatures import PythonSignature, typed_text
-from tadc.compiler.stages import Options
+from tadc.compiler.compile_options import Options
 from tadc.frontend.size_values import checked_sizes
 from tadc.frontend.source import Source
 
@@ -48,11 +48,7 @@ class Origin:
     """What a derivative was made from."""
 
     base: Function
-    mode: str
-    wrt: tuple[str, ...]
-    materialize: str = "auto"
-    memory_limit: int | None = None
-    chunk: int = 0
+    options: Options
     kind: type[Function] | None = None
 
     def at(self, sizes: Mapping[str, int]) -> Origin:
@@ -66,21 +62,19 @@ class Origin:
     def script(self) -> str:
         """Python that makes the derivative, as `f`."""
         kind = f"tadc.api.jacobians.{self.kind.__name__}" if self.kind else "None"
-        details = (self.mode, self.wrt, self.materialize, self.memory_limit, self.chunk)
-        return f"{self.base.script()}f = Origin(f, {', '.join(map(repr, details))}, {kind}).function()\n"
+        return f"{self.base.script()}f = Origin(f, {self.options}, {kind}).function()\n"
 
     def function(self) -> Function:
         """The derivative."""
-        details = (self.wrt, self.materialize, self.memory_limit, self.chunk)
 
         def make() -> Program:
             from tadc.compiler.derive import derive
 
             program = self.base.program
             with noted(lambda: f"{self.script()}f.program\n"):
-                return derive(program, self.mode, *details)
+                return derive(program, self.options.mode, self.options.wrt, self.options)
 
-        recipe = self.base.recipe and self.base.recipe.then(self.mode, *details)
+        recipe = self.base.recipe and self.base.recipe.then("derivative", repr(self.options))
         kind = self.kind or Function
         return kind(make, self, self.base.per_value, recipe, find_signature(recipe))
 
@@ -265,9 +259,9 @@ class Function:
     def _called_with_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
         """Evaluate where the arrays are, some of which are of other libraries."""
         if on_gpu(args, kwargs):
-            from tadc.backend.target import DEVICE
+            from tadc.backend.target import DEVICE, parse_target
 
-            self._on_gpu = self._on_gpu or self.compiled_for(DEVICE)
+            self._on_gpu = self._on_gpu or self.compiled_for(Options(target=parse_target(DEVICE)))
             return self._on_gpu.run(args, kwargs, out)
         return (self._compiled or self.compiled()).run_on_host(args, kwargs, out)
 
@@ -329,32 +323,24 @@ class Function:
         if self._compiled is None:
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = self._found_or_compiled(Options())
+                    self._compiled = self.compiled_for(Options())
         return self._compiled
-
-    def compiled_for(self, target: str, fast_math: bool = False, schedule: str = "") -> Compiled:
-        """The kernel for a target, from disk or compiled. Raises CompileError as `compile`."""
-        from tadc.backend.target import parse_target
-
-        checked_target(target)
-        return self._found_or_compiled(
-            Options(target=parse_target(target), fast_math=fast_math, schedule=schedule)
-        )
 
     def compiled_fused(self) -> Compiled:
         """The kernel for this machine where a product and a sum may be rounded once."""
-        return self._found_or_compiled(Options(fused=True))
+        return self.compiled_for(Options(fused=True))
 
-    def _found_or_compiled(self, options: Options) -> Compiled:
+    def compiled_for(self, options: Options) -> Compiled:
+        """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""
         if self.origin:
-            how = {"materialize": self.origin.materialize, "memory_limit": self.origin.memory_limit}
-            options = replace(options, **how)
+            made = self.origin.options
+            options = replace(options, materialize=made.materialize, memory_limit=made.memory_limit)
         found = find_kernel(self.recipe, options)
         if found is None:
-            from tadc.api.execute import compile_recipe
+            from tadc.api.execute import compile_program
 
             with noted(partial(compiling, self.script, options)):
-                found = compile_recipe(self.recipe, self.program, options)
+                found = compile_program(self.program, options, self.recipe)
             if self.origin is None:
                 self.remember()
         return found
@@ -364,19 +350,12 @@ class Function:
         self, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
     ) -> Lowered:
         """The program on its way to a target, every stage to look at."""
-        from tadc.api.lowered import Derivation, Lowered
+        from tadc.api.lowered import Lowered, lowering_target
 
         made = self.at({} if sizes is None else sizes)
-        origin = made.origin
-        derivation = origin and Derivation(
-            origin.base.program,
-            origin.mode,
-            origin.wrt,
-            origin.materialize,
-            origin.memory_limit,
-            origin.chunk,
-        )
-        return Lowered(made.program, target, derivation, fast_math)
+        options = made.origin.options if made.origin else Options()
+        options = replace(options, target=lowering_target(target), fast_math=fast_math)
+        return Lowered(made.program, options, made.origin and made.origin.base.program)
 
 
 def function_of(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tadc.api.function import Function, function_of_text
 from tadc.api.recipes import Recipe
+from tadc.backend.target import parse_target
 from tadc.caller.boundary import (
     checked_function,
     checked_schedule,
@@ -19,6 +20,7 @@ from tadc.caller.boundary import (
 )
 from tadc.caller.program_files import read_text
 from tadc.caller.warn_caller import warn_of
+from tadc.compiler.compile_options import Options
 from tadc.frontend.source import Source
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
@@ -62,7 +64,7 @@ def compile(
     made = f.at({} if sizes is None else sizes)
     if target == "cpu" and not fast_math and not schedule:
         return made.compiled()
-    return made.compiled_for(target, fast_math, schedule)
+    return made.compiled_for(Options(target=parse_target(target), fast_math=fast_math, schedule=schedule))
 
 
 @public

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tadc.caller.boundary import checked_target, public, usage
 from tadc.compiler.all_stages import STAGE_NAMES, compile_until, planned
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.printer import print_program
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
     from tadc.api.execute import Compiled
+    from tadc.backend.base import Target
     from tadc.frontend.program import Program
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """The program that a derivative is of, and by what."""
-
-    program: Program
-    mode: str
-    wrt: tuple[str, ...]
-    materialize: str = "auto"
-    memory_limit: int | None = None
-    chunk: int = 0
 
 
 class Lowered:
@@ -42,22 +31,12 @@ class Lowered:
     True
     """
 
-    def __init__(
-        self, program: Program, target: str = "cpu", origin: Derivation | None = None, fast_math: bool = False
-    ) -> None:
-        from tadc.backend.target import parse_target
-
-        checked_target(target)
-        if target in STAGE_NAMES:
-            raise usage(f"`{target}` is a stage, not a target", f'write `f.lower().as_text("{target}")`')
+    def __init__(self, program: Program, derivation: Options, base: Program | None = None) -> None:
+        """`program` is the derivative of `base`, if that is given, taken with the options `derivation`."""
         self.program = program
-        self.origin = origin
-        self.options = Options(
-            target=parse_target(target),
-            materialize=origin.materialize if origin else "auto",
-            fast_math=fast_math,
-            memory_limit=origin.memory_limit if origin else None,
-        )
+        self.base = base
+        self.options = derivation.of_derived
+        self._derivation = derivation
         self._state = Compilation(self.options, program.source, program=program)
         compile_until(self._state, "opt", first="tad")
 
@@ -75,24 +54,20 @@ class Lowered:
     def as_text(self, stage: str = "opt") -> str:
         """The text of a stage; raises UsageError for a stage that this target does not have."""
         self._check(stage)
+        options, program, first = self.options, self.program, "tad"
+        source = program.source
         if stage in ("ast", "typed"):
-            state = Compilation(self.options, Source(print_program(self.program), "<program>"))
-            shown = compile_until(state, stage).show(state)
-        elif stage in ("diff", "cancel") and self.origin is not None:
-            origin = self.origin
-            options = replace(self.options, mode=origin.mode, wrt=origin.wrt, chunk=origin.chunk)
-            state = Compilation(options, self.origin.program.source, program=self.origin.program)
-            shown = compile_until(state, stage, first="tad").show(state)
-        else:
-            state = Compilation(self.options, self.program.source, program=self.program)
-            shown = compile_until(state, stage, first="tad").show(state)
+            source, first = Source(print_program(program), "<program>"), "ast"
+        elif stage in ("diff", "cancel") and self.base is not None:
+            options, program, source = self._derivation, self.base, self.base.source
+        state = Compilation(options, source, program=None if first == "ast" else program)
+        shown = compile_until(state, stage, first=first).show(state)
         if isinstance(shown, bytes):
             raise usage(f"stage `{stage}` is binary; write it with `tadc --emit {stage} -o FILE`")
         return shown
 
     def _check(self, stage: str) -> None:
-        derived = self.origin is not None and stage in ("diff", "cancel")
-        options = replace(self.options, mode=self.origin.mode) if self.origin and derived else self.options
+        options = self._derivation if self.base is not None and stage in ("diff", "cancel") else self.options
         try:
             planned(options, "ast" if stage in ("ast", "typed") else "tad", stage)
         except ValueError as problem:
@@ -107,11 +82,14 @@ class Lowered:
         """The kernel; raises CompileError for a target that this version cannot run."""
         from tadc.api.execute import compile_program
 
-        o = self.options
-        return compile_program(
-            self.program,
-            o.target,
-            materialize=o.materialize,
-            fast_math=o.fast_math,
-            memory_limit=o.memory_limit,
-        )
+        return compile_program(self.program, self.options)
+
+
+def lowering_target(target: str) -> Target:
+    """The target of a name. Raises UsageError for a stage, CompileError (TAD0705) for what is none."""
+    from tadc.backend.target import parse_target
+
+    checked_target(target)
+    if target in STAGE_NAMES:
+        raise usage(f"`{target}` is a stage, not a target", f'write `f.lower().as_text("{target}")`')
+    return parse_target(target)

@@ -22,7 +22,7 @@ from tadc.backend.linking import LinkError
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
-    from tadc.compiler.stages import Options
+    from tadc.compiler.compile_options import Options
     from tadc.frontend.diagnostics import Diagnostic
     from tadc.frontend.program import Program
 

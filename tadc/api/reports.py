@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tadc.api.function import Function
 from tadc.caller.boundary import checked_bytes, checked_choice, checked_function, public
-from tadc.compiler.stages import MATERIALIZE, Options
+from tadc.compiler.compile_options import MATERIALIZE, Options
 
 if TYPE_CHECKING:
     from tadc.analysis.statistics import Statistics

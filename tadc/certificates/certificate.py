@@ -10,8 +10,9 @@ from tadc.caller.showing import formula_html
 from tadc.certificates.records import ReadRecord, Records, Unsolved
 from tadc.certificates.text import PRINTED, all_text, as_json, read_text
 from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import required_text
 from tadc.frontend.naming import first_free
 from tadc.frontend.printer import print_program

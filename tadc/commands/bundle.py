@@ -9,7 +9,7 @@ from tadc.api.execute import unit_of
 from tadc.backend.base import Target, Unit
 from tadc.backend.target import DEVICE, parse_target
 from tadc.commands.files import Sink, file_error
-from tadc.compiler.stages import Options
+from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program

@@ -10,7 +10,7 @@ from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.output_files import check_output
 from tadc.compiler.all_stages import STAGES
-from tadc.compiler.stages import Options
+from tadc.compiler.compile_options import Options
 from tadc.frontend.codes import CODES, WARNINGS
 
 

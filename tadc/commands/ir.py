@@ -12,9 +12,10 @@ from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
 from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
 from tadc.compiler.run_passes import run_passes
-from tadc.compiler.stages import Compilation, Options, show_module
+from tadc.compiler.stages import Compilation, show_module
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source

@@ -17,8 +17,9 @@ from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import report_warnings, warn_of_zero_gradients
 from tadc.compiler.all_stages import STAGES, Stage, compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import read_back, resolve_wrt
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.per_value import PerValue
 from tadc.frontend.printer import print_program, size_conditions_text

@@ -10,7 +10,7 @@ from tadc.backend.target import BACKENDS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
 from tadc.compiler.all_stages import STAGE_NAMES
-from tadc.compiler.stages import MATERIALIZE
+from tadc.compiler.compile_options import MATERIALIZE
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")

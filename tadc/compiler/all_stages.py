@@ -16,7 +16,8 @@ from tadc.compiler import code_stages as code
 from tadc.compiler import nest_stages as nests
 from tadc.compiler import stages as st
 from tadc.compiler import term_stages as terms
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 
 
 @dataclass(frozen=True)

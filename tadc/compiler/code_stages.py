@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tadc.backend.base import Form
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 
 
 def lower_to_llvm_dialect(state: Compilation) -> None:

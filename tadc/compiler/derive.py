@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from tadc.caller.boundary import usage
 from tadc.compiler.all_stages import compile_until
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.suggest import did_you_mean
@@ -20,11 +21,9 @@ def derive(
     program: Program,
     mode: str,
     wrt: str | Sequence[str] | None = None,
-    materialize: str = "auto",
-    memory_limit: int | None = None,
-    chunk: int = 0,
+    options: Options | None = None,
 ) -> Program:
-    """The derivative of a program, again a program; `materialize` and `memory_limit` as in `Options`.
+    """The derivative of a program, again a program; of the options mode and `wrt` are those given here.
 
     Raises CompileError: TAD0401 for a name in `wrt` that is no argument, TAD0403 where a
     gradient is asked of what is not one scalar.
@@ -32,7 +31,7 @@ def derive(
     names = resolve_wrt(program, wrt)
     if mode.endswith("grad"):
         require_scalar(program)
-    options = Options(mode, names, materialize=materialize, memory_limit=memory_limit, chunk=chunk)
+    options = replace(options or Options(), mode=mode, wrt=names)
     state = Compilation(options, program.source, program=program)
     compile_until(state, "opt", first="tad")
     return read_back(state)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import read_back
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.passes.supports.compress import Layout, compressed_program
 from tadc.passes.supports.pattern import pattern_program

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tadc.compiler.stages import Compilation, Options
+    from tadc.compiler.compile_options import Options
+    from tadc.compiler.stages import Compilation
     from tadc.passes.term_pass import TermPass
 
 

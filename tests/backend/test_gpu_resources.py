@@ -9,7 +9,8 @@ from bench.workloads import WORKLOADS
 from tadc.backend.cuda.ptx import resources
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tests.gpu_programs import PROGRAMS

@@ -15,7 +15,8 @@ from tadc.backend.rocm.functions import rocm_function
 from tadc.backend.scalar_functions import DEFINED
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
 from tests.backend.kernels import llvm_text

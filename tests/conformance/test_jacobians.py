@@ -11,8 +11,9 @@ import pytest
 
 import tadc
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import read_back
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.passes.terms.operation_counts import count_program
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 from tests.reference.sampling import slow_but_one_in

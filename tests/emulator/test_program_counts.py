@@ -21,7 +21,8 @@ from bench.workloads import WORKLOADS
 from tadc.backend.emulator.counts import LaunchCounts, counting
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import shape_at
 
 TEXTS = {w.name: w.text("f32") for w in (*WORKLOADS, *EVERYDAY)}

@@ -6,7 +6,8 @@ from functools import cache
 
 from bench.workloads import WORKLOADS
 from tadc.compiler.all_stages import compile_until
-from tadc.compiler.stages import Compilation, Options, fuse
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation, fuse
 from tadc.dialect.reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.passes.maps.map import MapFunction

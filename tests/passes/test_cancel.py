@@ -6,8 +6,9 @@ import pytest
 import tadc
 from tadc.api.execute import Compiled, compile_program, evaluate, load_kernel
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import derive
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Guard, Reduce, reachable
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 import tadc
 from tadc.api.execute import compile_program
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.run_passes import run_passes
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.dialect.mlir import ir
 from tadc.dialect.reader import tad_functions
 from tadc.dialect.text import parse_module

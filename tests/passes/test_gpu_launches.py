@@ -6,7 +6,8 @@ import pytest
 
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along

@@ -12,8 +12,9 @@ from bench.random_programs import random_program
 from tadc.api.execute import compile_program, evaluate
 from tadc.backend.cpu import backend as cpu
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import derive
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.dialect.reader import tad_functions
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source

@@ -12,8 +12,9 @@ import tadc
 from tadc.api.execute import compile_program, evaluate
 from tadc.backend.object_code import optimised
 from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import derive
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Guard, Reduce, reachable
 from tadc.passes.schedule import plans

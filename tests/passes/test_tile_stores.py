@@ -7,7 +7,8 @@ import pytest
 
 import tadc
 from tadc.compiler.all_stages import compile_until
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.dialect.reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine

@@ -385,7 +385,7 @@ def test_the_command_runs_kernels_from_disk(
     first = [command(capsys, *words) for words in (value, gradient, sized)]
     assert first[0][1].startswith("y =\n[0. 1. 4.]")
     assert first[1][1].startswith("dx =\n[0. 2. 8.]")
-    monkeypatch.setattr(run_command, "compile_recipe", None)
+    monkeypatch.setattr(run_command, "compile_program", None)
     assert [command(capsys, *words) for words in (value, gradient, sized)] == first
 
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
 from tadc.frontend.source import Source
-from tadc.compiler.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 
 target, modes, *files = sys.argv[1:]
 for file in map(Path, files):
