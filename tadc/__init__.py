@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     from tadc.api.jacobians import Compressed, Jacobian
     from tadc.api.lowered import Lowered
     from tadc.api.reports import certificate, statistics
-    from tadc.backend.cuda.arrays import DeviceArray
+    from tadc.backend.backend_errors import BackendError
+    from tadc.backend.cuda.bundles import Bundle, load_bundle
+    from tadc.backend.cuda.device_arrays import DeviceArray
     from tadc.backend.cuda.driver import NoGpu
-    from tadc.backend.errors import BackendError
-    from tadc.backend.runtime.bundle import Bundle, load_bundle
-    from tadc.backend.runtime.threads import get_num_threads, set_num_threads
-    from tadc.certificates.certificate import Certificates
+    from tadc.backend.runtime.thread_count import get_num_threads, set_num_threads
+    from tadc.certificates.certify import Certificates
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.inversion import Inverse, Plan, inverse
     from tadc.uncertainty import Budget, Result, propagate
@@ -56,12 +56,12 @@ _MODULES = ("dual",)
 
 #: What is imported at its first use, by the module that has it.
 _HOMES = {
-    "tadc.backend.cuda.arrays": ("DeviceArray",),
+    "tadc.backend.cuda.device_arrays": ("DeviceArray",),
     "tadc.backend.cuda.driver": ("NoGpu",),
-    "tadc.backend.errors": ("BackendError",),
-    "tadc.backend.runtime.bundle": ("Bundle", "load_bundle"),
-    "tadc.backend.runtime.threads": ("get_num_threads", "set_num_threads"),
-    "tadc.certificates.certificate": ("Certificates",),
+    "tadc.backend.backend_errors": ("BackendError",),
+    "tadc.backend.cuda.bundles": ("Bundle", "load_bundle"),
+    "tadc.backend.runtime.thread_count": ("get_num_threads", "set_num_threads"),
+    "tadc.certificates.certify": ("Certificates",),
     "tadc.api.compiled": ("Compiled",),
     "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),

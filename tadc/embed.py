@@ -9,8 +9,8 @@ from tadc.caller.boundary import checked_function, public, usage
 from tadc.compiler.run_passes import run_passes as run_on_module
 from tadc.dialect import ops
 from tadc.dialect.mlir import LOCK, check_bindings
-from tadc.dialect.reader import UnsupportedIR
-from tadc.dialect.text import to_text
+from tadc.dialect.program_reader import UnsupportedIR
+from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import write_program
 from tadc.frontend.naming import first_free
 from tadc.passes.catalogue import rewrite_functions

@@ -12,7 +12,7 @@ from typing import Any
 
 from tadc.dialect.index_maps import parse_set
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Constraint
 from tadc.passes.cpu.packing import Panels

@@ -32,7 +32,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, box, equals_zero
 from tadc.lattice.polyhedron import negation
 from tadc.passes.derivatives.activity import Activity, active_tensors
-from tadc.passes.derivatives.carried import Carried
+from tadc.passes.derivatives.carried_cotangents import Carried
 from tadc.passes.derivatives.derivative_table import cotangents
 from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.terms.algebra import Algebra, is_const

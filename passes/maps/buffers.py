@@ -15,7 +15,7 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.shapes import argument_shape, excluded_sets, map_shape, sizes_of
 from tadc.frontend.program import allowed
 from tadc.frontend.terms import Domain

@@ -12,7 +12,7 @@ from typing import Any
 from tadc.dialect.index_maps import map_attribute
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint

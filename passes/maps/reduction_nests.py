@@ -7,7 +7,7 @@ from typing import Any
 
 from tadc.dialect.index_maps import parse_set
 from tadc.dialect.locations import name_of, place_of
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine

@@ -19,7 +19,7 @@ from tadc.dialect.ops import indices_of, own_tensor
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
-from tadc.passes.terms.ranges import outside
+from tadc.passes.terms.checked_reads import outside
 
 MOST_INDICES = 5
 """Of more indices not all sequences are tried."""

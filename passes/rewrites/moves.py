@@ -36,7 +36,7 @@ from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.costs import DEAR, ELEMENT, LARGE, points, weight
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.ranges import all_proven
+from tadc.passes.terms.checked_reads import all_proven
 
 #: Evaluations of each element that a tensor saves which is larger than all that the program has.
 MANY = 32

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, replace
 from math import prod
 
 from tadc.backend.base import CPU
-from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.compile_steps import step
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary, workspace
-from tadc.backend.steps import step
 from tadc.compiler.all_stages import compile_until, planned
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import read_back, resolve_wrt
 from tadc.compiler.kernel_interface import interface_of
 from tadc.compiler.stages import Compilation, fuse
-from tadc.dialect.reader import Fused, read_fused, tad_functions
+from tadc.dialect.program_reader import Fused, read_fused, tad_functions
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.size_values import needs_values

@@ -17,9 +17,9 @@ from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.bounds import open_bounds
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.polyhedron import implied, irredundant, is_empty
-from tadc.passes.supports.boxes import Box, Sizes, boxes_around
 from tadc.passes.supports.pattern import pattern_program
 from tadc.passes.supports.sets import Piece, Supports, elsewhere
+from tadc.passes.supports.support_boxes import Box, Sizes, boxes_around
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from tadc.api.array_kinds import PLAIN, OnHost, are_plain, is_plain, on_gpu
 from tadc.caller.boundary import leaving
 
 if TYPE_CHECKING:
-    from tadc.backend.cuda.kernel import GpuKernel
-    from tadc.backend.runtime.kernel import Kernel
+    from tadc.backend.cuda.gpu_kernel import GpuKernel
+    from tadc.backend.runtime.host_kernel import Kernel
 
     Again = Callable[[Sequence[Any], Mapping[str, Any], Any], list[Any] | None]
 

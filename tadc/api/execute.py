@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tadc.api.compiled import Compiled
 from tadc.api.recipes import Recipe, keep_kernel
 from tadc.backend.base import Unit
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.kernel_interface import interface_of
@@ -21,7 +21,7 @@ from tadc.frontend.source import Source
 from tadc.frontend.specialise import problems_at
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck
 
 
 def compile_program(

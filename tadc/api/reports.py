@@ -11,7 +11,7 @@ from tadc.compiler.compile_options import MATERIALIZE, Options
 
 if TYPE_CHECKING:
     from tadc.analysis.statistics import Statistics
-    from tadc.certificates.certificate import Certificates
+    from tadc.certificates.certify import Certificates
 
 
 @public
@@ -27,7 +27,7 @@ def certificate(f: Function, wrt: str | Sequence[str] | None = None) -> Certific
     >>> len(proof), proof[0].text
     (1, 'x[i + j]')
     """
-    from tadc.certificates.certificate import certify
+    from tadc.certificates.certify import certify
 
     checked_function(f, Function, "certificate")
     return certify(f.program, wrt, per_value=f.per_value.symbols if f.per_value else ())

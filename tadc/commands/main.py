@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
 from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
@@ -253,7 +253,7 @@ def show(arguments: Arguments, source: Source) -> int:
 
 def show_certificate(arguments: Arguments, source: Source) -> int:
     """Print why the gradients are exact, or draw it."""
-    from tadc.certificates.certificate import certify
+    from tadc.certificates.certify import certify
 
     kind = ""
     if arguments.plot is not None:

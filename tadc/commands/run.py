@@ -10,8 +10,8 @@ from contextlib import contextmanager, nullcontext
 from tadc.analysis.zero_gradients import zero_gradients
 from tadc.api.execute import compile_program, evaluate
 from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.backend.compile_steps import step
 from tadc.backend.emulator.counts import counting, table
-from tadc.backend.steps import step
 from tadc.commands.array_files import check_writable, read_inputs, write_arrays
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients

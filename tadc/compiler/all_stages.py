@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
 from tadc.backend.target import BACKENDS
 from tadc.compiler import code_stages as code
 from tadc.compiler import nest_stages as nests

@@ -96,7 +96,7 @@ class CSignature:
 
 def signature_of(function: Any, maps: MapFunction) -> CSignature:
     """The signature of a function of the `tad` dialect, whose maps these are."""
-    from tadc.dialect.reader import names_of
+    from tadc.dialect.program_reader import names_of
     from tadc.dialect.shapes import excluded_sets, sizes_of
     from tadc.passes.maps.memory import memory_of
 

@@ -11,7 +11,7 @@ from tadc.compiler.stages import Compilation
 
 def lower_to_llvm_dialect(state: Compilation) -> None:
     """Loops, or a gpu module, to the llvm dialect and that of the GPU."""
-    from tadc.backend.lowering import lower_to_llvm_dialect as lower
+    from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect as lower
 
     lower(state.module, state.options.settings)
 

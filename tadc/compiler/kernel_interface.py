@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def interface_of(state: Compilation, program: Program) -> Interface:
     """What calls of the program's kernel need to know."""
-    from tadc.backend.runtime.arrays import Parameter
+    from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
     from tadc.backend.runtime.workspace import Temporary
 

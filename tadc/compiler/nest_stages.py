@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def _fused(state: Compilation) -> Iterator[MapFunction]:
     """The functions of maps that become kernels."""
-    from tadc.dialect.reader import tad_functions
+    from tadc.dialect.program_reader import tad_functions
     from tadc.passes.maps.read_maps import read_maps
 
     if state.options.backend.launches_kernels:

@@ -121,7 +121,7 @@ def lower_to_loops(state: Compilation) -> None:
 def _lower_as_given(state: Compilation) -> None:
     """The maps to loops, by the steps of a schedule where it has them."""
     from tadc.compiler.run_passes import run_pass_objects
-    from tadc.dialect.reader import tad_functions
+    from tadc.dialect.program_reader import tad_functions
     from tadc.passes.catalogue import ToLoops
     from tadc.passes.maps.read_maps import read_maps
     from tadc.passes.schedule.given import given_schedule
@@ -169,7 +169,7 @@ def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:
 def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
     """The symbol of the function, its signature, and the tensors in between; `known` maps are not read."""
     from tadc.compiler.c_signature import signature_of
-    from tadc.dialect.reader import tad_functions
+    from tadc.dialect.program_reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.lattice.affine import Affine
     from tadc.passes.maps.buffers import symbol_of
@@ -237,7 +237,7 @@ def _places(state: Compilation) -> dict[str, str]:
 def _refuse_recurrences(state: Compilation) -> None:
     """Raises CompileError (TAD0711) for recurrences: each step would be a launch, or one block alone."""
     from tadc.dialect.locations import name_of, place_of
-    from tadc.dialect.reader import tad_functions
+    from tadc.dialect.program_reader import tad_functions
     from tadc.passes.maps.buffers import maps_of
 
     for function in tad_functions(state.module.operation):

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.runtime.memory import available_memory
+from tadc.backend.runtime.free_memory import available_memory
 from tadc.caller.warn_caller import warn_of
 from tadc.frontend.program import Definition
+from tadc.inversion.array_pool import Pool
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.forms import positions
+from tadc.inversion.inverse_plan import Plan
+from tadc.inversion.inversion_errors import near_singular, singular_step, too_large
 from tadc.inversion.kernels import Kernel, Kernels, joined, parted
 from tadc.inversion.kinds import (
     Blocks,
@@ -23,10 +26,7 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
-from tadc.inversion.plan import Plan
 from tadc.inversion.planned import Planned
-from tadc.inversion.pool import Pool
-from tadc.inversion.problems import near_singular, singular_step, too_large
 
 Arrays = dict[str, Array]
 

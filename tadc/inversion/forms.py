@@ -11,8 +11,8 @@ from typing import Any
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, Terms, bottom_up, operands, tensors_read
+from tadc.inversion.components import Lump
 from tadc.inversion.graph import Graph
-from tadc.inversion.lumps import Lump
 from tadc.lattice.affine import Affine
 
 

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tadc.api.load import function_in_memory
-from tadc.backend.runtime.arrays import Parameter
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.frontend.program import Program
+from tadc.inversion.array_pool import LARGE, Pool
 from tadc.inversion.factors import (
     Array,
     BandFactors,
@@ -37,7 +38,6 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
-from tadc.inversion.pool import LARGE, Pool
 from tadc.inversion.programs import Programs, one_band
 from tadc.inversion.wraps import unwrapped
 

@@ -12,10 +12,10 @@ from functools import cached_property
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import tensors_read
+from tadc.inversion.array_pool import Pool, Store
 from tadc.inversion.bound import Arrays, BoundLump, drop
+from tadc.inversion.inverse_plan import Plan
 from tadc.inversion.kernels import LOCK, Kernel, Kernels, compiled
-from tadc.inversion.plan import Plan
-from tadc.inversion.pool import Pool, Store
 from tadc.inversion.units import Unit, units_of
 from tadc.passes.terms.liveness import needed
 

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tadc.inversion.components import Lump
 from tadc.inversion.forms import Form
 from tadc.inversion.graph import Graph
 from tadc.inversion.kinds import Class
-from tadc.inversion.lumps import Lump
 
 
 @dataclass(frozen=True)

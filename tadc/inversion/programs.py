@@ -18,11 +18,11 @@ from itertools import permutations
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Term
+from tadc.inversion.band_recurrences import Recurrences, diagonals
 from tadc.inversion.colours import colours, one_each
 from tadc.inversion.forms import Form
 from tadc.inversion.kinds import Banded, Blocks, Class, LowRank, Permutation, Recurrent
 from tadc.inversion.pieces import Pieces, Seed, least
-from tadc.inversion.recurrences import Recurrences, diagonals
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
 SMALL = 3

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
+from tadc.inversion.array_pool import Pool
 from tadc.inversion.bound import Arrays, BoundLump, drop, is_good
 from tadc.inversion.kernels import Kernel, compiled
 from tadc.inversion.kinds import Recurrent
-from tadc.inversion.pool import Pool
 from tadc.inversion.segments import Part, composed, groups
 
 #: What stands in front of the name of a value's tangent.

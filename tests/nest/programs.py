@@ -8,7 +8,7 @@ from bench.workloads import WORKLOADS
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation, fuse
-from tadc.dialect.reader import tad_functions
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps

@@ -17,8 +17,8 @@ from tadc.compiler.compile_options import Options
 from tadc.compiler.run_passes import run_passes
 from tadc.compiler.stages import Compilation
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import tad_functions
-from tadc.dialect.text import parse_module
+from tadc.dialect.program_reader import tad_functions
+from tadc.dialect.readable_text import parse_module
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.passes import catalogue

@@ -19,8 +19,8 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites import materialise
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.places import Places
+from tadc.passes.terms.checked_reads import reads_out_of_range
 from tadc.passes.terms.index_ranges import Range, ranges_within
-from tadc.passes.terms.ranges import reads_out_of_range
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

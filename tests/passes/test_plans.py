@@ -15,7 +15,7 @@ from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import derive
 from tadc.compiler.stages import Compilation
-from tadc.dialect.reader import tad_functions
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine

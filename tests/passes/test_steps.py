@@ -9,7 +9,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.steps import MOST_CASES, OwnReads, steps_of
-from tadc.passes.terms import ranges
+from tadc.passes.terms import checked_reads as ranges
 from tests.dialect.support import operations, program, written
 
 

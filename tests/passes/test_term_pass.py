@@ -13,7 +13,7 @@ from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.run_passes import rewrite_program, run_passes
 from tadc.compiler.stages import Compilation
-from tadc.dialect.text import to_text
+from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import new_module
 from tadc.frontend.source import Source
 from tadc.passes.catalogue import CancelDeltas, Fold, Materialize, ReverseDiff, Simplify

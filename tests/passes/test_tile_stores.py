@@ -9,7 +9,7 @@ import tadc
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
-from tadc.dialect.reader import tad_functions
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.plans import plan_of

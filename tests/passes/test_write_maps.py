@@ -12,7 +12,7 @@ from tadc.compiler.compile_options import Options
 from tadc.compiler.run_passes import run_passes
 from tadc.compiler.stages import Compilation
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import tad_functions
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.buffers import buffers_of

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tadc.inversion.flow import UNBOUNDED, Network, components
 from tadc.inversion.graph import Graph
-from tadc.inversion.problems import cut_too_narrow
+from tadc.inversion.inversion_errors import cut_too_narrow
 
 
 @dataclass(frozen=True)

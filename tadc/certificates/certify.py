@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tadc.caller.showing import formula_html
+from tadc.certificates.certificate_text import PRINTED, all_text, as_json, read_text
 from tadc.certificates.records import ReadRecord, Records, Unsolved
-from tadc.certificates.text import PRINTED, all_text, as_json, read_text
 from tadc.compiler.all_stages import Stage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
@@ -70,7 +70,7 @@ class Certificates(Records, Sequence[ReadCertificate]):
 
     def latex(self) -> str:
         """What was solved for each read, and the sum that gathers its gradient."""
-        from tadc.certificates.latex import certificates_latex
+        from tadc.certificates.certificate_latex import certificates_latex
 
         return certificates_latex(self)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tadc.backend.runtime.arrays import Parameter, declared
+from tadc.backend.runtime.host_arrays import Parameter, declared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import SizeSource, extent_text, size_sources, symbols_in
 from tadc.frontend.size_values import SizeValues, refused, values_text

@@ -10,14 +10,14 @@ import numpy as np
 from tadc.api.function import Function
 from tadc.dual.lifting import lifted
 from tadc.uncertainty.enclosures import enclose
+from tadc.uncertainty.float_intervals import Interval
+from tadc.uncertainty.input_errors import raise_all, undefined
 from tadc.uncertainty.inputs import Given
-from tadc.uncertainty.intervals import Interval
-from tadc.uncertainty.layout import Array, plain_number
 from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, repeated_function
-from tadc.uncertainty.problems import raise_all, undefined
 from tadc.uncertainty.result import Result
 from tadc.uncertainty.stacking import stacked
 from tadc.uncertainty.subdivision import subdivided
+from tadc.uncertainty.uncertain_numbers import Array, plain_number
 
 Ends = Mapping[str, Array]
 Bounded = Mapping[str, tuple[Array, Array]]

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.device import Device, cuda_device
-from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.gpu_kernel import GpuKernel
 from tadc.backend.cuda.manifest import Manifest
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.arrays import Parameter
+    from tadc.backend.runtime.host_arrays import Parameter
 
 MANIFEST, PTX, CUBIN = "bundle.json", "kernels.ptx", "kernels.cubin"
 

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.addresses import addresses, overlap, span_of
-from tadc.backend.runtime.arrays import Array, Parameter, bind
-from tadc.backend.runtime.memory import check_memory
+from tadc.backend.runtime.host_arrays import Array, Parameter, bind
+from tadc.backend.runtime.free_memory import check_memory
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.workspace import Temporary, new_array, new_memory, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.sizes import SizeSymbols
+    from tadc.backend.runtime.call_sizes import SizeSymbols
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tadc.certificates.layout import conditions
 from tadc.certificates.records import ReadRecord, Records
+from tadc.certificates.text_blocks import conditions
 from tadc.frontend.latex import form_latex, name_latex
 from tadc.frontend.print_index import form_text
 from tadc.lattice.affine import Affine

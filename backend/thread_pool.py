@@ -17,7 +17,7 @@ from pathlib import Path
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
 from tadc.backend.linking import Library, link
-from tadc.backend.runtime.threads import tell
+from tadc.backend.runtime.thread_count import tell
 from tadc.backend.splitting import PARALLEL
 
 _RESIZE, _FORGET = "tadc_pool_resize", "tadc_pool_forget"

@@ -19,7 +19,7 @@ from numpy import empty, uint8
 from tadc.backend.disk_cache import parse_size
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.arrays import Array
+    from tadc.backend.runtime.host_arrays import Array
 
 VARIABLE = "TADC_KEEP_MEMORY"
 DEFAULT_LIMIT = 256 << 20

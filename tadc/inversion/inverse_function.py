@@ -10,8 +10,8 @@ import numpy as np
 
 from tadc.api.array_kinds import as_given
 from tadc.api.function import Function
-from tadc.backend.runtime.arrays import Array, Parameter, bind
-from tadc.backend.runtime.sizes import SizeSymbols
+from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.host_arrays import Array, Parameter, bind
 from tadc.caller.boundary import checked_function, checked_sizes_given, public
 from tadc.caller.python_signatures import typed_text
 from tadc.compiler.derive import resolve_wrt
@@ -19,8 +19,8 @@ from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Program
 from tadc.frontend.size_values import needs_values
+from tadc.inversion.inverse_plan import Plan, plan_of
 from tadc.inversion.modes import Modes
-from tadc.inversion.plan import Plan, plan_of
 from tadc.passes.rewrites.compared import store_compared
 
 #: So many values of sizes are kept.

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tadc.certificates.layout import (
+from tadc.certificates.records import ReadRecord, Records, Unsolved
+from tadc.certificates.text_blocks import (
     WIDTH,
     Block,
     beside,
@@ -21,7 +22,6 @@ from tadc.certificates.layout import (
     vector_block,
     wrapped,
 )
-from tadc.certificates.records import ReadRecord, Records, Unsolved
 from tadc.frontend.print_index import condition_text, conditions_text, form_text
 from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.bounds import EliminationLimit

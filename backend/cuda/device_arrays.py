@@ -17,7 +17,7 @@ from tadc.backend.runtime.frameworks import Framework, framework_of
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Device
-    from tadc.backend.runtime.arrays import Array
+    from tadc.backend.runtime.host_arrays import Array
 
 
 def same_stream(a: int, b: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tadc.backend.runtime.addresses import addresses
-from tadc.backend.runtime.arrays import Array, Parameter
+from tadc.backend.runtime.host_arrays import Array, Parameter
 from tadc.backend.runtime.workspace import ALIGNMENT
 from tadc.frontend.extents import shape_at
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tadc.backend.base import Settings
-from tadc.backend.carried import carry
+from tadc.backend.carried_elements import carry
 from tadc.backend.fast_math import FUSED, relax
 from tadc.backend.target import backend_of
 from tadc.dialect.mlir import ir

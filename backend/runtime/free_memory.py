@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from functools import cache
 
-from tadc.backend.runtime.arrays import Parameter
-from tadc.backend.runtime.blocks import KEPT
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.reused_memory import KEPT
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 
 
