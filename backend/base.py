@@ -10,8 +10,8 @@ from tadc.backend.backend_errors import backend_error
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.interface import Interface
     from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.interface import Interface
     from tadc.frontend.source import Source
 
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.cuda.arguments import viewed, wrong
-from tadc.backend.cuda.device_arrays import View, copied_in, is_on_gpu, same_stream
 from tadc.backend.cuda.call import Call
 from tadc.backend.cuda.device import Device
+from tadc.backend.cuda.device_arrays import View, copied_in, is_on_gpu, same_stream
 from tadc.backend.cuda.glances import NUMBERS
 from tadc.backend.cuda.prepared import Output, Plan, Step
 from tadc.backend.cuda.repeats import Repeats
 from tadc.backend.cuda.results import finished, results_of
-from tadc.backend.runtime.host_arrays import arrange, bind
-from tadc.backend.runtime.frameworks import stream_handle
 from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.frameworks import stream_handle
+from tadc.backend.runtime.host_arrays import arrange, bind
 from tadc.backend.runtime.workspace import workspace
 from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
 from tadc.frontend.extents import shape_at
@@ -23,8 +23,8 @@ from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.manifest import Manifest
-    from tadc.backend.runtime.host_arrays import Array
     from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.host_arrays import Array
     from tadc.passes.gpu.launch import Launch
 
 

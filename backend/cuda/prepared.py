@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tadc.backend.cuda.api import KernelNode, bare
-from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.cuda.device import Allocation
+from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.cuda.launch_graphs import MANY, Graphs, has_graphs, node_of
 from tadc.frontend.diagnostics import CompileError
 

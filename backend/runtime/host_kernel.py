@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.addresses import addresses, overlap, span_of
-from tadc.backend.runtime.host_arrays import Array, Parameter, bind
 from tadc.backend.runtime.free_memory import check_memory
+from tadc.backend.runtime.host_arrays import Array, Parameter, bind
 from tadc.backend.runtime.outputs import given_outputs
 from tadc.backend.runtime.workspace import Temporary, new_array, new_memory, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic

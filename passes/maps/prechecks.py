@@ -11,7 +11,7 @@ from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.tile_values import is_reduction
 from tadc.passes.maps.work import FREE, weight_of
 from tadc.passes.rewrites.rows import MOST
-from tadc.passes.terms.costs import DEAR
+from tadc.passes.terms.costs import EXPENSIVE
 
 
 def may_have_rows(op: Any) -> bool:
@@ -29,7 +29,7 @@ def may_have_rows(op: Any) -> bool:
 
 
 def _is_expensive(op: Any) -> bool:
-    return is_reduction(op) or (not op.regions and op.name not in FREE and weight_of(op) >= DEAR)
+    return is_reduction(op) or (not op.regions and op.name not in FREE and weight_of(op) >= EXPENSIVE)
 
 
 def may_fuse(function: Any) -> bool:

@@ -3,7 +3,7 @@
     f[i, k] = (x[i, k] - m[i])**2,  g[i] = sum{k} (w[k] * (x[i, k] - m[i])**2)
     is  let h[i, k] = (x[i, k] - m[i])**2,  f[i, k] = h[i, k],  g[i] = sum{k} (w[k] * h[i, k])
 
-where no derivative follows. `uses * cost > cost + store + uses * load` says whether it pays, as for dear
+where no derivative follows. `uses * cost > cost + store + uses * load` says whether it pays, as for expensive
 values, and besides: the tensor has room in the nearest cache, for from further away an element comes later
 than it is computed; and it saves a part of all operations, for more tensors are more code. What tensors of
 one shape compute at their own indices is computed once anyway, where they are fused.

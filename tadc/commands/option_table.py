@@ -117,7 +117,7 @@ _ALL = (
     Option("samples", "--samples", "200000", "of --method mc", type=int),
     Option("seed", "--seed", "0", "of --method mc", type=int),
     Option("pieces", "--pieces", "1", "of --method interval: cut the inputs, for tighter bounds", type=int),
-    Option("plan", "--plan", "", "the lumps, what each overwrites, its class, and what it costs (default)"),
+    Option("plan", "--plan", "", "the components, what each overwrites, its class, its cost (default)"),
     Option("fix", "--fix", "", "do what errors say where that is one edit, and write the program back"),
     Option("list", "--list", "WHAT", "stages, passes, functions, or targets: what runs here, and why not",
            choices=LISTS),

@@ -18,7 +18,7 @@ from tadc.lattice.affine import Affine, Constraint
 
 @dataclass
 class Recurrences:
-    """The programs of a lump of class `Recurrent`."""
+    """The programs of a component of class `Recurrent`."""
 
     pieces: Pieces
     kind: Recurrent
@@ -42,7 +42,7 @@ class Recurrences:
 
     @property
     def pivot(self) -> Term:
-        """`c_0`, to divide by: read if it is dear."""
+        """`c_0`, to divide by: read if it is expensive."""
         body = self.coefficients[0]
         return body if is_light(body) else self.pieces.read(self.steps[1][0].name, self.new)
 

@@ -1,8 +1,8 @@
-"""The partition of a program's statements into the smallest lumps that can be inverted.
+"""The partition of a program's statements into the smallest components that can be inverted.
 
-After each lump, as many numbers are live as the program has inputs: what was overwritten is determined by
-what overwrote it (Pearlmutter and Siskind). The statements that are done are then a minimum cut of the flow
-of values from inputs to outputs. Minimum cuts form a distributive lattice, so one partition refines all
+After each component, as many numbers are live as the program has inputs: what was overwritten is determined
+by what overwrote it (Pearlmutter and Siskind). The statements that are done are then a minimum cut of the
+flow of values from inputs to outputs. Minimum cuts form a distributive lattice, so one partition refines all
 others: the strongly connected components of the residual graph of a maximum flow.
 """
 
@@ -12,13 +12,13 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tadc.inversion.flow import UNBOUNDED, Network, components
+from tadc.inversion.flow import UNBOUNDED, Network, strongly_connected
 from tadc.inversion.graph import Graph
 from tadc.inversion.inversion_errors import cut_too_narrow
 
 
 @dataclass(frozen=True)
-class Lump:
+class Component:
     """Statements, by position, that take values `dying` to as many numbers `new`, and read `kept` besides."""
 
     statements: tuple[int, ...]
@@ -64,19 +64,19 @@ def widths(graph: Graph, order: Sequence[int] | None = None) -> tuple[int, ...]:
     return tuple(found)
 
 
-def partition(graph: Graph) -> tuple[Lump, ...]:
-    """The finest partition into lumps, in an order in which they can run.
+def partition(graph: Graph) -> tuple[Component, ...]:
+    """The finest partition into components, in an order in which they can run.
 
-    No other partition has a smaller largest lump, or more lumps. Raises CompileError (TAD0911) where a
-    cut is narrower than the inputs, so that the Jacobian is singular whatever the values are.
+    No other partition has a smaller largest component, or more components. Raises CompileError (TAD0911)
+    where a cut is narrower than the inputs, so that the Jacobian is singular whatever the values are.
     """
     network = _Values(graph)
     groups = network.groups()
-    return _lumps(graph, groups)
+    return _components(graph, groups)
 
 
-def _lumps(graph: Graph, groups: Sequence[Sequence[int]]) -> tuple[Lump, ...]:
-    live, made = Live(graph), list[Lump]()
+def _components(graph: Graph, groups: Sequence[Sequence[int]]) -> tuple[Component, ...]:
+    live, made = Live(graph), list[Component]()
     place = {name: n for n, name in enumerate(graph.sizes)}
     for group in groups:
         own = [graph.statements[position].name for position in group]
@@ -85,7 +85,7 @@ def _lumps(graph: Graph, groups: Sequence[Sequence[int]]) -> tuple[Lump, ...]:
         dying = sorted(died.difference(own), key=place.__getitem__)
         new = tuple(name for name in own if name in live.values)
         kept = tuple(name for name in read if name not in died and name not in own)
-        made.append(Lump(tuple(group), tuple(dying), new, kept))
+        made.append(Component(tuple(group), tuple(dying), new, kept))
     return tuple(made)
 
 
@@ -106,14 +106,14 @@ class _Values:
         self.exits = {
             name: network.add(2 * self.number[name] + 1, self.sink, UNBOUNDED) for name in graph.outputs
         }
-        self.ways = {
+        self.edges_of_reads = {
             (read, s.name): network.add(2 * self.number[read] + 1, 2 * self.number[s.name], UNBOUNDED)
             for s in graph.statements
             for read in graph.reads[s.name]
         }
 
     def groups(self) -> list[list[int]]:
-        """The statements of each lump, by position."""
+        """The statements of each component, by position."""
         graph, network = self.graph, self.network
         wanted = sum(graph.sizes[name] for name in graph.inputs)
         self._greedy()
@@ -123,11 +123,11 @@ class _Values:
             reached = network.reached(self.source)
             cut = [name for name, n in self.number.items() if reached[2 * n] >= 0 > reached[2 * n + 1]]
             raise cut_too_narrow(graph, cut, found, wanted)
-        component = components(self._precedence())
+        connected = strongly_connected(self._precedence())
         members: dict[int, list[int]] = {}
         for position, statement in enumerate(graph.statements):
-            members.setdefault(component[2 * self.number[statement.name]], []).append(position)
-        return self._ordered(component, members)
+            members.setdefault(connected[2 * self.number[statement.name]], []).append(position)
+        return self._ordered(connected, members)
 
     def _greedy(self) -> None:
         """A flow to begin with: each statement takes over what its operands carry, the dying ones first."""
@@ -155,7 +155,7 @@ class _Values:
                 back[name] -= lost
                 back[read] = back.get(read, 0) + lost
             if amount > lost:
-                network.push(self.ways[read, name], amount - lost)
+                network.push(self.edges_of_reads[read, name], amount - lost)
                 through[read] += amount - lost
         for name, n in number.items():
             ends = carried[name] if name in outputs else 0
@@ -180,11 +180,11 @@ class _Values:
             found[2 * n + 1].append(2 * n)
         return found
 
-    def _ordered(self, component: list[int], members: dict[int, list[int]]) -> list[list[int]]:
-        """The lumps in an order in which they can run, as near to that of the text as can be."""
+    def _ordered(self, connected: list[int], members: dict[int, list[int]]) -> list[list[int]]:
+        """The components in an order in which they can run, as near to that of the text as can be."""
         before: dict[int, set[int]] = {}
         for tail, heads in enumerate(self._precedence()):
-            before.setdefault(component[tail], set()).update(component[h] for h in heads)
+            before.setdefault(connected[tail], set()).update(connected[h] for h in heads)
         after: dict[int, list[int]] = {c: [] for c in before}
         waiting: dict[int, int] = {}
         for c, others in before.items():

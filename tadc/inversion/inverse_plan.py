@@ -1,4 +1,4 @@
-"""The plan of an inverse: its lumps in order, what each is like, and what it costs."""
+"""The plan of an inverse: its components in order, what each is like, and what it costs."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def plan_of(program: Program, wrt: Sequence[str]) -> Plan:
     _checked(graph)
     forms, kinds = Forms(graph), dict[int, Class]()
     planned: list[Planned] = []
-    for lump in partition(graph):
-        form, names = forms.of(lump)
+    for component in partition(graph):
+        form, names = forms.of(component)
         kind = kinds.get(id(form))
         if kind is None:
             kind = kinds[id(form)] = class_of(form)
-        planned.append(Planned(lump, form, kind, names))
+        planned.append(Planned(component, form, kind, names))
     steps = tuple(_step(graph, each) for each in planned)
     return Plan(
         graph.inputs,
@@ -94,12 +94,12 @@ def _checked(graph: Graph) -> None:
 
 
 def _step(graph: Graph, planned: Planned) -> Step:
-    lump = planned.lump
+    component = planned.component
     return Step(
-        tuple(graph.statements[position].name for position in lump.statements),
-        lump.dying,
-        lump.new,
-        lump.kept,
+        tuple(graph.statements[position].name for position in component.statements),
+        component.dying,
+        component.new,
+        component.kept,
         planned.form.size,
         f"recurrence, {planned.kind.name}" if planned.form.earlier else planned.kind.name,
         planned.kind.cost,

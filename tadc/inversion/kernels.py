@@ -110,7 +110,7 @@ class Kernels:
 
     @cached_property
     def way_back(self) -> tuple[Kernel, ...]:
-        """What reads values when the lump is undone, as a system."""
+        """What reads values when the component is undone, as a system."""
         found = (self.right_side, self.columns)
         return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
 
@@ -176,7 +176,7 @@ class Kernels:
     # -- matrices ----------------------------------------------------------------------------------
 
     def factored(self, values: Arrays) -> Factored:
-        """The matrix of the lump at a point, ready to be solved with."""
+        """The matrix of the component at a point, ready to be solved with."""
         kind = self.kind
         found = self.columns(values)
         if isinstance(kind, LowRank):

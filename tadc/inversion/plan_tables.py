@@ -18,7 +18,7 @@ def summary(plan: PlanData) -> str:
     widest = max(plan.widths)
     lines = [
         f"inverse of {', '.join(plan.outputs)} by {', '.join(plan.inputs)}: {plan.width} numbers",
-        f"{len(plan.steps)} lump{_s(len(plan.steps))} of {plan.forms} form{_s(plan.forms)}; "
+        f"{len(plan.steps)} component{_s(len(plan.steps))} of {plan.forms} form{_s(plan.forms)}; "
         f"widths in the order of the text {plan.width}, at most {widest}",
         f"solutions cost {plan.cost} multiplications and divisions",
     ]
@@ -37,7 +37,7 @@ def plan_text(plan: PlanData) -> str:
 def plan_table(plan: PlanData) -> Table:
     """A row for each step, of many steps the first."""
     table = Table()
-    table.add_column("lump", justify="right")
+    table.add_column("component", justify="right")
     for head in ("statements", "overwrites", "with", "reads"):
         table.add_column(head, overflow="fold")
     table.add_column("size", justify="right")

@@ -1,4 +1,4 @@
-"""The partition into lumps against all partitions, and the flow against SciPy."""
+"""The partition into components against all partitions, and the flow against SciPy."""
 
 import random
 import time
@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components, maximum_flow
 
 import tadc
 from tadc.inversion.components import partition, widths
-from tadc.inversion.flow import Network, components
+from tadc.inversion.flow import Network, strongly_connected
 from tadc.inversion.graph import Graph, graph_of
 
 
@@ -54,7 +54,7 @@ def live(graph: Graph, done: frozenset[int]) -> set[str]:
 
 
 def best(graph: Graph) -> tuple[int, int, int, int]:
-    """Over all partitions: least largest numbers overwritten, with those read, statements; most lumps."""
+    """Over all partitions: least largest numbers overwritten, with those read, statements; most parts."""
     width = len(graph.inputs)
     cuts = sorted((done for done in ideals(graph) if len(live(graph, done)) == width), key=len)
     found: dict[frozenset[int], list[int]] = {cuts[0]: [0, 0, 0, 0]}
@@ -99,23 +99,23 @@ def test_no_partition_is_finer() -> None:
         if len(set(graph.outputs)) < len(f.inputs):
             continue
         try:
-            lumps = partition(graph)
+            components = partition(graph)
         except tadc.CompileError:
             assert rank(graph, seed) < len(f.inputs)
             singular += 1
             continue
         assert rank(graph, seed) == len(f.inputs)
-        if not lumps:
+        if not components:
             continue
         found = (
-            max(len(lump.new) for lump in lumps),
-            max(len(lump.new) + len(lump.kept) for lump in lumps),
-            max(len(lump.statements) for lump in lumps),
-            len(lumps),
+            max(len(component.new) for component in components),
+            max(len(component.new) + len(component.kept) for component in components),
+            max(len(component.statements) for component in components),
+            len(components),
         )
         assert found == best(graph), seed
-        order = [n for lump in lumps for n in lump.statements]
-        ends = np.cumsum([0, *(len(lump.statements) for lump in lumps)])
+        order = [n for component in components for n in component.statements]
+        ends = np.cumsum([0, *(len(component.statements) for component in components)])
         assert [widths(graph, order)[end] for end in ends] == [len(f.inputs)] * len(ends)
         compared += 1
     assert compared > 150
@@ -135,10 +135,10 @@ def test_flow(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_components(seed: int) -> None:
+def test_strongly_connected_components(seed: int) -> None:
     rng = np.random.default_rng(seed)
     edges = rng.random((30, 30)) < 0.05
-    found = components([np.nonzero(row)[0].tolist() for row in edges])
+    found = strongly_connected([np.nonzero(row)[0].tolist() for row in edges])
     count, expected = connected_components(csr_array(edges), directed=True, connection="strong")
     assert len(set(zip(found, expected, strict=True))) == count == len(set(found))
     assert all(found[a] >= found[b] for a, b in zip(*np.nonzero(edges), strict=True))
