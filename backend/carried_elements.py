@@ -99,7 +99,7 @@ def _distance(place: tuple[int, int] | None, stored: tuple[int, int]) -> int | N
 
 
 def _rebuild(loop: Any, value: Any, loads: dict[Any, int]) -> None:
-    """The same loop with the last elements as arguments."""
+    """A loop made anew, with the last elements as arguments."""
     count = max(loads.values())
     before = ir.InsertionPoint(loop)
     attributes = {"value": ir.FloatAttr.get(value.type, 0.0)}

@@ -7,6 +7,7 @@
 `python -m bench gpu-host`: what a call on a GPU takes on the host.
 `python -m bench jvp [WORKLOAD …]`: value and tangent against `jax.jvp`.
 `python -m bench inverse`: products with inverse Jacobians, and their plans.
+`python -m bench mechanisms [MECHANISM …] [PROGRAM …]`: what each mechanism of the code generator buys.
 `python -m bench operations`: what gradients cost over the value, by count.
 `python -m bench sizes`: what compiling for given sizes gains.
 `python -m bench uncertainty`: 10,000 measurements against arrays of `uncertainties`.
@@ -27,6 +28,10 @@ def main(words: list[str]) -> None:
         from bench.breadth import main as programs
 
         return programs(words[1:])
+    if words[:1] == ["mechanisms"]:
+        from bench.mechanisms import main as without
+
+        return without(words[1:])
     if words == ["uncertainty"]:
         from bench.uncertainty import main as run
     elif words == ["compile"]:

@@ -20,13 +20,12 @@ from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.chains import chained
-from tadc.passes.maps.fuse import fused
+from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
 from tadc.passes.maps.prechecks import may_chain, may_fuse, may_have_rows
 from tadc.passes.maps.write_maps import rewrite_maps
-from tadc.passes.maps.written_cost import WrittenCost
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -302,15 +301,13 @@ class Fuse(Pass):
 
     def run(self, module: Any) -> None:
         """Fuse in every function."""
-        vectors = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
+        cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
         for function in filter(may_fuse, tad_functions(module)):
             if self.gpu:
                 from tadc.passes.gpu.fusion_cost import ThreadCost
 
                 cost = ThreadCost(gpu_of(self.gpu))
-                rewrite_maps(function, lambda m, f=function: fused(m, WrittenCost(f, m, cost)), self.known)
-            else:
-                rewrite_maps(function, lambda maps: fused(maps, vectors), self.known)
+            rewrite_maps(function, lambda maps, cost=cost: fused(maps, cost), self.known)
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")

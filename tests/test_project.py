@@ -76,7 +76,6 @@ _KNOWN_CIRCLES = [
     },
     {
         "tadc.passes.gpu.boxes",
-        "tadc.passes.gpu.groups",
         "tadc.passes.gpu.kernel",
         "tadc.passes.gpu.staging",
     },

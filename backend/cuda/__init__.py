@@ -4,6 +4,7 @@ backend        what CUDA is among the backends
 architectures  GPUs by LLVM's names
 lowering       kernels of the gpu dialect -> nvvm dialect
 ptx            LLVM IR text of a gpu module -> PTX -> cubin
+device_functions  our scalar functions under the names of libdevice
 approximate    instructions that `--fast-math` allows
 toolkit        where ptxas and libdevice are
 images         kernels as bytes on disk

@@ -109,7 +109,7 @@ class DeviceArray:
         )
 
     def _copy(self) -> DeviceArray:
-        """The same elements in memory of their own, in the order of this array's stream."""
+        """A copy of the elements in memory of its own, in the order of this array's stream."""
         stream, device = self.allocation.stream, self.allocation.device
         made = device.allocate(self.nbytes, stream)
         if self.nbytes:

@@ -172,7 +172,7 @@ class Prepared:
         return [DeviceArray(pieces[n], shape, dtype, offset) for n, offset, shape, dtype in self._own]
 
     def into_arrays_of(self, framework: Framework, inputs: list[int]) -> list[Any]:
-        """The same with memory of a library, whose current stream this is; the outputs as its arrays."""
+        """Launch with memory of a library, whose current stream this is; the outputs as its arrays."""
         number = self.device.number
         made = [framework.empty(shape, dtype, number) for shape, dtype, _ in self.plan.outputs]
         room = self.plan.between

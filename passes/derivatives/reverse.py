@@ -182,7 +182,7 @@ class Reverse:
         self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
 
     def recurrence(self, definition: Definition, order: Affine) -> None:
-        """The same of a definition that reads itself, whose cotangent is a recurrence the other way round.
+        """The adjoint of a definition that reads itself: its cotangent is a recurrence the other way round.
 
         For h[i] = F(…, h[r(i)], …) with the cotangent c[i] from outside,
 

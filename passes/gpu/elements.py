@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_schedule import variable
 from tadc.passes.gpu.boxes import Copier, Stage, box_of, padded
+from tadc.passes.gpu.interleaved import Place
 from tadc.passes.gpu.kernel import Kernel, ThreadBody
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.plan import TilePlan
@@ -129,3 +131,19 @@ def _static(flat: Affine, shape: Sequence[int]) -> list[Affine]:
         index = flat.floordiv(max(stride, 1))
         forms.append(index.mod(max(size, 1)) if forms else index)
     return forms
+
+
+def view_of(place: Place, buffer: Any, low: BodyLowering, point: Any) -> Any:
+    """The elements of a place in the buffer of all rows."""
+    shape = [extent.constant for extent in place.whole.shape]
+    sizes = [max(n, 1) for n in shape[:-1]]
+    strides = [math.prod(max(n, 1) for n in shape[d + 1 :]) for d in range(len(sizes))]
+    layout = ir.StridedLayoutAttr.get(place.number, strides)
+    attributes = {
+        "static_offsets": ir.DenseI64ArrayAttr.get([place.number]),
+        "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
+        "static_strides": ir.DenseI64ArrayAttr.get(strides),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    }
+    type = ir.MemRefType.get(sizes, buffer.type.element_type, layout)
+    return low.create("memref.reinterpret_cast", [type], [buffer], point, attributes).results[0]

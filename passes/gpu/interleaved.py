@@ -2,113 +2,104 @@
 
 `tad-rows` makes of a tensor of short rows one for each place in a row, and a map that puts them together:
 
-    %f[i, m] = if {m = 0} then %f_0[i] else (if {m = 1} then %f_1[i] else %f_2[i])
+    f[i, m] = if m = 0 then f_0[i] else if m = 1 then f_1[i] else f_2[i]
 
-On a GPU, whose stores of neighbours may be apart, %f_0 is every third element of the memory of %f, and the
-map is no launch.
+On a GPU, whose stores of neighbours may be apart, f_0 is every third element of the memory of f, and the map
+is no launch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from tadc.dialect.index_maps import parse_set
-from tadc.dialect.mlir import ir
-from tadc.lattice.affine import Affine
-from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.marks import CHAIN
-from tadc.passes.maps.operand_forms import subscripts
-from tadc.passes.maps.tile_values import owner, yielded
+from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.map import Block, Choice, Let, Load, Map, MapFunction, Tensor
+from tadc.passes.nest.nest import Compute, Nest, Store
+from tadc.passes.nest.primitives.rewriting import rewrite_computes
 
 
 @dataclass(frozen=True)
 class Place:
     """A tensor has the elements of `whole` where the last index is `number`."""
 
-    whole: Any
+    whole: Tensor
     number: int
 
 
-def places_of(function: Any) -> dict[Any, Place]:
-    """The tensors of a function that are places in rows; all of each of these rows are."""
-    found: dict[Any, Place] = {}
-    for op in maps_of(function):
-        if op.name == "tad.map" and CHAIN not in op.attributes:
-            found |= _places(op)
+def places_of(function: MapFunction) -> dict[str, Place]:
+    """The tensors of a function that are places in rows; all of each of these rows are.
+
+    The rows are of a result: the memory of a tensor in between is another's before its map runs.
+    """
+    uses = Counter(load.tensor for item in function.maps for load in item.loads())
+    plain = [item for item in function.maps if item.order is None and item.marks.chain is None]
+    made = {tensor.name for item in plain for tensor in item.tensors} - set(function.results)
+    alone = {name for name in made if uses[name] == 1}
+    found: dict[str, Place] = {}
+    for item in plain:
+        if len(item.tensors) == 1 and item.tensors[0].name in function.results:
+            found |= _places(item, alone)
     return found
 
 
-def put_together(op: Any, places: dict[Any, Place]) -> bool:
-    """Whether a map only puts tensors together that are places in its rows."""
-    return any(place.whole == op.results[0] for place in places.values())
-
-
-def _places(op: Any) -> dict[Any, Place]:
-    """The tensors that a map puts together; none of another map."""
-    type, block = op.results[0].type, op.regions[0].blocks[0]
-    operations = [o.operation for o in block.operations]
-    if type.rank < 2 or not type.has_static_shape or len(operations) != 2:
+def _places(item: Map, alone: set[str]) -> dict[str, Place]:
+    """The tensors, each read once, that a map puts together; none of another map."""
+    (whole,), count = item.tensors, item.extents[-1] if item.extents else None
+    if len(item.indices) < 2 or count is None or not all(extent.is_constant for extent in item.extents):
         return {}
-    if not any(use.owner.name == "func.return" for use in op.results[0].uses):
-        # The memory of a tensor in between is another's before its map runs.
-        return {}
-    found: dict[Any, Place] = {}
-    number, value, region = 0, yielded(block), block
-    while True:
-        made = owner(value)
-        if made is None or made.block != region:
+    own = tuple(Affine.var(index) for index in item.indices[:-1])
+    found: dict[str, Place] = {}
+    block = item.body
+    for number in range(count.constant):
+        made = _only(block)
+        is_last = number == count.constant - 1
+        if isinstance(made, Choice) and not is_last and _says(made, item.indices[-1], number):
+            part, block = _only(made.then), made.otherwise
+        else:
+            part = made
+        if not isinstance(part, Load) or part.tensor not in alone or part.at != own:
             return {}
-        if made.name == "tad.read":
-            tensor = _part(made, block)
-            if tensor is None or number != type.shape[-1] - 1:
-                return {}
-            return {**found, tensor: Place(op.results[0], number)}
-        if made.name != "tad.guard" or not _says(made, block.arguments[type.rank - 1], number):
+        if part is made and not is_last:
             return {}
-        region = made.regions[0].blocks[0]
-        read = owner(yielded(region))
-        tensor = None if read is None or read.block != region else _part(read, block)
-        if tensor is None:
-            return {}
-        found[tensor] = Place(op.results[0], number)
-        number, region = number + 1, made.regions[1].blocks[0]
-        value = yielded(region)
+        found[part.tensor] = Place(whole, number)
+    return found
 
 
-def _part(read: Any, block: Any) -> Any:
-    """The tensor that is read at all indices of the map but the last, there alone; None otherwise."""
-    if read.name != "tad.read" or any(v not in list(block.arguments) for v in list(read.operands)[1:]):
-        return None
-    forms = {value: Affine.var(f"d{n}") for n, value in enumerate(block.arguments)}
-    own = [Affine.var(f"d{n}") for n in range(len(forms) - 1)]
-    tensor = read.operands[0]
-    is_made = not isinstance(tensor.owner, ir.Block) and CHAIN not in tensor.owner.attributes
-    is_own = list(subscripts(read, list(read.operands)[1:], forms)) == own
-    return tensor if is_made and is_own and len(list(tensor.uses)) == 1 else None
+def _only(block: Block) -> object:
+    """The one value of a block, which it gives; None for another block."""
+    match block.lets:
+        case (Let(names=names, value=value),) if names == block.gives:
+            return value
+        case _:
+            return None
 
 
-def _says(guard: Any, index: Any, number: int) -> bool:
-    """Whether a guard is that an index is a number."""
-    rows = parse_set(str(guard.attributes["where"])).constraints
-    if len(rows) != 1 or not rows[0].equality or list(guard.operands) != [index]:
-        return False
-    return rows[0].form in (Affine.var("d0") - number, number - Affine.var("d0"))
+def _says(choice: Choice, index: str, number: int) -> bool:
+    """Whether a choice is that an index is a number."""
+    form = Affine.var(index) - number
+    return any(choice.rows == (Constraint(each, True),) for each in (form, form * -1))
 
 
-def view_of(place: Place, buffer: Any, low: BodyLowering, point: Any) -> Any:
-    """The elements of a place in the buffer of all rows."""
-    shape = list(place.whole.type.shape)
-    sizes = [max(n, 1) for n in shape[:-1]]
-    strides = [prod(max(n, 1) for n in shape[d + 1 :]) for d in range(len(sizes))]
-    layout = ir.StridedLayoutAttr.get(place.number, strides)
-    attributes = {
-        "static_offsets": ir.DenseI64ArrayAttr.get([place.number]),
-        "static_sizes": ir.DenseI64ArrayAttr.get(sizes),
-        "static_strides": ir.DenseI64ArrayAttr.get(strides),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
-    }
-    type = ir.MemRefType.get(sizes, place.whole.type.element_type, layout)
-    return low.create("memref.reinterpret_cast", [type], [buffer], point, attributes).results[0]
+def placed(nest: Nest, places: Mapping[str, Place]) -> Nest:
+    """The nest that stores tensors at their places in rows."""
+
+    def put(store: Store) -> Store:
+        place = places.get(store.tensor)
+        if place is None:
+            return store
+        return replace(store, tensor=place.whole.name, at=(*store.at, Affine.const(place.number)))
+
+    def one(compute: Compute) -> Compute:
+        return replace(compute, stores=tuple(put(store) for store in compute.stores))
+
+    def whole(tensor: Tensor) -> Tensor:
+        place = places.get(tensor.name)
+        return tensor if place is None else replace(
+            place.whole, shape=(*tensor.shape, place.whole.shape[-1])
+        )  # fmt: skip
+
+    computed = tuple(places[name].whole.name if name in places else name for name in nest.computed)
+    tensors = tuple(dict.fromkeys(whole(tensor) for tensor in nest.tensors))
+    return replace(nest, tensors=tensors, computed=computed, body=rewrite_computes(nest.body, one))

@@ -15,7 +15,6 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.cpu.packing import Panels
 from tadc.passes.cpu.tile_body import Context, TileBody
 from tadc.passes.cpu.tile_reductions import TileReduction
-from tadc.passes.gpu.groups import Group, GroupReduction
 from tadc.passes.gpu.staging import StagedLoops, StagedReduction
 from tadc.passes.maps.buffers import BufferViews
 from tadc.passes.maps.lower_body import BodyLowering, box_rows
@@ -273,17 +272,13 @@ class ThreadBody(TileBody):
         super().__init__(kernel.low, tile, depends, panels, _nothing_stored)
         self.lanes = ThreadLanes(kernel.low, tile.width, kernel)
         self.kernel = kernel
-        self.group: Group | None = None
         self.staged: StagedLoops | None = None
 
     def reduction(self, op: Any, context: Context) -> TileReduction:
         """A reduction that a block or a group shares, or each thread runs alone."""
         if self.staged is not None and self.staged.plan.over == op:
             return StagedReduction(self, op, context, self.staged)
-        lanes = None if self.group is None else self.group.lanes.get(op)
-        if self.group is None or lanes is None:
-            return TileReduction(self, op, context)
-        return GroupReduction(self, op, context, self.group, lanes)
+        return TileReduction(self, op, context)
 
     def maker(self, op: Any, context: Context) -> Callable[[Copy], Any]:
         """What makes the result of an operation; a point beyond the map reads what is next to its element."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tadc.passes.cpu.schedule import PRICES
-from tadc.passes.maps.accesses import Accesses
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.schedule.accesses import Accesses
+from tadc.passes.schedule.cpu_machine import FUNCTION_COSTS
 
 LEAST_BLOCK = 64
 MOST_REGISTERS = 168
@@ -21,7 +21,7 @@ def registers(accesses: Accesses, results: int, operands: int) -> int:
     """About how many registers a thread needs that holds so many results and operands."""
     words = accesses.widest // 4
     loops = list(accesses.body.below())
-    functions = any(o.name not in PRICES for loop in loops for o in loop.operations)
+    functions = any(o.name not in FUNCTION_COSTS for loop in loops for o in loop.operations)
     return _OWN + words * (results + operands + (_FUNCTION if functions else 0))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from tadc.lattice.affine import Affine
 from tadc.passes.gpu.launch import Condition
 
 BLOCK_SIZE = 256
@@ -46,7 +46,7 @@ class GroupPlan:
     """
 
     size: int
-    lanes: Mapping[Any, tuple[int, ...]]
+    lanes: Mapping[str, tuple[int, ...]]
     block: int = BLOCK_SIZE
     order: tuple[int, ...] | None = None
     copies: Mapping[int, int] = field(default_factory=dict[int, int])
@@ -84,10 +84,12 @@ class TilePlan:
 
     fast: tuple[int, Along]
     slow: tuple[int, Along] | None
-    over: Any
+    over: str | None
     steps: tuple[int, ...]
-    staged: frozenset[Any]
-    inner: Mapping[Any, tuple[tuple[int, int], ...]] = field(default_factory=dict[Any, Any])
+    staged: frozenset[str]
+    inner: Mapping[str, tuple[tuple[int, int], ...]] = field(
+        default_factory=dict[str, tuple[tuple[int, int], ...]]
+    )
 
     @property
     def block(self) -> int:
@@ -107,7 +109,16 @@ Plan = ThreadPlan | GroupPlan | TilePlan
 
 @dataclass(frozen=True)
 class Variant:
-    """A plan and the sizes that it is for."""
+    """A plan and the sizes that it is for; None is that of a map that completes another in its memory."""
 
-    plan: Plan
+    plan: Plan | None
     when: tuple[Condition, ...] = ()
+
+    def over(self, sizes: Sequence[str]) -> Variant:
+        """The same for sizes `s0`, `s1`, … in the place of these."""
+        position = {name: Affine.var(f"s{n}") for n, name in enumerate(sizes)}
+        when = (
+            replace(test, extents=tuple(form.substitute(position) for form in test.extents))
+            for test in self.when
+        )
+        return replace(self, when=tuple(when))

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
-from tadc.passes.cpu.schedule import FUNCTION, PRICES
-from tadc.passes.maps.accesses import Accesses, Loop, Read
+from tadc.lattice.affine import Affine
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.operand_forms import subscripts
+from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
+from tadc.passes.terms.costs import ELEMENT
 
 ACCESS = 4.0
 """The price of one line."""
@@ -25,6 +25,9 @@ STEP = 2.0
 
 JOIN = 14.0
 """The price of joining two results within a warp."""
+
+SOME = 64
+"""An extent that is not known counts for so much where strides are compared."""
 
 #: The index values of the lanes of a warp, relative to the first, by name.
 Warp = Sequence[Mapping[str, int]]
@@ -47,7 +50,7 @@ def warp_over(gpu: Gpu, names: Sequence[str], extents: Mapping[str, int], steps:
 
 def lines(gpu: Gpu, read: Read, warp: Warp, bytes_each: int, width: int = 1) -> float:
     """The lines that a warp touches with one load of `width` elements a thread."""
-    touched: set[Any] = set()
+    touched: set[int | tuple[str, int]] = set()
     for lane, values in enumerate(warp):
         offset = 0
         for name, value in values.items():
@@ -64,17 +67,17 @@ def lines(gpu: Gpu, read: Read, warp: Warp, bytes_each: int, width: int = 1) -> 
 
 def shares_of_windows(
     accesses: Accesses, reads: Sequence[Read], copies: Mapping[str, int]
-) -> dict[Any, float]:
+) -> dict[str, float]:
     """For each read of a map how many of its elements are loaded, where copies of several reads are the same.
 
     `%x[i]` and `%x[i + 1]` in 4 copies along i are 5 elements, not 8.
     """
-    windows: dict[Any, list[tuple[Any, tuple[int, ...]]]] = {}
+    windows: dict[tuple[str, tuple[Affine, ...]], list[tuple[str, tuple[int, ...]]]] = {}
     for read in reads:
-        forms = subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms)
-        key = read.op.operands[0], tuple(form - form.constant for form in forms)
-        windows.setdefault(key, []).append((read.op, tuple(form.constant for form in forms)))
-    found: dict[Any, float] = {}
+        forms = accesses.place(read)
+        key = read.tensor, tuple(form - form.constant for form in forms)
+        windows.setdefault(key, []).append((read.name, tuple(form.constant for form in forms)))
+    found: dict[str, float] = {}
     for (_, forms), members in windows.items():
         names = [name for name in copies if any(name in form.variables for form in forms)]
         steps = [tuple(form.coefficient(name) for form in forms) for name in names]
@@ -87,8 +90,19 @@ def shares_of_windows(
                 ]
                 elements.add(tuple(moved))
         share = len(elements) / (len(members) * math.prod(copies[name] for name in names))
-        found |= {op: share for op, _ in members}
+        found |= {name: share for name, _ in members}
     return found
+
+
+def stored_at(accesses: Accesses) -> tuple[Read, int]:
+    """The store of an element as an access, and its bytes."""
+    tensor = accesses.map.tensors[0]
+    strides: dict[str, int | None] = {}
+    step = 1
+    for name, size in zip(reversed(accesses.names), reversed(tensor.shape), strict=True):
+        strides[name] = step
+        step *= size.constant if size.is_constant and size.constant > 0 else SOME
+    return Read("", tensor.name, strides, True), ELEMENT[tensor.type]
 
 
 class Prices:
@@ -101,7 +115,7 @@ class Prices:
         warp: Warp,
         copies: Mapping[str, int],
         vector: str | None = None,
-        shared: Mapping[Any, tuple[int, ...]] | None = None,
+        shared: Mapping[str, tuple[int, ...]] | None = None,
         is_column: bool = False,
     ) -> None:
         """In a column, all threads along the indices of a reduction are in different warps."""
@@ -121,14 +135,14 @@ class Prices:
     def loop(self, loop: Loop, warp: Warp) -> float:
         """The price of a loop, by what a thread runs of it."""
         trips = self.trips(loop)
-        if loop.op in self.shared and not self.is_column:
-            places = dict(zip(loop.binders, self.shared[loop.op], strict=True))
+        if loop.fold in self.shared and not self.is_column:
+            places = dict(zip(loop.binders, self.shared[loop.fold], strict=True))
             warp = warp_over(self.gpu, loop.binders, places, {})
         own = set(loop.binders)
-        total = sum(PRICES.get(o.name, FUNCTION) * self.count(o.names) for o in loop.operations)
+        total = sum(FUNCTION_COSTS.get(o.name, FUNCTION) * self.count(o.names) for o in loop.operations)
         kept, windows = 0.0, {} if own else shares_of_windows(self.accesses, loop.reads, self.copies)
         for read in loop.reads:
-            price = self.read(read, warp) * (1.0 if own else windows.get(read.op, 1.0))
+            price = self.read(read, warp) * (1.0 if own else windows.get(read.name, 1.0))
             # A read that does not move with the loop is made before it.
             if own and not own & read.names:
                 kept += price
@@ -140,8 +154,8 @@ class Prices:
         results = self.count(loop.result)
         total += loop.additions * results + STEP
         ending = 0.0
-        if loop.op in self.shared:
-            size = math.prod(self.shared[loop.op])
+        if loop.fold in self.shared:
+            size = math.prod(self.shared[loop.fold])
             stored = size if self.is_column else size // self.gpu.warp
             ending = 0.0 if self.is_column else results * JOIN * math.log2(self.gpu.warp)
             ending += results * (ACCESS + 4.0) * stored if stored > 1 else 0.0
@@ -149,13 +163,13 @@ class Prices:
 
     def trips(self, loop: Loop) -> int:
         """The steps that a thread runs."""
-        lanes = self.shared.get(loop.op, (1,) * len(loop.trips))
+        lanes = self.shared.get(loop.fold, (1,) * len(loop.trips))
         return math.prod(-(-count // lane) for count, lane in zip(loop.trips, lanes, strict=True))
 
     def read(self, read: Read, warp: Warp) -> float:
         """The price of all copies of a read."""
         copies = self.count(read.names)
-        each = read.op.results[0].type.width // 8
+        each = self.accesses.bytes_of(read)
         if self.vector is not None and read.strides.get(self.vector, 0) == 1:
             width = self.copies[self.vector]
             return copies // width * (1 + ACCESS * lines(self.gpu, read, warp, each, width))
@@ -163,18 +177,11 @@ class Prices:
 
     def stores(self) -> float:
         """The price of storing what a thread computes."""
-        shape = list(self.accesses.body.op.results[0].type.shape)
-        each = self.accesses.body.op.results[0].type.element_type.width // 8
-        strides: dict[str, int | None] = {}
-        step = 1
-        for name, size in zip(reversed(self.accesses.names), reversed(shape), strict=True):
-            strides[name] = step
-            step *= size if size > 0 else 64
-        stored = Read(None, strides, True)
+        stored, each = stored_at(self.accesses)
         count = math.prod(self.copies.values())
         width = self.copies[self.vector] if self.vector is not None else 1
         return (
-            self.accesses.tensors
+            self.accesses.results
             * count
             // width
             * (1 + ACCESS * lines(self.gpu, stored, self.warp, each, width))

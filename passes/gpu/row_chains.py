@@ -1,20 +1,15 @@
 """How a block of threads runs a chain of maps (`maps/block_chains.py`), as its mark says, and which tensors
-it keeps in shared memory; `chain_kernels.py` makes the code."""
+it keeps in shared memory; `chain_nests.py` makes the nest."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.passes.maps.block_chains import ROOM
-from tadc.passes.maps.buffers import map_around
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.marks import CHAIN, STEPS
-from tadc.passes.maps.tile_values import region_operations
-from tadc.passes.nest.caches import element_bytes
+from tadc.passes.maps.map import Map, MapFunction, Tensor
+from tadc.passes.maps.row_reads import bytes_of
 
 
 @dataclass(frozen=True)
@@ -37,38 +32,28 @@ class RowChain:
         return 1 if self.by_turns else self.rows
 
     @staticmethod
-    def of(op: Any) -> RowChain:
+    def of(item: Map) -> RowChain:
         """The chain that a map is marked with."""
-        numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-        return RowChain(*numbers[1:])
+        return RowChain(item.marks.rows, *item.marks.blocks)
 
 
-def row_bytes(type: Any, depth: int) -> int:
-    """The bytes of a row of a tensor, or of all of it."""
-    return math.prod(type.shape[depth:]) * element_bytes(type)
-
-
-def _read_by(op: Any) -> set[Any]:
-    """The tensors that a map reads."""
-    inner = region_operations(op.regions[0].blocks[0])
-    return {read.operands[0] for read in inner if read.name == "tad.read"}
-
-
-def near_tensors(ops: Sequence[Any], chain: RowChain, gpu: Gpu) -> list[Any]:
+def near_tensors(items: Sequence[Map], chain: RowChain, gpu: Gpu) -> list[Tensor]:
     """The tensors that maps of a chain compute and later ones read, where shared memory has room for them."""
-    made = {value: op for op in ops for value in op.results if STEPS not in op.attributes}
-    read = {value for op in ops for value in _read_by(op) if value in made}
+    made = [tensor for item in items if not item.marks.steps for tensor in item.tensors]
+    read = {load.tensor for item in items for load in item.loads()}
     room = gpu.static_shared - ROOM
-    found: list[Any] = []
-    for value in made:
-        each = -(-row_bytes(value.type, chain.depth) // 16) * 16 * chain.near_rows
-        if value in read and each <= room:
+    found: list[Tensor] = []
+    for tensor in made:
+        each = -(-bytes_of(tensor, chain.depth) // 16) * 16 * chain.near_rows
+        if tensor.name in read and each <= room:
             room -= each
-            found.append(value)
+            found.append(tensor)
     return found
 
 
-def is_inner(value: Any, ops: Sequence[Any]) -> bool:
+def is_inner(name: str, items: Sequence[Map], function: MapFunction) -> bool:
     """Whether none but these maps reads a tensor."""
-    owners = [getattr(use.owner, "operation", use.owner) for use in value.uses]
-    return all(o.name != "func.return" and map_around(o) in ops for o in owners)
+    others = (item for item in function.maps if item not in items)
+    return name not in function.results and all(
+        load.tensor != name for item in others for load in item.loads()
+    )

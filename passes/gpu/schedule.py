@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
@@ -39,8 +38,9 @@ from tadc.passes.gpu.thread_plans import (
 )
 from tadc.passes.gpu.tile_choice import OPEN, tile_plans
 from tadc.passes.gpu.transposes import transposing_plans
-from tadc.passes.maps.accesses import Accesses, Loop
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.schedule.accesses import Accesses, Loop
 from tadc.passes.terms.costs import LARGE
 
 MOST_SHARED = 24 << 10
@@ -61,33 +61,20 @@ VERY_LONG = 2048
 """A reduction of fewer elements is not worth a block, where sizes are not known."""
 
 
-def variants_of(
-    gpu: Gpu,
-    op: Any,
-    sizes: Sequence[Affine],
-    outer: Mapping[Any, Affine],
-    shapes: Mapping[Any, Sequence[Affine]],
-) -> list[Variant]:
-    """The plans of a map, each with the sizes it is for; the last is for all others.
-
-    `sizes` are its extents, and `outer` has the forms of values from above, over the sizes of the function,
-    as `shapes` does of tensors.
-    """
-    return [variant for _, variant in priced_variants(gpu, op, sizes, outer, shapes)]
+def variants_of(gpu: Gpu, item: Map, function: MapFunction) -> list[Variant]:
+    """The plans of a map of a function, each with the sizes it is for, as `s0`, `s1`, … in the order of the
+    function; the last is for all others."""
+    return [variant.over(function.sizes) for _, variant in priced_variants(gpu, item, function)]
 
 
-def priced_variants(
-    gpu: Gpu,
-    op: Any,
-    sizes: Sequence[Affine],
-    outer: Mapping[Any, Affine],
-    shapes: Mapping[Any, Sequence[Affine]],
-) -> list[tuple[float, Variant]]:
-    """The same, each with its price: of the whole map, or of an element where sizes are not known."""
-    accesses = Accesses(op, sizes, [1] * len(sizes), outer)
+def priced_variants(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[float, Variant]]:
+    """The same over the names of sizes, each with its price: of the whole map, or of an element where sizes
+    are not known."""
+    sizes = item.extents
+    accesses = Accesses(item, function, sizes, [1] * len(sizes))
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)
     candidates = [*thread_plans(accesses)]
-    if sizes and is_flat(accesses, sizes, shapes):
+    if sizes and is_flat(accesses):
         flat = ThreadPlan(tuple(range(len(sizes))), {}, VECTOR_BYTES // accesses.widest, flat=True)
         if not known:
             return [(thread_price(gpu, accesses, flat), Variant(flat))]
@@ -96,7 +83,7 @@ def priced_variants(
     single = threads[0]
     groups = list(_group_plans(gpu, accesses))
     if known:
-        found: list[tuple[float, Any]] = [(thread_price(gpu, accesses, single), single)]
+        found: list[tuple[float, Plan]] = [(thread_price(gpu, accesses, single), single)]
         found += [(_group_price(gpu, accesses, plan), plan) for plan in groups]
         found += _shared_plans(gpu, accesses)
         price, best = min(found, key=lambda pair: pair[0])
@@ -131,7 +118,7 @@ def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequenc
             when.append(Condition((sizes[index],), least=plan.along(index).extent // 2))
     if plan.over is None:
         return [Variant(plan, tuple(when))]
-    loop = next(loop for loop in accesses.body.inner if loop.op == plan.over)
+    loop = next(loop for loop in accesses.body.inner if loop.fold == plan.over)
     return [Variant(plan, (*when, Condition(extents_of(accesses, loop), least=math.prod(plan.steps))))]
 
 
@@ -199,19 +186,19 @@ def _group_plans_of(gpu: Gpu, accesses: Accesses, copies: Mapping[int, int]) -> 
         if count * size * gpu.warp * accesses.widest > MOST_SHARED:
             continue
         # Threads of different elements meet, so no branch or loop may stand around.
-        lanes = {loop.op: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
+        lanes = {loop.fold: lanes for loop, lanes in _long(accesses, accesses.body, size) if loop.direct}
         if lanes and resident(gpu, size * gpu.warp, needed, 0):
             own = (tuple(n for n in order if n not in copies) for order in orders(accesses))
             for order in dict.fromkeys(own):
                 yield GroupPlan(size, lanes, size * gpu.warp, order, copies)
 
 
-def _shared(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Any, tuple[int, ...]]]:
+def _shared(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The outermost reductions that are long enough, with the threads along each of their indices."""
-    long = {loop.op: lanes for loop, lanes in _long(accesses, body, size)}
+    long = {loop.fold: lanes for loop, lanes in _long(accesses, body, size)}
     yield from long.items()
     for loop in body.inner:
-        if loop.op not in long:
+        if loop.fold not in long:
             yield from _shared(accesses, loop, size)
 
 
@@ -271,7 +258,7 @@ def _one_of_group(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
 
 def _trips(accesses: Accesses, plan: GroupPlan) -> tuple[Affine, ...]:
     """The extents of the first reduction that a group shares, over sizes."""
-    return extents_of(accesses, next(loop for loop in accesses.body.below() if loop.op in plan.lanes))
+    return extents_of(accesses, next(loop for loop in accesses.body.below() if loop.fold in plan.lanes))
 
 
 def extents_of(accesses: Accesses, loop: Loop) -> tuple[Affine, ...]:

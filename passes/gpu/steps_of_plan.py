@@ -4,8 +4,11 @@ map."""
 from __future__ import annotations
 
 from tadc.passes.gpu.plan import GroupPlan, ThreadPlan
-from tadc.passes.maps.map import Fold, Map, MapFunction
-from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Reorder, Split, Step
+from tadc.passes.maps.map import Choice, Fold, Map, MapFunction
+from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.primitives.points import points
+from tadc.passes.nest.primitives.rewriting import loops_in
+from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Points, Reorder, Split, Step
 
 
 class Fresh:
@@ -26,7 +29,16 @@ class Fresh:
         return f"{index}{number}"
 
 
-def steps_of_group_plan(item: Map, function: MapFunction, plan: GroupPlan, warp: int) -> tuple[Step, ...]:
+def steps_in_place(item: Map, plain: Nest, block: int) -> tuple[Step, ...]:
+    """The points of the set on which a map completes another in its memory, one a thread."""
+    (choice,) = (let.value for let in item.body.lets if let.names == item.body.gives)
+    assert isinstance(choice, Choice)
+    visit = Points(choice.rows)
+    loops = tuple(loop.index for loop in loops_in(points(plain, visit).body))
+    return (visit, *((Bind("grid", loops),) if loops else ()), InBlocks(block))
+
+
+def steps_of_group_plan(item: Map, plan: GroupPlan, warp: int) -> tuple[Step, ...]:
     """Groups of threads that share reductions, all elements along some indices each."""
     together = [n for n in range(len(item.indices)) if n in plan.copies]
     own = [n for n in range(len(item.indices)) if n not in plan.copies] if plan.order is None else plan.order
@@ -58,9 +70,10 @@ def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> 
             grid.append(index)
             continue
         outer, inner = fresh.new(index), fresh.new(index)
-        steps.append(Split(index, extent, "guard", outer, inner))
+        is_vector = plan.width > 1 and n == plan.order[-1]
+        steps.append(Split(index, extent, "exact" if is_vector else "guard", outer, inner))
         grid.append(outer)
-        (lane if plan.width > 1 and n == plan.order[-1] else jam).append(inner)
+        (lane if is_vector else jam).append(inner)
     order = (*grid, *jam, *lane)
     if order:
         steps.append(Reorder(order))

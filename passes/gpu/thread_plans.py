@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
-from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.plan import ThreadPlan
 from tadc.passes.gpu.prices import Prices, shares_of_windows, warp_over
-from tadc.passes.maps.accesses import Accesses, Loop
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.operand_forms import subscripts
-from tadc.passes.maps.tile_values import region_operations
+from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load
+from tadc.passes.schedule.accesses import GUARD, Accesses, Loop, Read
 
 COPIES = (1, 2, 4, 8)
 VECTORS = (1, 2, 4)
@@ -65,17 +62,18 @@ def _shares(accesses: Accesses, index: int) -> bool:
     return any(share < 1 for share in shares.values())
 
 
-def is_flat(accesses: Accesses, shape: Sequence[Affine], shapes: Mapping[Any, Sequence[Affine]]) -> bool:
+def is_flat(accesses: Accesses) -> bool:
     """Whether an element depends on those at its own place, in tensors of the same shape, and on no index."""
-    place = [Affine.var(name) for name in accesses.names]
-    for op in region_operations(accesses.body.op.regions[0].blocks[0]):
-        if op.name != "tad.read":
-            if op.regions or any(isinstance(v.type, ir.IndexType) for v in op.operands):
+    place = tuple(Affine.var(name) for name in accesses.names)
+    for let in accesses.map.body.lets:
+        match let.value:
+            case Choice() | Fold() | IndexNumber():
                 return False
-            continue
-        forms = subscripts(op, list(op.operands)[1:], accesses.known_forms)
-        if forms and (forms != place or list(shapes[op.operands[0]]) != list(shape)):
-            return False
+            case Load(tensor=tensor, at=at):
+                if at and (at != place or accesses.tensors[tensor].shape != accesses.map.extents):
+                    return False
+            case _:
+                pass
     return True
 
 
@@ -121,13 +119,12 @@ def can_be_vector(accesses: Accesses, order: Sequence[int], width: int) -> bool:
     return True
 
 
-def _is_aligned(accesses: Accesses, read: Any, strides: Mapping[str, int | None], width: int) -> bool:
+def _is_aligned(accesses: Accesses, read: Read, strides: Mapping[str, int | None], width: int) -> bool:
     """Whether a read starts at a multiple of the width, where its vector index does."""
-    type = read.op.operands[0].type
-    shape = [-1 if type.is_dynamic_dim(d) else type.get_dim_size(d) for d in range(type.rank)]
-    if type.rank > 1 and (shape[-1] < 0 or shape[-1] % width):
+    shape = [size.constant if size.is_constant else -1 for size in accesses.tensors[read.tensor].shape]
+    if len(shape) > 1 and (shape[-1] < 0 or shape[-1] % width):
         return False
-    forms = subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms)
+    forms = accesses.place(read)
     if any(form.variables - frozenset(accesses.ranges) for form in forms):
         return False
     start = 0
@@ -137,7 +134,7 @@ def _is_aligned(accesses: Accesses, read: Any, strides: Mapping[str, int | None]
 
 
 def _has_guard(loop: Loop) -> bool:
-    return any(o.name == "tad.guard" for o in loop.operations)
+    return any(o.name == GUARD for o in loop.operations)
 
 
 def fits(plan: ThreadPlan, sizes: Sequence[Affine]) -> tuple[Condition, ...]:

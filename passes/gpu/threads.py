@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import gcd
 from typing import Any
@@ -13,19 +13,22 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
+from tadc.passes.gpu.block_memory import registers, shared_buffer
 from tadc.passes.gpu.group_folds import Group, GroupFold
 from tadc.passes.gpu.launch import GridAxis
+from tadc.passes.gpu.teams import TeamLoop, Together
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
-from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.lanes import Lanes, last_stride
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import DIVIDED, Body, Bound, For, If, Kind, Nest
-from tadc.passes.nest.primitives.rewriting import loops_in
+from tadc.passes.nest.nest import DIVIDED, Body, Bound, Compute, For, If, Kind, Nest, Stage, Statement
+from tadc.passes.nest.primitives.rewriting import bound_forms, computes_in, loads_in, loops_in
 from tadc.passes.nest.shared_folds import shared_takes
+from tadc.passes.nest.stores import Place, TileStores
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,19 @@ class ThreadLanes(Lanes):
         made = super().loaded_run(vector, operands, forms, point)
         return self.aligned(made.owner, operands[0], forms).results[0]
 
+    def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
+        """Lanes that are apart in memory are stored one by one."""
+        if not any(LANE in form.variables for form in forms) or last_stride(forms) == 1:
+            super().store(value, buffer, forms, point)
+            return
+        value = self.spread(value, point)
+        for lane in range(self.width):
+            static = {"static_position": ir.DenseI64ArrayAttr.get([lane])}
+            element = value.type.element_type
+            one = self.low.create("vector.extract", [element], [value], point, static).results[0]
+            here = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
+            super().store(one, buffer, here, point)
+
     def store_run(
         self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
     ) -> None:
@@ -72,12 +88,21 @@ def divisor(form: Affine) -> int:
 @dataclass(frozen=True)
 class Thread(Target):
     """A thread of a kernel, whose code is for a GPU; `function` is its `gpu.func`, `block` the threads of a
-    block, `group` those that compute an element with it."""
+    block.
+
+    `together` are the threads that run a statement together; with `columns` they are apart, and compute the
+    element that `column` numbers. `unseen` are tensors that others may have written since all threads met;
+    those that are `private` have other elements for each thread.
+    """
 
     low: BodyLowering
     function: ir.Operation
     block: int
-    group: Group | None = None
+    together: Together | None = None
+    column: Affine | None = None
+    columns: int = 1
+    unseen: set[str] = field(default_factory=set[str])
+    private: set[str] = field(default_factory=set[str])
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """What makes vectors of a width."""
@@ -85,10 +110,55 @@ class Thread(Target):
 
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
         """A reduction that a group shares, or each thread runs alone."""
-        if self.group is None or not fold.takes.threads:
+        if self.together is None or not fold.takes.threads:
             super().fold(body, let, fold, context)
-        else:
-            put_results(GroupFold(body, let, fold, context, self.group))
+            return
+        number = self.together.number
+        group = Group(self.low, self.function, fold.takes, number, self.column, self.columns)
+        put_results(GroupFold(body, let, fold, context, group))
+
+    def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
+        """What stores the values of a computation: the first of the threads that have them does."""
+        made = super().stores(compute, low, places, scope)
+        if self.together is not None and self.together.count > 1:
+            first = Constraint(self.together.number, equality=True)
+            made.within = (*made.within, first)
+        return made
+
+    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
+        """Memory of a block, or of a thread: of a tensor in registers each thread has every so many."""
+        shape = [extent.constant for extent in stage.tensor.shape]
+        element = low.scalar_type(stage.tensor.type)
+        if stage.space == "shared":
+            return shared_buffer(self.function, shape, element)
+        self.private.add(stage.tensor.name)
+        return registers(self.function, shape, element, low)
+
+    def before(self, statement: Statement, scope: Scope) -> None:
+        """All threads of a block meet where some read what others wrote."""
+        if self.together is None or self.together.count < self.block:
+            return
+        if not (
+            isinstance(statement, Compute) or (isinstance(statement, For) and statement.kind == "thread")
+        ):
+            return
+        computes = list(computes_in((statement,)))
+        reads = {load.tensor for one in computes for load in loads_in(one.block)}
+        if not reads.isdisjoint(self.unseen):
+            self.meet(scope)
+        self.unseen.update({store.tensor for one in computes for store in one.stores} - self.private)
+
+    def after_turn(self, loop: For, scope: Scope) -> None:
+        """All threads meet before what they read is written again."""
+        written = {store.tensor for one in computes_in(loop.body) for store in one.stores}
+        is_whole = self.together is not None and self.together.count == self.block
+        if is_whole and written - self.private:
+            self.meet(scope)
+
+    def meet(self, scope: Scope) -> None:
+        """All threads of a block meet."""
+        self.low.create("gpu.barrier", [], [], scope.point)
+        self.unseen.clear()
 
     @cached_property
     def registers(self) -> tuple[Affine, Affine]:
@@ -112,30 +182,40 @@ class Thread(Target):
         """Loops directly in each other whose points are numbered, the innermost loop's fastest; each number
         goes to one thread of the grid, or to one group of threads."""
         loops = nested(loop)
-        self.points(loops, loops[-1].body, loop.kind, scope)
+        if not loop.teams:
+            self.points(loops, loops[-1].body, loop.kind, scope)
+            return
+        assert self.together is not None
+
+        def fill(inner: Scope, together: Together) -> None:
+            emit_body(loops[-1].body, low, replace(inner, target=replace(self, together=together)))
+
+        TeamLoop(loops, low, fill).emit(self.together, scope)
 
     def points(self, loops: Sequence[For], body: Body, kind: Kind, scope: Scope) -> None:
         """A body at the point of this thread, if it has one."""
-        ends = [(scope.form(form_of_end(one.start)), scope.form(form_of_end(one.stop))) for one in loops]
+        ends, inside_of = boxed(loops)
+        ends = [(scope.form(start), scope.form(stop)) for start, stop in ends]
         counts = [trips(each, one.step) for each, one in zip(ends, loops, strict=True)]
         own = self.own(kind, body, scope)
         is_idle = len(loops) == 1 and is_idle_beyond(loops[0])
-        number, only = own.number, own.only
+        number, only = own.number, scope.only
         rows = () if is_idle else self.within(own, counts, scope)
-        if rows and own.column:
+        if rows and own.column is not None:
             # All threads meet: those without an element of their own help with the last one.
             last, only, rows = number + rows[0].form, (*rows, *only), ()
             number = self.low.extreme("affine.min", [number, last], scope.point)
 
         def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
-            inner = replace(scope, point=inside, target=replace(self, group=own.group), only=only)
+            target = replace(self, together=own.together, column=own.column, columns=own.each)
+            inner = replace(scope, point=inside, target=target, only=only)
             places = unravel(number, counts, self.low, inside)
             for one, place, (start, stop) in zip(loops, places, ends, strict=True):
                 index = start + place * one.step
                 inner = inner.naming(one.index, index)
                 facts = facts_of(one, index, (start, stop), scope)
                 inner = inner.knowing(*(facts[:1] if is_idle else facts))
-            emit_body(body, self.low, inner)
+            emit_body((If(inside_of, body),) if inside_of else body, self.low, inner)
             return []
 
         if rows:
@@ -158,20 +238,17 @@ class Thread(Target):
         takes = next(shared_takes(body), None) if kind == "grid" else None
         if takes is None:
             form = {"grid": block * self.block + thread, "block": block, "thread": thread}[kind]
-            each = 1 if kind == "block" else self.block
-            return Own(self.named(form, scope.point), each)
-        each = self.block // takes.together
+            together = Together(thread, self.block) if kind == "block" else None
+            return Own(self.named(form, scope.point), 1 if kind == "block" else self.block, together)
+        size, each, column = takes.together, self.block // takes.together, None
         if takes.warp == 1:
             number, column = thread.floordiv(each), thread.mod(each)
-            group = Group(self.low, self.function, takes, number, column, each)
             form = block * each + column
         elif each == 1:
-            group, form = Group(self.low, self.function, takes, thread), block
+            number, form = thread, block
         else:
-            group = Group(self.low, self.function, takes, thread.mod(takes.together))
-            form = block * each + thread.floordiv(takes.together)
-        first = Constraint(group.number, equality=True)
-        return Own(self.named(form, scope.point), each, group, (first,))
+            number, form = thread.mod(size), block * each + thread.floordiv(size)
+        return Own(self.named(form, scope.point), each, Together(number, size), column)
 
     def named(self, form: Affine, point: ir.InsertionPoint) -> Affine:
         """A variable that stands for a form."""
@@ -180,18 +257,13 @@ class Thread(Target):
 
 @dataclass(frozen=True)
 class Own:
-    """The number of the point of a thread, of which a block has `each`; the group that has it too, and for
-    which of its threads alone rows hold."""
+    """The number of the point of a thread, of which a block has `each`; the threads that have it too, and the
+    number of a column of theirs, where threads that meet compute different elements."""
 
     number: Affine
     each: int
-    group: Group | None = None
-    only: Domain = ()
-
-    @property
-    def column(self) -> bool:
-        """Whether threads that meet compute different elements."""
-        return self.group is not None and self.group.column is not None
+    together: Together | None = None
+    column: Affine | None = None
 
 
 def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
@@ -204,27 +276,53 @@ def grid_of(nest: Nest, extents: Mapping[str, Sequence[Affine]]) -> GridAxis:
     takes = next(shared_takes(nest.body), None)
     each = 1 if outer and outer.kind == "block" else nest.block // (takes.together if takes else 1)
     found: list[Affine] = []
-    for loop in loops:
-        span = form_of_end(loop.stop) - form_of_end(loop.start)
+    for loop, (start, stop) in zip(loops, boxed(loops)[0], strict=True):
+        span = stop - start
         factors = next((extents[name] for name in span.variables if span == Affine.var(name)), ())
-        if len(factors) > 1 and len(loops) == 1:
+        if factors and len(loops) == 1:
             return GridAxis(tuple(factors), each * loop.step)
         forms = {name: factor for name, (factor, *_) in extents.items()}
         found.append(trips((ZERO, span.substitute(forms)), loop.step))
     return GridAxis(tuple(found), each)
 
 
-def form_of_end(bound: Bound) -> Affine:
-    """An end of a loop that is divided, which is one form."""
-    assert isinstance(bound, Affine)
-    return bound
+def boxed(loops: Sequence[For]) -> tuple[list[tuple[Affine, Affine]], Domain]:
+    """The ends of loops that are divided together, forms without the indices of the others, and the rows that
+    hold where all loops have a point."""
+    found: dict[str, tuple[Affine, Affine]] = {}
+    rows: list[Constraint] = []
+    for loop in loops:
+        first, stop = (_hull(bound, found, sign) for bound, sign in ((loop.start, 1), (loop.stop, -1)))
+        index, found[loop.index] = Affine.var(loop.index), (first, stop)
+        rows += [Constraint(index - form) for form in bound_forms(loop.start) if form != first]
+        rows += [Constraint(form - 1 - index) for form in bound_forms(loop.stop) if form != stop]
+    return list(found.values()), tuple(rows)
+
+
+def _hull(bound: Bound, around: Mapping[str, tuple[Affine, Affine]], sign: int) -> Affine:
+    """The closest form without the indices of loops around that no value of an end is below, or for -1 above:
+    that of the forms which the end is the greatest of, or the least."""
+    found: list[Affine] = []
+    for form in bound_forms(bound):
+        moved = form
+        for name, (first, stop) in around.items():
+            k = form.coefficient(name)
+            moved = moved.substitute({name: first if k * sign > 0 else stop - 1})
+        found.append(moved)
+    known = [form.constant for form in found if form.is_constant]
+    if len(known) < len(found):
+        return next(form for form in found if not form.is_constant)
+    return Affine.const(max(known) if sign > 0 else min(known))
 
 
 def nested(loop: For) -> list[For]:
     """A loop and those of its kind that are directly in each other."""
     loops = [loop]
     while (
-        len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], For) and inner.kind == loop.kind
+        len(loops[-1].body) == 1
+        and isinstance(inner := loops[-1].body[0], For)
+        and inner.kind == loop.kind
+        and not inner.teams
     ):
         loops.append(inner)
     return loops
@@ -240,8 +338,9 @@ def is_idle_beyond(loop: For) -> bool:
     """Whether the body of a loop does nothing where its index is at the stop or beyond."""
     match loop.body:
         case (If(rows=rows, otherwise=(For(start=start, stop=stop),)),):
-            last = form_of_end(loop.stop) - 1 - Affine.var(loop.index)
-            return (start, stop) == (Affine.var(loop.index), loop.stop) and implied(last, rows)
+            if not isinstance(stop, Affine) or (start, stop) != (Affine.var(loop.index), loop.stop):
+                return False
+            return implied(stop - 1 - Affine.var(loop.index), rows)
         case _:
             return False
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.schedule import FUNCTION, PRICES
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.prices import ACCESS, STEP, lines
-from tadc.passes.maps.accesses import Accesses, Loop, Read
+from tadc.passes.gpu.prices import ACCESS, STEP, lines, stored_at
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.operand_forms import subscripts
+from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
 
 SHAPES = ((16, 16), (32, 8), (8, 32), (64, 4), (16, 8), (8, 8))
 """Threads along the fast and the slow index."""
@@ -94,13 +92,13 @@ class _Choice:
     def __init__(self, gpu: Gpu, accesses: Accesses, loop: Loop) -> None:
         self.gpu, self.accesses, self.loop = gpu, accesses, loop
         self.reads = [(read, inner) for inner in loop.below() for read in inner.reads]
-        self.forms = {read.op: self.subscripts(read) for read, _ in self.reads}
+        self.forms = {read.name: accesses.place(read) for read, _ in self.reads}
         self.runs = {name: self.run(name) for name in accesses.names}
-        self.known_spans: dict[Any, Spans] = {}
-        self.known_warps: dict[Any, Sequence[Mapping[str, int]]] = {}
-        self.known_lines: dict[Any, float] = {}
+        self.known_spans: dict[tuple[object, ...], Spans] = {}
+        self.known_warps: dict[tuple[object, ...], Sequence[Mapping[str, int]]] = {}
+        self.known_lines: dict[tuple[object, ...], float] = {}
         self.inner: dict[str, int] = {}
-        self.starts: dict[Any, tuple[tuple[int, int], ...]] = {}
+        self.starts: dict[str, tuple[tuple[int, int], ...]] = {}
         self.is_open = not all(self.take_inner(inner) for inner in loop.below() if inner is not loop)
 
     def extent(self, name: str) -> int:
@@ -109,23 +107,18 @@ class _Choice:
         is_open = found is not None and not found.extent.is_constant
         return OPEN if is_open else self.accesses.extent(name)
 
-    def subscripts(self, read: Read) -> list[Affine]:
-        """The forms of a read over the indices of the map and of reductions."""
-        return subscripts(read.op, list(read.op.operands)[1:], self.accesses.known_forms)
-
     def take_inner(self, inner: Loop) -> bool:
         """Note the ranges of a reduction inside; whether they are numbers."""
         found: list[tuple[int, int]] = []
-        arguments = inner.op.regions[0].blocks[0].arguments
-        for name, argument in zip(inner.binders, arguments, strict=True):
+        for name in inner.binders:
             range = self.accesses.ranges[name]
             if range is None or not (range.low.is_constant and range.extent.is_constant):
                 return False
-            if self.accesses.known_forms[argument] != Affine.var(name):
+            if self.accesses.forms[name] != Affine.var(name):
                 return False
             self.inner[name] = max(range.extent.constant, 1)
             found.append((range.low.constant, self.inner[name]))
-        self.starts[inner.op] = tuple(found)
+        self.starts[inner.fold] = tuple(found)
         return True
 
     def tiles(self) -> Iterator[_Tile]:
@@ -177,7 +170,7 @@ class _Choice:
         ranges = {name: one.extent for name, one in tile.along.items()}
         ranges |= {name: count for name, count in tile.steps.items() if count > 1}
         ranges |= self.inner
-        staged: dict[Any, Spans] = {}
+        staged: dict[str, Spans] = {}
         used = 0
         for read, _ in self.reads:
             box = self.spans(read, ranges)
@@ -186,10 +179,8 @@ class _Choice:
             points = math.prod(ranges.values())
             if points < LEAST_REUSE * math.prod(n for n, _ in box) or not self.is_shared(read, tile):
                 continue
-            staged[read.op] = box
-            used += (
-                math.prod(padded(self.gpu, [n for n, _ in box], True)) * read.op.results[0].type.width // 8
-            )
+            staged[read.name] = box
+            used += math.prod(padded(self.gpu, [n for n, _ in box], True)) * self.accesses.bytes_of(read)
         if not staged or used > MOST_BYTES:
             return None
         index = {name: n for n, name in enumerate(self.accesses.names)}
@@ -197,7 +188,7 @@ class _Choice:
         plan = TilePlan(
             (index[tile.fast], tile.along[tile.fast]),
             slow,
-            self.loop.op,
+            self.loop.fold,
             tuple(tile.steps[name] for name in self.loop.binders),
             frozenset(staged),
             self.starts,
@@ -208,7 +199,7 @@ class _Choice:
         # Blocks wait at barriers: others are to run meanwhile.
         return self.price(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
 
-    def resident(self, tile: _Tile, staged: Mapping[Any, Spans], shared: int) -> int:
+    def resident(self, tile: _Tile, staged: Mapping[str, Spans], shared: int) -> int:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
@@ -218,10 +209,10 @@ class _Choice:
 
     def spans(self, read: Read, ranges: Mapping[str, int]) -> Spans:
         """What a block reads where indices have so many values; nothing if that varies."""
-        forms = self.forms[read.op]
-        key = read.op, *(ranges.get(name, 1) for name in sorted(read.names))
+        forms = self.forms[read.name]
+        key = read.name, *(ranges.get(name, 1) for name in sorted(read.names))
         if key not in self.known_spans:
-            self.known_spans[key] = spans_of(forms, ranges, read.op.results[0].type.width // 8) or ()
+            self.known_spans[key] = spans_of(forms, ranges, self.accesses.bytes_of(read)) or ()
         return self.known_spans[key]
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:
@@ -230,12 +221,12 @@ class _Choice:
         if not read.names & own:
             return False
         return any(name not in read.names for name in tile.along) or len(read.names) > len(
-            self.forms[read.op]
+            self.forms[read.name]
         )
 
     # -- prices ----------------------------------------------------------------------------------
 
-    def price(self, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
+    def price(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
         """The price of the whole map."""
         rounds = math.prod(
             -(-trips // tile.steps[name])
@@ -252,11 +243,12 @@ class _Choice:
         least = self.gpu.busy / min(4, tile.copies(frozenset(tile.along)))
         return one * max(blocks * tile.threads, least)
 
-    def copying(self, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
+    def copying(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
         """The price of a block of steps before any is combined."""
         total = 2 * BARRIER
-        for op, box in staged.items():
-            each = op.results[0].type.width // 8
+        bytes_each = {read.name: self.accesses.bytes_of(read) for read, _ in self.reads}
+        for name, box in staged.items():
+            each = bytes_each[name]
             row, step = box[-1]
             warp = self.gpu.warp
             touched = max(min(warp, -(-warp // row)), math.ceil(warp * each * step / self.gpu.line))
@@ -264,17 +256,17 @@ class _Choice:
             total += loads * (2 + SHARED_INDEX + ACCESS * touched + 2 * ACCESS)
         return total
 
-    def combining(self, loop: Loop, tile: _Tile, staged: Mapping[Any, Spans]) -> float:
+    def combining(self, loop: Loop, tile: _Tile, staged: Mapping[str, Spans]) -> float:
         """The price of one step of a loop."""
-        total = sum(PRICES.get(o.name, FUNCTION) * tile.copies(o.names) for o in loop.operations)
+        total = sum(FUNCTION_COSTS.get(o.name, FUNCTION) * tile.copies(o.names) for o in loop.operations)
         for read in loop.reads:
             copies = tile.copies(read.names)
-            if read.op in staged:
+            if read.name in staged:
                 wide = max((tile.along[n].run for n in tile.along if n in read.names), default=1)
                 lanes = 2 if tile.fast in read.names and wide > 1 else 1
                 total += copies / wide * (1 + ACCESS * lanes)
             elif read.names & set(loop.binders):
-                each = read.op.results[0].type.width // 8
+                each = self.accesses.bytes_of(read)
                 total += copies * (1 + ACCESS * self.lines(read, tile, each))
         for inner in loop.inner:
             trips = math.prod(inner.trips)
@@ -286,7 +278,7 @@ class _Choice:
     def lines(self, read: Read, tile: _Tile, each: int) -> float:
         """The lines that a warp of a tile touches with one load."""
         shape = tile.fast, tile.slow, *((one.threads, one.run) for one in tile.along.values())
-        key = read.op, shape
+        key = read.name, shape
         if key not in self.known_lines:
             if shape not in self.known_warps:
                 self.known_warps[shape] = self.warp(tile)
@@ -306,19 +298,9 @@ class _Choice:
 
     def storing(self, tile: _Tile) -> float:
         """The price of storing a thread's elements."""
-        type = self.accesses.body.op.results[0].type
-        strides: dict[str, int | None] = {}
-        step = 1
-        for name, size in zip(reversed(self.accesses.names), reversed(list(type.shape)), strict=True):
-            strides[name] = step
-            step *= size if size > 0 else 64
-        stored = Read(None, strides, True)
+        stored, each = stored_at(self.accesses)
         count = tile.copies(frozenset(tile.along))
-        return (
-            self.accesses.tensors
-            * count
-            * (2 + ACCESS * self.lines(stored, tile, type.element_type.width // 8))
-        )
+        return self.accesses.results * count * (2 + ACCESS * self.lines(stored, tile, each))
 
 
 def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:

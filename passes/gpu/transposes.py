@@ -16,9 +16,8 @@ from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.plan import Along, TilePlan
 from tadc.passes.gpu.prices import ACCESS, Prices, warp_over
 from tadc.passes.gpu.tile_choice import BARRIER, OPEN, SHARED_INDEX
-from tadc.passes.maps.accesses import Accesses, Read
 from tadc.passes.maps.machine import Gpu
-from tadc.passes.maps.operand_forms import subscripts
+from tadc.passes.schedule.accesses import Accesses, Read
 
 TILE = 32
 """The elements of a tile along each of its indices."""
@@ -64,15 +63,15 @@ def _plan(
     ranges = {name: along.extent for name, along in own.items()}
     used = 0
     for read in turned:
-        each = read.op.results[0].type.width // 8
-        spans = spans_of(subscripts(read.op, list(read.op.operands)[1:], accesses.known_forms), ranges, each)
+        each = accesses.bytes_of(read)
+        spans = spans_of(accesses.place(read), ranges, each)
         if spans is None:
             return None
         used += math.prod(padded(gpu, [n for n, _ in spans], False, 1)) * each
     if used > gpu.static_shared:
         return None
     index = {name: n for n, name in enumerate(accesses.names)}
-    staged = frozenset(read.op for read in turned)
+    staged = frozenset(read.name for read in turned)
     plan = TilePlan((index[fast], own[fast]), (index[slow], own[slow]), None, (), staged)
     copies = own[slow].copies
     extents = {name: _extent(accesses, name) for name in accesses.names}

@@ -21,7 +21,20 @@ from tadc.passes.maps.tile_values import LANE, PARTS
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Compute, Either, Extreme, For, If, Know, Stage
+from tadc.passes.nest.nest import (
+    DIVIDED,
+    At,
+    Body,
+    Bound,
+    Compute,
+    Either,
+    Extreme,
+    For,
+    If,
+    Know,
+    Stage,
+    Statement,
+)
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
 
@@ -49,6 +62,12 @@ class Target:
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
         serial_loop(loop, low, scope)
+
+    def before(self, statement: Statement, scope: Scope) -> None:
+        """What stands before a statement: threads may have to wait for others."""
+
+    def after_turn(self, loop: For, scope: Scope) -> None:
+        """What stands at the end of each turn of a loop."""
 
     def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> Any:
         """A buffer for a tensor."""
@@ -99,6 +118,7 @@ class Scope:
 def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
     """Make the code of statements. `scope` has the sizes and ranges, and the buffers of tensors by name."""
     for statement in body:
+        scope.target.before(statement, scope)
         match statement:
             case At(index=index, value=value):
                 scope = _named(index, value, low, scope)
@@ -208,6 +228,7 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     def fill(index: Affine, carried: list[Any], inside: Any) -> list[Any]:
         inner = replace(scope, point=inside).naming(loop.index, index)
         emit_body(loop.body, low, inner.knowing(*facts_of(loop, index, (start, stop), scope)))
+        scope.target.after_turn(loop, inner)
         return []
 
     low.loop(scope.label(loop.index), ends, [], fill, scope.point)

@@ -60,7 +60,7 @@ class Lanes(LaneIndices):
         if not any(LANE in form.variables for form in forms):
             return self._one(buffer, forms, mask, point)
         vector = self.type(buffer.type.element_type)
-        stride = _last_stride(forms)
+        stride = last_stride(forms)
         if stride in (1, -1):
             return self._run(buffer, forms, stride, mask, point)
         base, offsets = self._addresses(buffer, forms, point)
@@ -124,7 +124,7 @@ class Lanes(LaneIndices):
             self.low.create("memref.store", [], [value, buffer, *indices], point)
             return
         value = self.spread(value, point)
-        if _last_stride(forms) == 1:
+        if last_stride(forms) == 1:
             self.store_run(value, buffer, forms, point)
             return
         base, offsets = self._addresses(buffer, forms, point)
@@ -203,7 +203,7 @@ class Lanes(LaneIndices):
         return [next(values) if s == dynamic else s for s in strides]
 
 
-def _last_stride(forms: Sequence[Affine]) -> int:
+def last_stride(forms: Sequence[Affine]) -> int:
     """What a lane adds to the last subscript where it moves this one alone, and linearly; else 0."""
     *others, last = forms
     k = last.coefficient(LANE)

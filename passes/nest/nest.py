@@ -57,7 +57,9 @@ class For:
     """The body for each value of an index from `start` on below `stop`, a `step` apart.
 
     Of a part of all values, tiles may `reach` from one form up to another, and compute elements of other
-    parts again. It starts and stops at multiples of `group`.
+    parts again. It starts and stops at multiples of `group`. The threads that come to a `thread` loop are so
+    many `teams`, each of which takes every so many values; a loop directly in it without teams is numbered
+    with it.
     """
 
     index: str
@@ -68,6 +70,7 @@ class For:
     body: Body
     reach: tuple[Affine, Affine] | None = None
     group: int = 1
+    teams: int = 0
 
 
 @dataclass(frozen=True)

@@ -194,9 +194,10 @@ class _Reader(ValueReader):
         if self.token.text == "group" and self.tokens[self.at + 1].kind == "number":
             self.take()
             group = self.integer("a number")
-        kind = "seq" if self.token.text == "{" else self.one_of(KINDS, "kind of loop").text
+        kind = "seq" if self.token.text in ("{", "teams") else self.one_of(KINDS, "kind of loop").text
+        teams = self.integer("a number of teams") if self.accept("teams") else 0
         body = self.braces()
-        return For(index, start, stop, step, next(k for k in KINDS if k == kind), body, reach, group)
+        return For(index, start, stop, step, next(k for k in KINDS if k == kind), body, reach, group, teams)
 
     def compute(self) -> Compute:
         """Values, what they give, and stores."""

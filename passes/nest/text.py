@@ -190,7 +190,7 @@ def _store(store: Store) -> str:
 
 
 def _loop(loop: For) -> str:
-    """`for i = 0 to N step 6 reach 0 to N group 3 jam`."""
+    """`for i = 0 to N step 6 reach 0 to N group 3 thread teams 8`."""
     text = f"for {loop.index} = {bound_text(loop.start)} to {bound_text(loop.stop)}"
     if loop.step != 1:
         text += f" step {loop.step}"
@@ -198,7 +198,8 @@ def _loop(loop: For) -> str:
         text += f" reach {form_text(loop.reach[0])} to {form_text(loop.reach[1])}"
     if loop.group != 1:
         text += f" group {loop.group}"
-    return text if loop.kind == "seq" else f"{text} {loop.kind}"
+    text = text if loop.kind == "seq" else f"{text} {loop.kind}"
+    return f"{text} teams {loop.teams}" if loop.teams else text
 
 
 @dataclass

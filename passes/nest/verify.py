@@ -2,9 +2,11 @@
 
 Proven, for all sizes and ranges where `known` holds: names stand before their use, and have one meaning at a
 place; types agree; every access is in range, and what a `know` says holds; loops in lockstep run a constant
-number of times, the same at all points, with at most one of lanes around a computation. Tried, by interpreting
-the nest at a few small sizes where it takes no more than `MOST_ACCESSES`: nothing is read before it is written,
-and every element of what it computes is, but for a nest with ranges, which are parts of all elements.
+number of times, the same at all points, with at most one of lanes around a computation.
+
+Tried, by interpreting the nest at a few small sizes where it takes no more than `MOST_ACCESSES`: nothing is
+read before it is written, and every element of what it computes is; the latter not of a nest with ranges, which
+are parts of all elements.
 """
 
 from __future__ import annotations
@@ -92,18 +94,31 @@ def mistakes(nest: Nest) -> list[Mistake]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What stands around a statement: indices, tensors, facts, and the loops of lanes.
-
-    `points` are the indices that differ between points in lockstep.
-    """
+    """What stands around a statement: indices, tensors, facts, and the loops in lockstep."""
 
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
     lanes: tuple[str, ...] = ()
-    points: frozenset[str] = frozenset()
+    copies: tuple[str, ...] = ()
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
     """What `at` names; it may name the same again."""
+
+    def made_of(self, used: Iterable[Affine]) -> frozenset[str]:
+        """The indices that forms depend on, by way of names too."""
+        found, waiting = set[str](), [name for form in used for name in form.variables]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                bound = self.named.get(name)
+                waiting += [n for form in bound_forms(bound) for n in form.variables] if bound else []
+        return frozenset(found)
+
+    @property
+    def lockstep(self) -> tuple[str, ...]:
+        """The loops in lockstep."""
+        return (*self.copies, *self.lanes)
 
     def with_facts(self, facts: Facts) -> _Scope:
         """The same where more holds."""
@@ -159,13 +174,14 @@ class _Walk:
             indices |= {name}
         return indices
 
-    def together(self, node: object, what: str, used: Iterable[Affine], scope: _Scope) -> bool:
-        """Whether points in lockstep agree in forms: what is wrong is noted if not."""
-        apart = scope.points.intersection(name for form in used for name in form.variables)
+    def together(
+        self, node: object, what: str, used: Iterable[Affine], loops: Iterable[str], scope: _Scope
+    ) -> None:
+        """Forms are the same in all turns of loops in lockstep."""
+        apart = sorted(scope.made_of(used).intersection(loops))
         if apart:
-            help = "put it around the loops in lockstep, or leave their kind out"
-            self.wrong(node, f"{what} differs between points of `{min(apart)}`, which run in lockstep", help)
-        return not apart
+            help = "put it around the loop, or leave its kind out"
+            self.wrong(node, f"{what} differs between points of `{apart[0]}`, which run in lockstep", help)
 
     # -- statements ----------------------------------------------------------------------------
 
@@ -182,7 +198,7 @@ class _Walk:
             case If(rows=rows, then=then, otherwise=otherwise):
                 used = [row.form for row in rows]
                 self.known(statement, used, scope.indices)
-                self.together(statement, "this condition", used, scope)
+                self.together(statement, "this condition", used, scope.lockstep, scope)
                 self.body(then, scope.with_facts(where(rows)))
                 self.body(otherwise, scope.with_facts(elsewhere(rows)))
             case Know(rows=rows):
@@ -195,15 +211,11 @@ class _Walk:
                 if scope.named.get(index) == value:
                     return scope
                 self.known_bound(statement, value, scope)
-                used, points = bound_forms(value), scope.points
-                if any(not points.isdisjoint(form.variables) for form in used):
-                    if not isinstance(value, Affine):
-                        self.together(statement, f"`{index}`", used, scope)
-                    points |= {index}
+                if not isinstance(value, Affine):
+                    self.together(statement, f"`{index}`", bound_forms(value), scope.lockstep, scope)
                 indices = self.new(statement, [index], scope)
                 names = {**scope.named, index: value}
-                inside = scope.with_facts(named(statement))
-                return replace(inside, indices=indices, named=names, points=points)
+                return replace(scope.with_facts(named(statement)), indices=indices, named=names)
             case Stage(tensor=tensor):
                 self.known(statement, tensor.shape, scope.indices)
                 if tensor.name in scope.tensors or tensor.name in scope.indices:
@@ -211,7 +223,9 @@ class _Walk:
                 tensors = {**scope.tensors, tensor.name: tensor}
                 return replace(scope, tensors=tensors)
             case Compute(within=rows):
-                self.known(statement, [row.form for row in rows], scope.indices)
+                used = [row.form for row in rows]
+                self.known(statement, used, scope.indices)
+                self.together(statement, "what it is within", used, scope.lanes, scope)
                 self.compute(statement, scope.with_facts(where(rows)))
         return scope
 
@@ -221,11 +235,10 @@ class _Walk:
         self.known_bound(loop, loop.stop, scope)
         self.known(loop, loop.reach or (), scope.indices)
         ends = (*bound_forms(loop.start), *bound_forms(loop.stop))
-        self.together(loop, f"the range of `{loop.index}`", ends, scope)
+        self.together(loop, f"the range of `{loop.index}`", ends, scope.lockstep, scope)
         indices = self.new(loop, [loop.index], scope)
-        lanes, points = scope.lanes, scope.points
+        lanes, copies = scope.lanes, scope.copies
         if loop.kind in ("jam", "lane"):
-            points |= {loop.index}
             start, stop = loop.start, loop.stop
             known = isinstance(start, Affine) and isinstance(stop, Affine) and (stop - start).is_constant
             if not known:
@@ -233,8 +246,10 @@ class _Walk:
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
         if loop.kind == "lane":
             lanes += (loop.index,)
+        elif loop.kind == "jam":
+            copies += (loop.index,)
         inside = scope.with_facts(self.loops.inside(loop))
-        self.body(loop.body, replace(inside, indices=indices, lanes=lanes, points=points))
+        self.body(loop.body, replace(inside, indices=indices, lanes=lanes, copies=copies))
 
     def compute(self, compute: Compute, scope: _Scope) -> None:
         """Values and stores."""

@@ -123,7 +123,7 @@ class Sharing:
         return self.held(number, at, term) if self.may_move(term, self.places[number].places[at]) else None
 
     def held(self, number: int, at: int, term: Term) -> Key | None:
-        """The same of a term that may move."""
+        """The key, as of `key`, of a term that may move."""
         place, definition = self.places[number].places[at], self.program.definitions[number]
         if definition.order is not None and definition.name in tensors_read([term]):
             return None

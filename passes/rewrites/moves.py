@@ -57,7 +57,7 @@ def about(shape: Shape) -> int:
 
 
 def elements(shape: Shape) -> int:
-    """The same as `points` counts them, to compare with those: what is no number is large."""
+    """How many elements a tensor has, to compare with `points`: what is no number is large."""
     return math.prod(size if isinstance(size, int) else LARGE for size in shape)
 
 

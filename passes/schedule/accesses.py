@@ -147,6 +147,16 @@ class Accesses:
         """Whether the tensor that is read is an argument."""
         return any(tensor.name == read.tensor for tensor in self.function.arguments)
 
+    def place(self, read: Read) -> list[Affine]:
+        """The forms of a read over what loops count."""
+        value = self.lets[read.name].value
+        assert isinstance(value, Load)
+        return [self.form(form) for form in value.at]
+
+    def bytes_of(self, read: Read) -> int:
+        """The bytes of an element that is read."""
+        return ELEMENT[self.tensors[read.tensor].type]
+
     def block(self, block: Block, loop: Loop) -> frozenset[str]:
         """Take in a block; what its values depend on."""
         for let in block.lets:

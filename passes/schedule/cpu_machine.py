@@ -18,6 +18,8 @@ FUNCTION_COSTS: Mapping[str, float] = {
     **dict.fromkeys(("div", "sqrt", "mod"), 16),
     "index number": 3,
 }
+FUNCTION = 25
+"""The cost of any other function."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class CpuMachine:
     copy_far_row: float = 2.0
     """Copying one of rows that are not."""
 
-    function: float = 25
+    function: float = FUNCTION
     """A function that is not in the table."""
     functions: Mapping[str, float] = field(default_factory=lambda: FUNCTION_COSTS, compare=False)
 

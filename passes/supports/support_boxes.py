@@ -203,7 +203,7 @@ def _bounds(sets: Sequence[_Set], k: int, *, below: bool) -> list[Bound]:
 
 
 def _stepped(side: Side, sets: Sequence[_Set], k: int) -> Side:
-    """The same side without values that no set has for a residue that all share."""
+    """The side of a box without values that no set has, for a residue that all share."""
     first, *others = (set(one.residues(k)) for one in sets)
     shared = first.intersection(*others)
     if not shared:

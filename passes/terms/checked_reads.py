@@ -38,7 +38,7 @@ def reads_out_of_range(program: Program) -> list[OutOfRange]:
 
 
 def out_of_range_in(program: Program, shapes: dict[str, Shape], definition: Definition) -> list[OutOfRange]:
-    """The same of one definition that could join a program."""
+    """The reads that are not in range of one definition that could join a program."""
     walk = _Walk(program, shapes, definition)
     walk.visit(definition.body, program.facts(definition))
     return walk.found
@@ -108,7 +108,7 @@ class _Walk:
 
 @dataclass
 class _Proof(_Walk):
-    """The same without a search for points: what is not proven does not hold."""
+    """Whether reads are in range, without a search for points: what is not proven does not hold."""
 
     holds: bool = True
 

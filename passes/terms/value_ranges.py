@@ -120,7 +120,7 @@ class _Walk:
         return self.known[term.number, facts]
 
     def values(self, node: Term, facts: Domain) -> Values:
-        """The same for a term whose operands are done."""
+        """The values of a term whose operands are done."""
         match node:
             case Const(value=value):
                 return exactly(value)

@@ -52,7 +52,7 @@ class Origin:
     kind: type[Function] | None = None
 
     def at(self, sizes: Mapping[str, int]) -> Origin:
-        """The same for values of size symbols."""
+        """What the derivative at values of size symbols is made from."""
         return replace(self, base=self.base.at(sizes))
 
     def again(self, sizes: Mapping[str, int]) -> Function:
@@ -304,7 +304,7 @@ class Function:
         return made
 
     def _specialised(self, sizes: Mapping[str, int]) -> Function:
-        """The same program where symbols have values."""
+        """The function at values of size symbols, of its program alone."""
 
         def make() -> Program:
             from tadc.frontend.specialise import specialised

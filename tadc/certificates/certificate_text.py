@@ -261,7 +261,7 @@ def _once(c: Certificate) -> str:
 
 
 def as_json(found: Records) -> str:
-    """The same for machines: forms as text, matrices as lists."""
+    """The certificates as JSON: forms as text, matrices as lists."""
     made: dict[str, Any] = {
         "source": found.source.name,
         "wrt": list(found.wrt),

@@ -62,7 +62,7 @@ class Certificates(Records, Sequence[ReadCertificate]):
         return all_text(self)
 
     def as_json(self) -> str:
-        """The same for machines."""
+        """The certificates as JSON, for machines."""
         return as_json(self)
 
     def __repr__(self) -> str:

@@ -59,7 +59,7 @@ def execute(arguments: Arguments) -> int:
 
 
 def execute_on(arguments: Arguments, source: Source) -> int:
-    """The same on the text of a program, a module or nests."""
+    """Do what the arguments ask for on the text of a program, a module or nests."""
     if is_nest(arguments, source):
         return show_nests(arguments, source)
     if arguments.certificate or arguments.plot is not None:

@@ -64,6 +64,8 @@ _UPPER = (
     Stage("nest", nests.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
     Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule", _loops,
           aside=True),
+    Stage("scheduled-nest", nests.make_scheduled_nests, lambda state: state.scheduled_nests, ".nest",
+          "loop nests as their schedule makes them", _loops, aside=True),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _loops),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _kernels),
 )  # fmt: skip

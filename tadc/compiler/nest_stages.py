@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, machine_facts
+from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
     from tadc.passes.maps.map import MapFunction
+    from tadc.passes.schedule.text import Schedule
 
 
 def _fused(state: Compilation) -> Iterator[MapFunction]:
@@ -34,9 +37,32 @@ def make_nests(state: Compilation) -> None:
 
 def choose_schedule(state: Compilation) -> None:
     """The schedule of the maps that become kernels of this machine, as text."""
-    from tadc.passes.schedule.choose import chosen_schedule
-    from tadc.passes.schedule.cpu_machine import CpuMachine
     from tadc.passes.schedule.text import schedule_text
 
-    machine = CpuMachine(**machine_facts(state))
-    state.schedule = "\n".join(schedule_text(chosen_schedule(each, machine)) for each in _fused(state))
+    state.schedule = "\n".join(schedule_text(schedule) for _, schedule in _schedules(state))
+
+
+def make_scheduled_nests(state: Compilation) -> None:
+    """The loop nests that the steps of the schedule make of the plain ones, as text."""
+    from tadc.passes.nest.plain import plain_nests
+    from tadc.passes.nest.primitives.apply import apply_steps
+    from tadc.passes.nest.text import nest_text
+
+    state.scheduled_nests = "\n".join(
+        nest_text(apply_steps(nest, made.steps))
+        for function, schedule in _schedules(state)
+        for nest, made in zip(plain_nests(function), schedule, strict=True)
+    )
+
+
+def _schedules(state: Compilation) -> Iterator[tuple[MapFunction, Schedule]]:
+    """Functions of maps, each with its schedule: steps that are given, and those chosen for other maps."""
+    from tadc.passes.schedule.choose import chosen_schedule
+    from tadc.passes.schedule.cpu_machine import CpuMachine
+    from tadc.passes.schedule.given import given_schedule
+
+    functions, machine = tuple(_fused(state)), CpuMachine(**machine_facts(state))
+    given = given_schedule(Source(state.options.schedule, "<schedule>"), functions)
+    for function in functions:
+        chosen = chosen_schedule(function, machine)
+        yield function, tuple(replace(made, steps=given.get(made.tensors[0], made.steps)) for made in chosen)

@@ -24,7 +24,7 @@ def values(program: Program, layout: Layout) -> Program:
 
 
 def counts(program: Program, layout: Layout) -> Program:
-    """The same for the number of terms that an element of the pattern adds up: 0 for what is none."""
+    """The program of how many terms each element of the pattern adds up: 0 for what is none."""
     return _simplified(compressed_program(pattern_program(program), layout))
 
 

@@ -50,8 +50,9 @@ class Compilation:
     places: dict[str, str] = field(default_factory=dict[str, str])
     #: The text of the plain nests.
     nests: str = ""
-    #: That of the schedule chosen for them.
+    #: That of the schedule for them, and of the nests that it makes.
     schedule: str = ""
+    scheduled_nests: str = ""
     llvm_ir: str = ""
     #: The code that the backend made, by the name of its form.
     code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
@@ -138,7 +139,7 @@ def _machine(state: Compilation) -> str:
 
 
 def machine_facts(state: Compilation) -> dict[str, Any]:
-    """The same by the fields of these passes."""
+    """Facts of the machine, by the fields of passes that look at it."""
     pairs = (setting.split("=") for setting in _machine(state).split())
     return {name.replace("-", "_"): int(value) if value.isdigit() else value for name, value in pairs}
 

@@ -107,7 +107,7 @@ class BoundComponent:
     # -- forwards ----------------------------------------------------------------------------------
 
     def advance(self, values: Arrays, state: Arrays, pool: Pool) -> bool:
-        """The new values, the cotangents after the component from those before it; whether pivots hold."""
+        """The new values, the cotangents after the component from those before it; whether pivots are."""
         kernels, component = self.kernels, self.planned.component
         if kernels.is_closed:
             found = self.run(kernels.transposed, values, state, pool)

@@ -87,7 +87,7 @@ class Inverse:
         return self._fixed({}).plan
 
     def at(self, sizes: Mapping[str, int]) -> Inverse:
-        """The same for values of size symbols."""
+        """The inverse at values of size symbols."""
         return Inverse(self.function, self.wrt, sizes)
 
     @public

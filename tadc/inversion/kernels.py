@@ -121,7 +121,7 @@ class Kernels:
 
     @cached_property
     def value_program(self) -> Program:
-        """The same as a program."""
+        """The program of new values and those to tape."""
         return self.programs.value(self.taped)
 
     @property

@@ -133,7 +133,7 @@ def _one(nest: Nest, step: Step) -> Nest:
 
 
 def _is_even(steps: Sequence[Step], split: Split) -> bool:
-    """Whether all that a loop has is in tiles that begin at multiples of the factor, ranges of threads too."""
+    """Whether ranges of threads, and tiles around, begin at multiples of the factor."""
     factor, index = split.factor, split.index
     for step in reversed(steps[: steps.index(split)]):
         match step:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.nest import (
     DIVIDED,
@@ -47,10 +48,10 @@ def split(nest: Nest, step: Split, unit: int = 1, *, is_even: bool = False) -> N
     check_new(nest, step.outer, step.inner)
     if step.tail == "again":
         return _split_again(nest, step)
-    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even))
+    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
 
 
-def _tiles(loop: For, step: Split, unit: int, is_even: bool) -> Body:
+def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> Body:
     """One loop split."""
     if loop.step != 1:
         raise DoesNotFit(f"the loop `{loop.index}` has steps of {loop.step}")
@@ -63,6 +64,12 @@ def _tiles(loop: For, step: Split, unit: int, is_even: bool) -> Body:
     match step.tail:
         case "exact" if span is None and loop.reach is not None:
             return (_overlapping(loop, step, factor),)
+        case "exact" if _is_multiple(loop, factor, known):
+            made = _outer(loop, step, factor, loop.start, loop.stop)
+            whole = tuple(
+                Constraint(form - factor - Affine.var(step.outer)) for form in bound_forms(loop.stop)
+            )
+            return (replace(made, body=(Know(whole), *made.body)),)
         case "exact":
             if span is None or span % factor:
                 raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
@@ -77,6 +84,12 @@ def _tiles(loop: For, step: Split, unit: int, is_even: bool) -> Body:
             return (_branching(loop, step, factor),)
         case _:
             return (_clipped(loop, step, factor),)
+
+
+def _is_multiple(loop: For, factor: int, known: Domain) -> bool:
+    """Whether it is known of sizes that a factor divides the number of values of a loop."""
+    stop = form_of(loop.stop)
+    return loop.start == ZERO and stop is not None and Constraint(stop.mod(factor), True) in known
 
 
 def _span(loop: For) -> int | None:

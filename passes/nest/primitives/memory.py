@@ -14,6 +14,9 @@ def stream(nest: Nest, step: Stream) -> Nest:
     for tensor in step.tensors:
         if tensor not in nest.computed:
             raise DoesNotFit(f"`{tensor}` is not computed here")
+        (shape,) = (found.shape for found in nest.tensors if found.name == tensor)
+        if not all(extent.is_constant for extent in shape):
+            raise DoesNotFit(f"it is not known where lines of `{tensor}` start: its extents are no numbers")
 
     def rule(compute: Compute) -> Compute:
         stores = (

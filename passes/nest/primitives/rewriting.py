@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.map import Block, Choice, Fold, Let, Value
+from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Value
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Nest, Statement
 
 
@@ -83,6 +83,11 @@ def computes_in(body: Body) -> Iterator[Compute]:
                 yield statement
             case _:
                 pass
+
+
+def loads_in(block: Block) -> Iterator[Load]:
+    """All reads of a block, those of blocks inside too."""
+    return (let.value for let in block.all_lets() if isinstance(let.value, Load))
 
 
 def rewrite_lets(block: Block, rule: Callable[[Let], Let]) -> Block:

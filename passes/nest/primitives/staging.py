@@ -50,15 +50,22 @@ lines."""
 
 @dataclass(frozen=True)
 class Axis:
-    """An index of a panel: of a loop or of a reduction, from `start` to below `stop`, at most `extent`
-    steps."""
+    """An index of a panel: of a loop or of a reduction, from `start` to below `stop`, at most `most` steps if
+    that is known."""
 
     index: str
     start: Bound
     stop: Bound
-    extent: int
+    most: int | None
     step: int = 1
     kind: Kind = "seq"
+
+    @property
+    def extent(self) -> int:
+        """The most steps."""
+        if self.most is None:
+            raise DoesNotFit(f"the number of values of `{self.index}` is not known")
+        return self.most
 
     def place(self, index: Affine) -> Affine:
         """Where a value of the index is in the panel."""
@@ -178,10 +185,8 @@ class _Staging:
                     for stop in self.alternatives(loop.stop)
                     if (stop - start).is_constant
                 ]
-                if not spans:
-                    raise DoesNotFit(f"the number of values of `{index}` is not known")
-                extent = max(0, -(-min(spans) // loop.step))
-                return Axis(index, loop.start, loop.stop, extent, loop.step, loop.kind)
+                most = max(0, -(-min(spans) // loop.step)) if spans else None
+                return Axis(index, loop.start, loop.stop, most, loop.step, loop.kind)
         raise DoesNotFit(f"there is no loop or index `{index}` inside")
 
     def of_fold(self, index: str) -> Axis:
@@ -197,9 +202,7 @@ class _Staging:
         starts = [Affine.var(index) - form for form in lower]
         stops = [s for form in upper for s in self.alternatives(Affine.var(index) + form + 1)]
         spans = [(b - a).constant for a in starts for b in stops if (b - a).is_constant]
-        if not spans:
-            raise DoesNotFit(f"the number of values of `{index}` is not known")
-        return Axis(index, start, stop, min(spans))
+        return Axis(index, start, stop, min(spans, default=None))
 
     def only_value(self, index: str) -> Affine:
         """The value of an index of the reduction that has one, in the block of it that runs."""
@@ -377,12 +380,12 @@ class _Staging:
         size = -(-self.rows_of(tiles) // tile.step) * tile.step * points
         panel = Tensor(self.name, self.load.type, (Affine.const(size),))
 
-        start = form_of(tiles[0].start)
-        if start is None:
+        origin = form_of(tiles[0].start)
+        if origin is None:
             raise DoesNotFit(f"it is not known where `{tile.index}` starts")
 
         def place(names: Mapping[str, Affine]) -> Affine:
-            total = (names[tile.index] - start) * points + names[row.index]
+            total = (names[tile.index] - origin) * points + names[row.index]
             for n, axis in enumerate(own):
                 inner = tile.step * math.prod(other.extent for other in own[n + 1 :])
                 total += axis.place(names[axis.index]) * inner

@@ -1,0 +1,184 @@
+"""The mechanisms of the code generator for CPUs, each with what stands in its place where it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any
+from unittest.mock import patch
+
+from tadc.passes.nest.steps import Interleave, Prefetch, Step, Stream
+from tadc.passes.schedule.splits import WHOLE
+
+#: What a function or class is without a mechanism, made of what it is with it.
+Without = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A mechanism; `without` has, for names of `tadc.passes`, what they are where it is off.
+
+    Schedules where it is used have the word `step`; where that is empty, they do not tell.
+    """
+
+    name: str
+    what: str
+    without: dict[str, Without]
+    step: str = ""
+
+    @contextmanager
+    def off(self) -> Iterator[None]:
+        """Programs that are compiled inside do without it."""
+        with ExitStack() as stack:
+            for name, change in self.without.items():
+                target = f"tadc.passes.{name}"
+                stack.enter_context(patch(target.replace(":", "."), change(resolve_name(target))))
+            yield
+
+
+def _always(value: Any) -> Without:
+    """A function that gives a value; or that value itself, in the place of one that is none."""
+    return lambda found: (lambda *_, **__: value) if callable(found) else value
+
+
+def _without(*kinds: type[Step]) -> Without:
+    """Schedules without steps of some kinds."""
+    return lambda found: lambda *given: tuple(s for s in found(*given) if not isinstance(s, kinds))
+
+
+def _parts(keeps: Callable[[Any], bool]) -> Without:
+    """Parts of indices as they are, where they are to be kept, else one loop."""
+    return lambda found: lambda *given: [part if keeps(part) else WHOLE for part in found(*given)]
+
+
+def _candidates(keeps: Callable[[Any], bool]) -> Without:
+    """The candidates that are to be kept."""
+    return lambda found: lambda *given: filter(keeps, found(*given))
+
+
+def _order(_: Any) -> Any:
+    from tadc.passes.schedule.loop_order import _in_groups  # pyright: ignore[reportPrivateUsage]
+
+    return lambda accesses, candidate, packed, *_: _in_groups(accesses.names, packed)
+
+
+def _whole_panels(found: Any) -> Any:
+    """Panels of whole reductions alone."""
+
+    def cut(*given: Any) -> Any:
+        result = found(*given)
+        return None if result is not None and result[1] is not None else result
+
+    return cut
+
+
+def _whole_span(found: Any) -> Any:
+    """Loops in one part, under masks."""
+    return lambda self, level, bound, whole, point: found(self, level, bound, True, point)
+
+
+NOTHING: tuple[Any, ...] = ()
+
+SWITCHES = [
+    Switch("fusion", "maps over the same elements are one", {"catalogue:may_fuse": _always(False)}),
+    Switch("chains", "maps run row by row, one after the other", {"catalogue:may_chain": _always(False)}),
+    Switch("short rows", "their elements are fused", {"catalogue:may_have_rows": _always(False)}),
+    Switch("cut sums", "long sums have parts for threads", {"catalogue:may_be_cut": _always(False)}),
+    Switch(
+        "full parts",
+        "loops without conditions, apart from edges",
+        {"schedule.plans:parts_of": _parts(lambda part: part.factor > 1)},
+        " where ",
+    ),
+    Switch(
+        "residues",
+        "a body for each remainder of an index",
+        {"schedule.plans:parts_of": _parts(lambda part: part.factor == 1)},
+        "residues",
+    ),
+    Switch(
+        "register tiles",
+        "copies along an index share loads",
+        {"schedule.search:BLOCKS": _always((1,)), "schedule.search:VECTORS": _always((1,))},
+        "jam",
+    ),
+    Switch("panels", "scattered reads are copied first", {"schedule.search:packing": _always(None)}, "stage"),
+    Switch(
+        "panels of rows",
+        "what rows of a tile read is copied too",
+        {"schedule.packing:_Packing.row_reads": _always([])},
+        "stage",
+    ),
+    Switch(
+        "blocks of sums",
+        "panels hold a part of a reduction",
+        {"schedule.packing:_Packing.cut": _whole_panels},
+        "cut",
+    ),
+    Switch(
+        "transposed panels",
+        "they are filled by transposes in registers",
+        {"schedule.steps_of_plan:along": _always(False), "schedule.packing:along": _always(False)},
+        "by transpose",
+    ),
+    Switch(
+        "transposed reads",
+        "reads of columns are transposed in registers",
+        {
+            "nest.lockstep:copies_of_square": _always(None),
+            "schedule.candidate:Candidate.squares": _always(False),
+        },
+        "transpose %",
+    ),
+    Switch(
+        "interleaved stores",
+        "vectors that are apart in memory are interleaved",
+        {"cpu.loops:steps_of_plan": _without(Interleave), "nest.emit:_is_residue": _always(False)},
+        "interleave",
+    ),
+    Switch(
+        "streaming",
+        "results are stored past the caches",
+        {"cpu.loops:steps_of_plan": _without(Stream)},
+        "stream",
+    ),
+    Switch(
+        "prefetch",
+        "lines of the next tile are asked for",
+        {"cpu.loops:steps_of_plan": _without(Prefetch)},
+        "prefetch",
+    ),
+    Switch(
+        "prefetch of runs",
+        "of these, in the order of memory",
+        {"schedule.search:prefetch_runs": _always({})},
+        " run",
+    ),
+    Switch("loop order", "loops in the order of least lines", {"schedule.search:loop_order": _order}),
+    Switch(
+        "lane folds",
+        "a reduction takes vectors of its own index",
+        {"schedule.search:_Candidates.all": _candidates(lambda candidate: candidate.fold is None)},
+        "fold_lanes",
+    ),
+    Switch(
+        "leaps",
+        "steps a vector apart share vectors",
+        {"schedule.search:leaping_candidates": _always(NOTHING)},
+        "leap",
+    ),
+    Switch(
+        "short sums",
+        "sums of few steps are written out",
+        {"schedule.steps_of_plan:_Steps.short": _always(None)},
+        "unroll",
+    ),
+    Switch("shifts", "lanes begin a sum each at its place", {"nest.folds:shift_of": _always(None)}),
+    Switch(
+        "middle parts",
+        "the part of a sum that all lanes have has no masks",
+        {"nest.folds:FoldLoops.span": _whole_span},
+    ),
+]
