@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tadc.backend.errors import backend_error
+from tadc.backend.backend_errors import backend_error
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
+    from tadc.backend.runtime.call_sizes import Recheck
     from tadc.backend.runtime.interface import Interface
-    from tadc.backend.runtime.sizes import Recheck
     from tadc.frontend.source import Source
 
 

@@ -27,7 +27,7 @@ OPERATIONS = frozenset(
 FUSED = "#arith.fastmath<contract>"
 
 
-#: What convert-gpu-to-nvvm makes a call of libdevice's approximate function of, in f32: `__nv_fast_expf`.
+#: What backends of GPUs make approximate functions of, in f32.
 APPROXIMATE = FLAGS.replace(">", ",afn>")
 FUNCTIONS = frozenset({"math.exp", "math.log", "math.log2", "math.log10"})
 

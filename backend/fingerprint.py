@@ -9,15 +9,6 @@ import os
 from functools import cache
 from importlib.util import find_spec
 
-_PACKAGES = (
-    "", "backend", "backend/cpu", "backend/cuda", "backend/emulator", "backend/rocm", "backend/runtime",
-    "certificates",
-    "commands", "dialect", "dual", "frontend", "inversion", "lattice",
-    "passes", "passes/cpu", "passes/derivatives", "passes/gpu", "passes/maps", "passes/nest",
-    "passes/nest/primitives", "passes/rewrites", "passes/schedule", "passes/supports", "passes/terms",
-    "uncertainty",
-)  # fmt: skip
-
 #: Fields of /proc/cpuinfo, of x86 and of ARM, that tell what instructions there are.
 _CPU_FIELDS = frozenset(
     "vendor_id,cpu family,model,model name,stepping,flags,"
@@ -35,12 +26,17 @@ def _sources() -> list[str]:
     """The files of tadc, each with its time and size: what Python itself tells a changed module by."""
     root = os.path.dirname(os.path.dirname(__file__))
     found: list[str] = []
-    for package in _PACKAGES:
-        with os.scandir(os.path.join(root, package)) as files:
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(os.path.join(root, folder)) as files:
             for file in files:
-                if file.name.endswith(".py"):
+                name = f"{folder}/{file.name}".lstrip("/")
+                if name.endswith(".py"):
                     status = file.stat()
-                    found.append(f"{package}/{file.name} {status.st_mtime_ns} {status.st_size}")
+                    found.append(f"{name} {status.st_mtime_ns} {status.st_size}")
+                elif "." not in file.name and file.name != "__pycache__" and file.is_dir():
+                    folders.append(name)
     return sorted(found)
 
 

@@ -18,7 +18,7 @@ def load(code: bytes, symbols: Sequence[str], externals: Mapping[str, int] | Non
     """
     externals = dict(externals or {})
     if PARALLEL.encode() in code and PARALLEL not in symbols:
-        from tadc.backend.pool import address_of_pool
+        from tadc.backend.thread_pool import address_of_pool
 
         externals.setdefault(PARALLEL, address_of_pool())
     return link(code, symbols, externals)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tadc.backend import elf
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
 
 _numbers = itertools.count()
 _jit: Any = None

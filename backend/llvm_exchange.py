@@ -18,7 +18,7 @@ _TOKEN = re.compile(rf"(?<![\w%@.])(?:(float|double)|({_LITERAL}))(?![\w.])")
 
 
 def to_older_llvm(text: str) -> str:
-    """The same module as LLVM 22 reads it."""
+    """The text of a module as LLVM 22 reads it."""
     return "\n".join(_rewrite(line) if _has_literals(line) else line for line in text.split("\n"))
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tadc.backend.binding import binding
+from tadc.backend.compile_steps import step
 from tadc.backend.cpu.processors import Processor, host
 from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete, defer, functions_for, loops_for_speed, not_inlined, undefer
 from tadc.backend.masked_loads import LOAD, fenced
 from tadc.backend.splitting import size_of_loops
-from tadc.backend.steps import step
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tadc.backend.errors import backend_error
+from tadc.backend.backend_errors import backend_error
 from tadc.backend.llvm_exchange import to_older_llvm
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir

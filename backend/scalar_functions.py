@@ -67,7 +67,7 @@ BRANCHING = dict.fromkeys(trigonometry.FUNCTIONS, 1) | dict.fromkeys(remainder.F
 #: Names of the functions.
 DEFINED = frozenset({*UNARY, *BINARY, *BRANCHING})
 
-#: Functions of libdevice that GPUs have instructions for: LLVM's intrinsic, operands.
+#: Functions that GPUs have instructions for: LLVM's intrinsic, operands.
 DEVICE_INTRINSICS = {
     "sqrt": ("sqrt", 1),
     "fabs": ("fabs", 1),
@@ -80,7 +80,6 @@ DEVICE_INTRINSICS = {
 }
 
 _HOST_NAME = re.compile(r"tadc_(fast_)?([a-z0-9]+)_(?:v(\d+))?f(32|64)(_huge)?")
-_DEVICE_NAME = re.compile(r"__nv_([a-z0-9]+)")
 
 
 def symbol(function: str, type: Type, fast: bool = False) -> str:
@@ -103,13 +102,6 @@ def scalar_function(name: str, has_ldexp: bool = False) -> str | None:
     return _define(function, type, name, has_ldexp, fast=bool(match[1]))
 
 
-@cache
-def device_function(name: str) -> str | None:
-    """The text that defines one of our functions under libdevice's name, or what these call in turn."""
-    found = _device_name(name)
-    return _define(*found, name) if found and found[0] in DEFINED else scalar_function(name)
-
-
 def defined_as(function: str, bits: int, name: str) -> str | None:
     """The text that defines one of our functions under another name, or one that is an instruction.
 
@@ -118,32 +110,14 @@ def defined_as(function: str, bits: int, name: str) -> str | None:
     type = F32 if bits == 32 else F64
     if function in DEFINED:
         return _define(function, type, name)
-    return _instruction(function, type, name) if function in DEVICE_INTRINSICS else None
+    return instruction(function, type, name) if function in DEVICE_INTRINSICS else None
 
 
-@cache
-def device_instruction(name: str) -> str | None:
-    """The text that defines a function of libdevice that is one instruction; None for any other."""
-    found = _device_name(name)
-    if not found or found[0] not in DEVICE_INTRINSICS:
-        return None
-    return _instruction(*found, name)
-
-
-def _instruction(function: str, type: Type, name: str) -> str:
+def instruction(function: str, type: Type, name: str) -> str:
+    """The text that defines one of `DEVICE_INTRINSICS` under a name."""
     intrinsic, arity = DEVICE_INTRINSICS[function]
     f = Function(name, type, arity)
     return f.define(f.call(f"llvm.{intrinsic}.{type.suffix}", type, *f.arguments))
-
-
-def _device_name(name: str) -> tuple[str, Type] | None:
-    """The function and type that a name of libdevice stands for: `__nv_exp`, `__nv_expf`."""
-    match = _DEVICE_NAME.fullmatch(name)
-    if not match:
-        return None
-    # Some names end in `f` for f64 too.
-    known = match[1] in DEFINED or match[1] in DEVICE_INTRINSICS
-    return (match[1], F64) if known else (match[1].removesuffix("f"), F32)
 
 
 def _define(function: str, type: Type, name: str, has_ldexp: bool = False, fast: bool = False) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tadc.backend.backend_errors import backend_error
 from tadc.backend.base import CPU, Backend, Target
 from tadc.backend.cpu.backend import Cpu
 from tadc.backend.cuda.backend import Cuda
-from tadc.backend.errors import backend_error
 from tadc.backend.rocm.backend import Rocm
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.suggest import did_you_mean

@@ -15,9 +15,10 @@ from rich.table import Table
 
 from bench.random_programs import random_program
 from tadc.backend.object_code import object_code
-from tadc.driver import Stage, compile_until
+from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 
 COUNT = 300
 OBJECT = "object"

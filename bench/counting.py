@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from bench.workloads.workload import Workload
-from tadc.counts import compiled_work, cost_of
+from tadc.analysis.statistics import compiled_work, cost_of
 
 Counts = dict[str, int]
 

@@ -15,10 +15,10 @@ from bench.timing import seconds
 from tadc.backend.base import Settings
 from tadc.backend.jit import load
 from tadc.backend.linking import Library
-from tadc.backend.lowering import lower_to_llvm_dialect
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
-from tadc.backend.runtime.arrays import DTYPES
+from tadc.backend.runtime.host_arrays import DTYPES
+from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
 
 Array = NDArray[Any]

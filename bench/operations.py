@@ -11,13 +11,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tadc.counts import compiled_work
+from tadc.analysis.statistics import compiled_work
+from tadc.compiler.compile_options import Options
 from tadc.frontend.per_value import PerValue, read_program
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.specialise import specialised
 from tadc.passes.terms.operation_counts import count_program
-from tadc.stages import Options
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tadc.dialect import scalar_ops
+from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
 from tadc.dialect.index_maps import in_order, map_attribute, set_attribute
 from tadc.dialect.mlir import ir, new_context
 from tadc.dialect.ops import load_dialect
-from tadc.dialect.schedule import Scope, always_evaluated, schedule
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.extents import Extent, as_form, is_static
 from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large

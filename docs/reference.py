@@ -17,11 +17,11 @@ from typing import Any
 
 from lit_tests.runner import Script
 from tadc.cli import main
+from tadc.compiler.run_passes import REGISTRY
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
 from tadc.dialect.mlir import ext, ir
 from tadc.passes.registry import Pass, is_ours, options_of
-from tadc.pipeline import REGISTRY
 
 ROOT = Path(__file__).parent.parent
 MARK = "<!-- From here on the page is generated: `python -m docs.reference` writes it. -->\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tadc.dialect.reader import tad_functions
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
@@ -138,7 +138,7 @@ def argument_names(program: Program, wrt: list[str]) -> list[str]:
 @register("tad-materialize", "reductions that would be computed again are tensors of their own")
 @dataclass
 class Materialize(TermPass):
-    """Reductions and dear values that would be computed again become definitions of their own.
+    """Reductions and expensive values that would be computed again become definitions of their own.
 
     From one definition it makes several, which read each other; `mode` says which values are worth it, and
     `limit` how large they may be. Before a derivative (without `values`) it stores what that will read.
@@ -267,7 +267,7 @@ class Cut(TermPass):
             mark_maps(function, self.marks)
 
 
-@register("tad-rows", "short rows are tensors of their own where their sums share something dear")
+@register("tad-rows", "short rows are tensors of their own where their sums share something expensive")
 @dataclass
 class Rows(TermPass):
     """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together."""
@@ -282,7 +282,7 @@ class Rows(TermPass):
             super().run(module)
 
 
-@register("tad-fuse", "maps over the same elements are one where that costs no more")
+@register("tad-fuse", "maps over the same elements are one where that has no higher cost")
 @dataclass
 class Fuse(Pass):
     """`tad.map`s and `tad.sum`s over the same points to one `tad.maps` or `tad.sums`.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tadc.dialect.mlir import ir, new_context, passmanager
-from tadc.dialect.text import to_text
+from tadc.dialect.readable_text import to_text
 
 
 @dataclass(frozen=True)

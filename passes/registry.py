@@ -21,7 +21,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar
 
 from tadc.dialect.mlir import new_context, passmanager
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.index_sets import IndexSetLimit, ProgramLimit
 from tadc.lattice.effort import EliminationLimit, WorkLimit, whole

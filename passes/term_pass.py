@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from tadc.dialect.index_maps import IndexOverflow
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
+from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
 from tadc.dialect.writer import write_program
 from tadc.frontend.program import Program
 from tadc.passes.registry import Pass

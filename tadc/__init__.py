@@ -16,8 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tadc.boundary import UsageError
-from tadc.derivatives import (
+from tadc.api.derivatives import (
     grad,
     hessian,
     hvp,
@@ -27,26 +26,27 @@ from tadc.derivatives import (
     value_and_vjp,
     vjp,
 )
+from tadc.api.function import Function
+from tadc.api.load import compile, function, load
+from tadc.caller.boundary import UsageError
 from tadc.frontend.diagnostics import ArgumentError, CompileError, CompileWarning, Diagnostic
-from tadc.functions import Function
-from tadc.programs import compile, function, load
 
 if TYPE_CHECKING:
     from tadc import dual
-    from tadc.backend.cuda.arrays import DeviceArray
+    from tadc.analysis.statistics import Statistics
+    from tadc.analysis.structure import Structure
+    from tadc.api.compiled import Compiled
+    from tadc.api.jacobians import Compressed, Jacobian
+    from tadc.api.lowered import Lowered
+    from tadc.api.reports import certificate, statistics
+    from tadc.backend.backend_errors import BackendError
+    from tadc.backend.cuda.bundles import Bundle, load_bundle
+    from tadc.backend.cuda.device_arrays import DeviceArray
     from tadc.backend.cuda.driver import NoGpu
-    from tadc.backend.errors import BackendError
-    from tadc.backend.runtime.bundle import Bundle, load_bundle
-    from tadc.backend.runtime.threads import get_num_threads, set_num_threads
-    from tadc.certificates.certificate import Certificates
-    from tadc.compiled import Compiled
-    from tadc.counts import Statistics
+    from tadc.backend.runtime.thread_count import get_num_threads, set_num_threads
+    from tadc.certificates.certify import Certificates
     from tadc.embed import Pass, build, load_dialect, register_pass, run_passes, text
     from tadc.inversion import Inverse, Plan, inverse
-    from tadc.jacobians import Compressed, Jacobian
-    from tadc.lowered import Lowered
-    from tadc.reports import certificate, statistics
-    from tadc.structure import Structure
     from tadc.uncertainty import Budget, Result, propagate
 
 __version__ = "0.1.0"
@@ -56,20 +56,20 @@ _MODULES = ("dual",)
 
 #: What is imported at its first use, by the module that has it.
 _HOMES = {
-    "tadc.backend.cuda.arrays": ("DeviceArray",),
+    "tadc.backend.cuda.device_arrays": ("DeviceArray",),
     "tadc.backend.cuda.driver": ("NoGpu",),
-    "tadc.backend.errors": ("BackendError",),
-    "tadc.backend.runtime.bundle": ("Bundle", "load_bundle"),
-    "tadc.backend.runtime.threads": ("get_num_threads", "set_num_threads"),
-    "tadc.certificates.certificate": ("Certificates",),
-    "tadc.compiled": ("Compiled",),
-    "tadc.counts": ("Statistics",),
+    "tadc.backend.backend_errors": ("BackendError",),
+    "tadc.backend.cuda.bundles": ("Bundle", "load_bundle"),
+    "tadc.backend.runtime.thread_count": ("get_num_threads", "set_num_threads"),
+    "tadc.certificates.certify": ("Certificates",),
+    "tadc.api.compiled": ("Compiled",),
+    "tadc.analysis.statistics": ("Statistics",),
     "tadc.embed": ("Pass", "build", "load_dialect", "register_pass", "run_passes", "text"),
     "tadc.inversion": ("Inverse", "Plan", "inverse"),
-    "tadc.jacobians": ("Compressed", "Jacobian"),
-    "tadc.lowered": ("Lowered",),
-    "tadc.reports": ("certificate", "statistics"),
-    "tadc.structure": ("Structure",),
+    "tadc.api.jacobians": ("Compressed", "Jacobian"),
+    "tadc.api.lowered": ("Lowered",),
+    "tadc.api.reports": ("certificate", "statistics"),
+    "tadc.analysis.structure": ("Structure",),
     "tadc.uncertainty": ("Budget", "Result", "propagate"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -35,9 +35,9 @@ def main(argv: list[str] | None = None) -> int:
         arguments = parse_arguments(words)
         if arguments is None:
             return 0
+        from tadc.api.bug_scripts import without_scripts
         from tadc.commands import main as commands
         from tadc.commands.watch import watched
-        from tadc.reproducers import without_scripts
 
         with collecting_rarely(), watched(arguments), without_scripts():
             return commands.execute(arguments)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tadc.boundary import checked_function, public, usage
+from tadc.api.function import Function
+from tadc.caller.boundary import checked_function, public, usage
+from tadc.compiler.run_passes import run_passes as run_on_module
 from tadc.dialect import ops
 from tadc.dialect.mlir import LOCK, check_bindings
-from tadc.dialect.reader import UnsupportedIR
-from tadc.dialect.text import to_text
+from tadc.dialect.program_reader import UnsupportedIR
+from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import write_program
 from tadc.frontend.naming import first_free
-from tadc.functions import Function
 from tadc.passes.catalogue import rewrite_functions
 from tadc.passes.registry import Pass, flag_option, names_option, number_option, word_option
 from tadc.passes.registry import register as register_pass
-from tadc.pipeline import run_passes as run_on_module
 
 __all__ = [
     "Pass",

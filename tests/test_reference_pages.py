@@ -10,7 +10,7 @@ from docs import reference
 from tadc.dialect import ops
 from tadc.dialect.attributes import ATTRIBUTES
 from tadc.dialect.mlir import ir
-from tadc.dialect.text import parse_module
+from tadc.dialect.readable_text import parse_module
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

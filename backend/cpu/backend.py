@@ -11,7 +11,7 @@ from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
 from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.source import Source
 
 #: A map of fewer operations takes 0.1 ms without vectors; with them its code takes 50 ms more to compile.
@@ -82,7 +82,7 @@ class Cpu:
 
     def image(self, unit: Unit, settings: Settings) -> bytes:
         """A line of JSON, which says how the code is called, and object code."""
-        from tadc.backend.runtime.threads import get_num_threads
+        from tadc.backend.runtime.thread_count import get_num_threads
 
         # What is wrong with the environment is said of every program, not of those alone that are worth
         # threads.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tadc.backend.backend_errors import backend_error
 from tadc.backend.base import Target
 from tadc.backend.binding import binding
-from tadc.backend.errors import backend_error
 
 #: Those that LLVM's NVPTX target and ptxas 12 both know.
 CUDA_ARCHITECTURES = (70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120, 121)

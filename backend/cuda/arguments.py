@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tadc.backend.cuda.arrays import View, is_on_gpu, view_of
+from tadc.backend.cuda.device_arrays import View, is_on_gpu, view_of
 from tadc.backend.runtime.addresses import overlap
-from tadc.backend.runtime.arrays import Parameter, declared, shape_message, unreadable
+from tadc.backend.runtime.host_arrays import Parameter, declared, shape_message, unreadable
 from tadc.backend.runtime.outputs import by_name, shared
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
+from tadc.backend.compile_steps import step
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES, DEFAULT_SM, best_for, sm_of
-from tadc.backend.steps import step
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.manifest import Manifest
-    from tadc.backend.runtime.sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.source import Source
 
 
@@ -112,9 +112,9 @@ class Cuda:
         self, compiled: Callable[[Target], Unit], settings: Settings, program: str
     ) -> dict[str, bytes | None]:
         """Launches, PTX, and machine code where there is a ptxas."""
+        from tadc.backend.cuda.bundles import CUBIN, MANIFEST, PTX
         from tadc.backend.cuda.ptx import assemble
         from tadc.backend.cuda.toolkit import find_ptxas
-        from tadc.backend.runtime.bundle import CUBIN, MANIFEST, PTX
 
         # The emulator's lines of the program cost nothing, so every bundle has them.
         target = Target("emulated", f"sm_{sm_of(settings.target)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.cuda.arrays import DeviceArray, View, same_stream
+from tadc.backend.cuda.device_arrays import DeviceArray, View, same_stream
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.device import Allocation, Device

@@ -133,7 +133,7 @@ class Allocation:
                 self.device.leave()
 
     def free_here(self) -> None:
-        """The same where the context is current."""
+        """Give the memory back where the context is current."""
         address, self.address = self.address, 0
         self.device.give_back(address, self.stream)
 

@@ -11,7 +11,7 @@ from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint64, c_void_p
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tadc.backend.cuda import api
-from tadc.backend.runtime.memory import format_bytes
+from tadc.backend.runtime.free_memory import format_bytes
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tadc.backend.cuda.api import LEGACY_STREAM
-from tadc.backend.cuda.arrays import DeviceArray
+from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.cuda.dlpack import look_into
 from tadc.backend.cuda.driver import NoGpu, cuda_driver
 from tadc.backend.runtime.frameworks import Framework, framework_of

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from tadc.backend.cuda.device import Device, cuda_device
-from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.gpu_kernel import GpuKernel
 from tadc.backend.cuda.manifest import Manifest
 from tadc.backend.emulator.errors import KernelFault
 from tadc.frontend.diagnostics import CompileError, Label
 from tadc.frontend.source import Place, Source
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck
     from tadc.passes.gpu.launch import Launch
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tadc.backend.cuda.api import KernelNode, bare
-from tadc.backend.cuda.arrays import DeviceArray
 from tadc.backend.cuda.device import Allocation
-from tadc.backend.cuda.graphs import MANY, Graphs, has_graphs, node_of
+from tadc.backend.cuda.device_arrays import DeviceArray
+from tadc.backend.cuda.launch_graphs import MANY, Graphs, has_graphs, node_of
 from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Prepared:
         return [DeviceArray(pieces[n], shape, dtype, offset) for n, offset, shape, dtype in self._own]
 
     def into_arrays_of(self, framework: Framework, inputs: list[int]) -> list[Any]:
-        """The same with memory of a library, whose current stream this is; the outputs as its arrays."""
+        """Launch with memory of a library, whose current stream this is; the outputs as its arrays."""
         number = self.device.number
         made = [framework.empty(shape, dtype, number) for shape, dtype, _ in self.plan.outputs]
         room = self.plan.between

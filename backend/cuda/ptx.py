@@ -11,16 +11,16 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from tadc.backend.backend_errors import backend_error
 from tadc.backend.binding import binding
+from tadc.backend.compile_steps import step
 from tadc.backend.cuda.approximate import approximate_function, with_approximate_divisions
 from tadc.backend.cuda.architectures import CUDA_TRIPLE, DEFAULT_SM, cuda_machine
+from tadc.backend.cuda.device_functions import device_function, device_instruction
 from tadc.backend.cuda.toolkit import LIBDEVICE, find_ptxas, toolkit_file
-from tadc.backend.errors import backend_error
 from tadc.backend.interrupts import interruptible
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import LLVM_LOCK, run_pipeline
-from tadc.backend.scalar_functions import device_function, device_instruction
-from tadc.backend.steps import step
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.packages import install_command
 

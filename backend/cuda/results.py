@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tadc.backend.cuda.arguments import given_on_gpu
-from tadc.backend.cuda.arrays import DeviceArray, View, copied_out
+from tadc.backend.cuda.device_arrays import DeviceArray, View, copied_out
 from tadc.backend.runtime.addresses import overlap
 from tadc.backend.runtime.outputs import given_outputs
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tadc.backend.cuda.call import Call
     from tadc.backend.cuda.device import Allocation
     from tadc.backend.cuda.prepared import Output
-    from tadc.backend.runtime.arrays import Array, Parameter
+    from tadc.backend.runtime.host_arrays import Array, Parameter
 
 
 @dataclass

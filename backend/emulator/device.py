@@ -7,7 +7,7 @@ from functools import cache
 from tadc.backend.cuda.device import Device
 from tadc.backend.cuda.driver import Driver
 from tadc.backend.emulator.library import EmulatedCuda
-from tadc.backend.runtime.memory import available_memory
+from tadc.backend.runtime.free_memory import available_memory
 
 
 def emulated_device(number: int = 0) -> Device:

@@ -10,7 +10,7 @@ from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
 from tadc.backend.rocm.architectures import WAVES
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.source import Source
 
 DEFAULT = "gfx942"
@@ -61,7 +61,7 @@ class Rocm:
     def complete(self, text: str, settings: Settings) -> str:
         """The scalar functions that it calls included."""
         from tadc.backend.llvm_ir import complete
-        from tadc.backend.rocm.functions import rocm_function
+        from tadc.backend.rocm.device_functions import rocm_function
 
         return complete(text, rocm_function)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tadc.backend.backend_errors import backend_error
 from tadc.backend.binding import binding
-from tadc.backend.errors import backend_error
+from tadc.backend.compile_steps import step
 from tadc.backend.interrupts import interruptible
 from tadc.backend.object_code import LLVM_LOCK, run_pipeline
 from tadc.backend.rocm.architectures import TRIPLE, rocm_machine
-from tadc.backend.steps import step
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.bundle import Bundle, load_bundle
+    from tadc.backend.cuda.bundles import Bundle, load_bundle
 
 __all__ = ["Bundle", "load_bundle"]
 
@@ -17,6 +17,6 @@ def __getattr__(name: str) -> Any:
     """Import bundles at their first use: kernels of the CPU need none."""
     if name not in __all__:
         raise AttributeError(f"module 'tadc.backend.runtime' has no attribute {name!r}")
-    from tadc.backend.runtime import bundle
+    from tadc.backend.cuda import bundles
 
-    return getattr(bundle, name)
+    return getattr(bundles, name)

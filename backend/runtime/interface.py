@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tadc.backend.runtime.arrays import Parameter
-from tadc.backend.runtime.kernel import Kernel
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint, Floor
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.sizes import Recheck
+    from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.extents import Extent
     from tadc.frontend.terms import Domain
 
@@ -43,7 +43,7 @@ class Interface:
         library = load(code, [self.symbol])
         sizes = None
         if self.sizes or self.given:
-            from tadc.backend.runtime.sizes import SizeSymbols
+            from tadc.backend.runtime.call_sizes import SizeSymbols
 
             sizes = SizeSymbols(self.sizes, self.inputs, self.excluded, recheck, dict(self.given))
         return Kernel(

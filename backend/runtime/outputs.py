@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tadc.backend.runtime.arrays import Array, Parameter, declared, shape_message
+from tadc.backend.runtime.host_arrays import Array, Parameter, declared, shape_message
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.suggest import did_you_mean
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from numpy import empty, ndarray
 
 from tadc.backend.runtime.addresses import addresses
-from tadc.backend.runtime.arrays import Parameter
-from tadc.backend.runtime.blocks import KEPT
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.reused_memory import KEPT
 
 if TYPE_CHECKING:
-    from tadc.backend.runtime.arrays import Array
+    from tadc.backend.runtime.host_arrays import Array
 
 ALIGNMENT = 64
 """Tensors start with a line of the cache: a vector stored across two lines takes twice as long, and more

@@ -14,8 +14,8 @@ import numpy as np
 
 from bench.gpu.cases import CASE, TOLERANCE, Case, worst_error
 from bench.gpu.machine import device_of, names_in, results_file
-from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import Device
+from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.backend.runtime import load_bundle
 from tadc.frontend.diagnostics import CompileError
 

@@ -21,9 +21,9 @@ from bench.gpu.stub import StubCuda
 from tadc.backend.cuda import device as devices
 from tadc.backend.cuda import driver as drivers
 from tadc.backend.cuda import prepared
-from tadc.backend.cuda.arrays import DeviceArray
 from tadc.backend.cuda.device import cuda_device
-from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.device_arrays import DeviceArray
+from tadc.backend.cuda.gpu_kernel import GpuKernel
 
 ONE = "x: f32[N, M]; y: f32[M]; f[i, j] = exp(x[i, j]) * y[j]"
 #: Each is read backwards by the next, so each is a launch.

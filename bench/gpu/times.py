@@ -20,8 +20,8 @@ from bench.gpu.peers import Peer, UnavailableError, names_of, prepare
 from bench.gpu.sizes import sizes_of
 from bench.workloads import WORKLOADS
 from bench.workloads.workload import Arrays, Workload
-from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import Device
+from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.backend.runtime import load_bundle
 
 #: Seconds that a contender is timed for, and the most measurements.

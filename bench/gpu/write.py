@@ -17,8 +17,8 @@ from bench.workloads import WORKLOADS
 from bench.workloads.workload import Workload
 from tadc.backend.target import parse_target
 from tadc.commands.bundle import write_bundle
+from tadc.compiler.compile_options import Options
 from tadc.frontend.extents import shape_at
-from tadc.stages import Options
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TYPES = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}

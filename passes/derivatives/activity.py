@@ -36,7 +36,7 @@ def active_tensors(program: Program, wrt: Iterable[str]) -> set[str]:
 
 @dataclass(frozen=True)
 class Activity:
-    """The same for terms of one table, where the `active` tensors depend on what is differentiated by."""
+    """Which terms of one table depend on what is differentiated by: those that read the `active` tensors."""
 
     active: Collection[str]
     depends: dict[int, bool] = field(default_factory=dict[int, bool])

@@ -64,7 +64,7 @@ class Canceller:
         return holds_reduction(term, self.holds)
 
     def total(self, term: Term, facts: Domain) -> Term:
-        """The same as `visit`, where a term adds up what reverse mode gathers its parts collected."""
+        """The term as of `visit`, the parts collected where it adds up what reverse mode gathers."""
         parts = addends(term)
         if sum(has_delta(part) for _, part in parts) < 2:
             return self.visit(term, facts)

@@ -32,7 +32,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine, box, equals_zero
 from tadc.lattice.polyhedron import negation
 from tadc.passes.derivatives.activity import Activity, active_tensors
-from tadc.passes.derivatives.carried import Carried
+from tadc.passes.derivatives.carried_cotangents import Carried
 from tadc.passes.derivatives.derivative_table import cotangents
 from tadc.passes.derivatives.reduction_rules import RULES
 from tadc.passes.terms.algebra import Algebra, is_const
@@ -182,7 +182,7 @@ class Reverse:
         self.sweep(terms.substitute(definition.body, mapping), cotangent, scope)
 
     def recurrence(self, definition: Definition, order: Affine) -> None:
-        """The same of a definition that reads itself, whose cotangent is a recurrence the other way round.
+        """The adjoint of a definition that reads itself: its cotangent is a recurrence the other way round.
 
         For h[i] = F(…, h[r(i)], …) with the cotangent c[i] from outside,
 

@@ -94,7 +94,7 @@ def spans_inside(block: Block) -> dict[str, tuple[int, int]]:
         if isinstance(let.value, Fold):
             rows = [form for row in let.value.rows for form in row.inequalities]
             for index in let.value.indices:
-                own = [form for form in rows if form.is_linear and form.variables == {index}]
+                own = [form for form in rows if form.is_linear and form.variables == frozenset([index])]
                 lower = [-(form.constant // k) for form in own if (k := form.coefficient(index)) > 0]
                 upper = [form.constant // -k for form in own if (k := form.coefficient(index)) < 0]
                 if lower and upper:

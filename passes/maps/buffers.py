@@ -14,7 +14,7 @@ from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering

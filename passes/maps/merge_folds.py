@@ -17,7 +17,7 @@ from tadc.frontend.functions import APPLIED
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, blocks_of, normal, numbered, shared, used_by, with_blocks
 from tadc.passes.maps.map import Apply, Block, Fold, Let, Load, Map, Number, Value
-from tadc.passes.terms.costs import ACCESS, DEAR, WEIGHTS
+from tadc.passes.terms.costs import ACCESS, EXPENSIVE, WEIGHTS
 
 MOST_SUMS = 16
 """The most sums together: more results at once do not fit in registers."""
@@ -43,7 +43,7 @@ def weight_of(value: Value) -> int:
 
 def is_expensive(value: Value) -> bool:
     """Whether a value is a reduction or worth sharing."""
-    return isinstance(value, Fold) or (not blocks_of(value) and weight_of(value) >= DEAR)
+    return isinstance(value, Fold) or (not blocks_of(value) and weight_of(value) >= EXPENSIVE)
 
 
 def holds_expensive(fold: Fold) -> bool:

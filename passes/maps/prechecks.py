@@ -10,7 +10,7 @@ from tadc.dialect.scalar_ops import FUNCTION_OF
 from tadc.passes.maps import chains
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.rewrites.rows import MOST
-from tadc.passes.terms.costs import DEAR, WEIGHTS
+from tadc.passes.terms.costs import EXPENSIVE, WEIGHTS
 
 
 def may_have_rows(op: Any) -> bool:
@@ -34,8 +34,8 @@ def is_reduction(op: Any) -> bool:
 
 def _is_expensive(op: Any) -> bool:
     if op.name == "tad.apply":
-        return WEIGHTS[ir.StringAttr(op.attributes["fn"]).value] >= DEAR
-    return is_reduction(op) or WEIGHTS.get(FUNCTION_OF.get(op.name, ""), 0) >= DEAR
+        return WEIGHTS[ir.StringAttr(op.attributes["fn"]).value] >= EXPENSIVE
+    return is_reduction(op) or WEIGHTS.get(FUNCTION_OF.get(op.name, ""), 0) >= EXPENSIVE
 
 
 def may_fuse(function: Any) -> bool:

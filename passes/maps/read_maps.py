@@ -11,7 +11,7 @@ from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import indices_of, own_tensor
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.scalar_ops import FUNCTION_OF, INTEGER_POWER, RELATION_OF
 from tadc.dialect.shapes import argument_shape, excluded_sets, sizes_of
 from tadc.frontend.program import allowed

@@ -16,7 +16,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Value
-from tadc.passes.terms.ranges import outside
+from tadc.passes.terms.checked_reads import outside
 
 MOST_INDICES = 5
 """Of more indices not all sequences are tried."""

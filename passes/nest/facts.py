@@ -19,7 +19,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
-from tadc.passes.terms.ranges import negations
+from tadc.passes.terms.checked_reads import negations
 
 MOST_CASES = 500
 """A proof that splits into more is given up."""

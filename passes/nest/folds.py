@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint

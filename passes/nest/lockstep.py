@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR
+from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain

@@ -3,7 +3,7 @@
     f[i, k] = (x[i, k] - m[i])**2,  g[i] = sum{k} (w[k] * (x[i, k] - m[i])**2)
     is  let h[i, k] = (x[i, k] - m[i])**2,  f[i, k] = h[i, k],  g[i] = sum{k} (w[k] * h[i, k])
 
-where no derivative follows. `uses * cost > cost + store + uses * load` says whether it pays, as for dear
+where no derivative follows. `uses * cost > cost + store + uses * load` says whether it pays, as for expensive
 values, and besides: the tensor has room in the nearest cache, for from further away an element comes later
 than it is computed; and it saves a part of all operations, for more tensors are more code. What tensors of
 one shape compute at their own indices is computed once anyway, where they are fused.
@@ -123,7 +123,7 @@ class Sharing:
         return self.held(number, at, term) if self.may_move(term, self.places[number].places[at]) else None
 
     def held(self, number: int, at: int, term: Term) -> Key | None:
-        """The same of a term that may move."""
+        """The key, as of `key`, of a term that may move."""
         place, definition = self.places[number].places[at], self.program.definitions[number]
         if definition.order is not None and definition.name in tensors_read([term]):
             return None

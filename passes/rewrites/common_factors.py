@@ -46,7 +46,7 @@ class CommonFactors:
         return bottom_up(root, self.known, self.node)
 
     def node(self, node: Term, below: list[Term]) -> Term:
-        """The same for a term over operands that are done."""
+        """A term with fewer operations, over operands that are done."""
         algebra = self.algebra
         match node:
             case Apply(function="div", operands=(_, Const(value=value))) if is_power_of_two(value):

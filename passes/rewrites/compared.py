@@ -39,8 +39,8 @@ from tadc.passes.derivatives.activity import Activity, active_tensors
 from tadc.passes.derivatives.derivative_table import WINS
 from tadc.passes.rewrites.moves import MANY, Box, Mover, in_order
 from tadc.passes.rewrites.places import Place, Places, Rows, Test
+from tadc.passes.terms.checked_reads import out_of_range_in
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.ranges import out_of_range_in
 
 #: What rounds nothing.
 _EXACT = frozenset({"neg", "abs", "sign", "floor", "ceil", "relu", "max", "min"})

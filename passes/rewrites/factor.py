@@ -50,7 +50,7 @@ from tadc.passes.terms.operation_counts import count_definition
 from tadc.passes.terms.products import Product, added, product_of, summands, without
 from tadc.passes.terms.value_ranges import ValueRanges
 
-#: More indices, summands or factors are not tried in all ways.
+#: Of more indices, summands or factors not all candidates are tried.
 MOST_BINDERS = 4
 MOST_SUMMANDS = 8
 MOST_FACTORS = 8
@@ -195,19 +195,19 @@ class _Factoring:
         o = s.origin
         return self.terms.reduce(s.binders, s.domain, s.body, kind=o.kind, hints=s.hints, span=o.span)
 
-    # -- ways to write a sum ---------------------------------------------------------------------
+    # -- candidates for a sum -------------------------------------------------------------------------
 
     def best(self, s: _Sum, facts: Domain, around: Around) -> Term:
         """The cheapest way to write a sum; of equally cheap ones the first."""
         if s not in self.found:
             self.left -= 1
             plain = self.without_invariants(s, facts)
-            tried = self.ways(s, facts, around) if self.left > 0 else ()
-            ways = [plain, *(way for way in tried if way.type == s.body.type)]
-            self.found[s] = min(ways, key=lambda way: self.costs.total(way, around))
+            tried = self.candidates(s, facts, around) if self.left > 0 else ()
+            candidates = [plain, *(one for one in tried if one.type == s.body.type)]
+            self.found[s] = min(candidates, key=lambda candidate: self.costs.total(candidate, around))
         return self.found[s]
 
-    def ways(self, s: _Sum, facts: Domain, around: Around) -> Iterator[Term]:
+    def candidates(self, s: _Sum, facts: Domain, around: Around) -> Iterator[Term]:
         """Sums of parts, and sums in a sum, that may be cheaper."""
         parts = summands(s.body)
         if 1 < len(parts) <= MOST_SUMMANDS:

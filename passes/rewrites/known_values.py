@@ -30,7 +30,7 @@ class _Held:
 
 @dataclass
 class KnownValues:
-    """The reductions and dear values that tensors hold, up to names and shifts of their indices."""
+    """The reductions and expensive values that tensors hold, up to names and shifts of their indices."""
 
     terms: Terms
     sizes: frozenset[str]

@@ -34,9 +34,9 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import DEAR, ELEMENT, LARGE, points, weight
+from tadc.passes.terms.checked_reads import all_proven
+from tadc.passes.terms.costs import ELEMENT, EXPENSIVE, LARGE, points, weight
 from tadc.passes.terms.names import Names
-from tadc.passes.terms.ranges import all_proven
 
 #: Evaluations of each element that a tensor saves which is larger than all that the program has.
 MANY = 32
@@ -45,8 +45,8 @@ LIMIT = 2**30
 
 
 def is_candidate(term: Term) -> bool:
-    """Whether a term may become a tensor of its own: a reduction, or a dear operation not of literals."""
-    if not isinstance(term, Apply) or term.type is None or weight(term) < DEAR:
+    """Whether a term may become a tensor of its own: a reduction, or an expensive operation."""
+    if not isinstance(term, Apply) or term.type is None or weight(term) < EXPENSIVE:
         return isinstance(term, Reduce)
     return not (term.function == "div" and isinstance(term.operands[1], Const))
 
@@ -57,7 +57,7 @@ def about(shape: Shape) -> int:
 
 
 def elements(shape: Shape) -> int:
-    """The same as `points` counts them, to compare with those: what is no number is large."""
+    """How many elements a tensor has, to compare with `points`: what is no number is large."""
     return math.prod(size if isinstance(size, int) else LARGE for size in shape)
 
 
@@ -233,7 +233,7 @@ class Mover:
         return self._key(body, order, box.shape) if len(order) == len(box.shape) else None
 
     def holds(self, definition: Definition, cheap: bool = False) -> None:
-        """Note that a definition is the tensor of a reduction or of a dear value, if that is all it is.
+        """Note that a definition is the tensor of a reduction or of an expensive value, if that is all it is.
 
         With `cheap`, of any value.
         """

@@ -44,7 +44,7 @@ class Place:
     around: tuple[Rows | Test, ...] = ()
 
     def under(self, choice: Rows | Test) -> Place:
-        """The same where a choice has been made."""
+        """The place below a choice."""
         return replace(self, around=(*self.around, choice))
 
 

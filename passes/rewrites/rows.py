@@ -1,4 +1,4 @@
-"""Rows of short length as tensors of their own, which share what is dear in their sums.
+"""Rows of short length as tensors of their own, which share what is expensive in their sums.
 
     f[i, m: 3] = sum{j} (exp(d[i, j]) * x[j, m])
 
@@ -43,7 +43,7 @@ WORTH_IN_ALL = 1 << 17
 
 
 def split_rows(program: Program) -> Program:
-    """The program with short rows as tensors of their own, where their sums share something dear."""
+    """The program with short rows as tensors of their own, where their sums share something expensive."""
     names = Names(program)
     definitions: list[Definition] = []
     for written in program.definitions:
@@ -59,7 +59,7 @@ def split_rows(program: Program) -> Program:
 
 
 def _row_index(program: Program, definition: Definition) -> str | None:
-    """The index along which sums share what is dear."""
+    """The index along which sums share what is expensive."""
     short = [
         index
         for index, size in zip(definition.indices, definition.shape, strict=True)
@@ -118,7 +118,7 @@ def _sums(program: Program, root: Term) -> Iterator[tuple[tuple[str, ...], Domai
 
 
 def _dear(root: Term) -> list[Term]:
-    """What is dear in a region, each not in another of them; of sums in it no part."""
+    """What is expensive in a region, each not in another of them; of sums in it no part."""
     found = [term for term in _always(root) if is_candidate(term)]
     below = {t.number for term in found if isinstance(term, Apply) for t in _always(term) if t is not term}
     return [term for term in found if term.number not in below]

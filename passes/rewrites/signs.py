@@ -50,7 +50,7 @@ class _Signs:
         return bottom_up(root, self.known, self.node)
 
     def node(self, node: Term, below: list[Term]) -> Term:
-        """The same for a term over operands that are done."""
+        """A term with its minus in front, over operands that are done."""
         algebra = self.algebra
         if isinstance(node, Apply):
             return self.apply(node, below)
@@ -59,7 +59,7 @@ class _Signs:
         return self.terms.rebuild(node, below)
 
     def apply(self, node: Apply, below: list[Term]) -> Term:
-        """The same for a function of them."""
+        """A function with its minus in front, of operands that are done."""
         algebra = self.algebra
         if all(new is old for new, old in zip(below, node.operands, strict=True)):
             if node.number in self.flipped:

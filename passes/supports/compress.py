@@ -15,9 +15,9 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Read, Term, bottom_up
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import is_empty
-from tadc.passes.supports.boxes import Box, Sizes, boxes_around, full_box
 from tadc.passes.supports.pattern import pattern_program
 from tadc.passes.supports.sets import Supports
+from tadc.passes.supports.support_boxes import Box, Sizes, boxes_around, full_box
 from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.names import Names
 

@@ -130,7 +130,7 @@ class Supports:
 
 
 def _solved(terms: Terms, piece: Piece, facts: Domain) -> Piece | None:
-    """The same set, without indices of sums that equalities or bounds settle; None if it is empty."""
+    """The set without indices of sums that equalities or bounds settle; None if it is empty."""
     if not piece.binders:
         return piece
     try:

@@ -23,7 +23,7 @@ from tadc.passes.terms.index_ranges import Range, ranges_within
 ACCESS = 1
 WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 #: An operation with this weight or more is worth a tensor, where it would be done again.
-DEAR = 4
+EXPENSIVE = 4
 #: Bytes of an element.
 ELEMENT = {"f32": 4, "f64": 8}
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.

@@ -69,7 +69,7 @@ def regrouped(algebra: Algebra, term: Term, facts: Domain) -> Term:
 
 
 def _merged(algebra: Algebra, guards: Sequence[_Part]) -> list[_Part]:
-    """The same total, what is added under the same rows together."""
+    """A total in which what is added under the same rows stands together."""
     groups: dict[Domain, list[_Part]] = {}
     for part in guards:
         groups.setdefault(_canonical(part.rows), []).append(part)
@@ -111,7 +111,7 @@ def _is_partial(term: Term) -> bool:
 
 
 def merged_elses(algebra: Algebra, parts: Sequence[Signed]) -> list[Signed]:
-    """The same total, what the same conditions leave out together."""
+    """A total in which what the same conditions leave out stands together."""
     found: list[Signed] = []
     groups: dict[frozenset[Domain], list[tuple[list[Domain], Signed]]] = {}
     for negative, part in parts:

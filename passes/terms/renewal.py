@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tadc.dialect.schedule import Scope, always_evaluated, schedule
+from tadc.dialect.evaluation_order import Scope, always_evaluated, schedule
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.limits import MAX_OPERATIONS, MAX_REGIONS, too_large
 from tadc.frontend.literals import computed, literal

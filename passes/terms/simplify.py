@@ -27,7 +27,7 @@ from tadc.passes.terms.value_ranges import ValueRanges, read_under
 
 
 def simplify_program(program: Program) -> Program:
-    """The same program in fewer words; every read stays as guarded as it was."""
+    """The program in fewer words; every read stays as guarded as it was."""
     values, seen = ValueRanges(program), read_under(program)
 
     def simplified(definition: Definition) -> Definition:

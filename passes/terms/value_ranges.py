@@ -17,8 +17,8 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Const, Domain, Guard, IndexValue, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied, negation
-from tadc.passes.terms.intervals import ANY, BINARY, FINITE, NONNEGATIVE, UNARY, Values, exactly, power
 from tadc.passes.terms.occupied import occupied
+from tadc.passes.terms.value_intervals import ANY, BINARY, FINITE, NONNEGATIVE, UNARY, Values, exactly, power
 
 #: What a recurrence is tried to keep, the strongest first.
 _KEPT = (
@@ -120,7 +120,7 @@ class _Walk:
         return self.known[term.number, facts]
 
     def values(self, node: Term, facts: Domain) -> Values:
-        """The same for a term whose operands are done."""
+        """The values of a term whose operands are done."""
         match node:
             case Const(value=value):
                 return exactly(value)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from tadc.api.execute import unit_of
 from tadc.backend.base import Target, Unit
 from tadc.backend.target import DEVICE, parse_target
 from tadc.commands.files import Sink, file_error
-from tadc.execute import unit_of
+from tadc.compiler.compile_options import Options
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
-from tadc.stages import Options
 
 
 def write_bundle(program: Program, options: Options, folder: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tadc.backend.disk_cache import DiskCache, configured, parse_size
-from tadc.backend.runtime.memory import format_bytes
+from tadc.backend.runtime.free_memory import format_bytes
 from tadc.commands.files import Sink, file_error
 from tadc.commands.options import Arguments
 

@@ -15,7 +15,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.packages import missing_package
 
 if TYPE_CHECKING:
-    from tadc.certificates.certificate import Certificates
+    from tadc.certificates.certify import Certificates
 
 FORMATS = ("svg", "png", "pdf")
 

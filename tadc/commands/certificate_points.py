@@ -12,7 +12,7 @@ from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.nest import loop_nest
 
 if TYPE_CHECKING:
-    from tadc.certificates.certificate import ReadCertificate
+    from tadc.certificates.certify import ReadCertificate
     from tadc.lattice.affine import Constraint
     from tadc.lattice.certificate import Certificate
 

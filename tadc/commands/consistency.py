@@ -9,9 +9,9 @@ from tadc.commands.command_table import Command
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.output_files import check_output
-from tadc.driver import STAGES
+from tadc.compiler.all_stages import STAGES
+from tadc.compiler.compile_options import Options
 from tadc.frontend.codes import CODES, WARNINGS
-from tadc.stages import Options
 
 
 def check_consistency(a: Arguments, command: Command) -> None:

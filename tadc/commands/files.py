@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tadc.files import file_error, read_text
+from tadc.caller.program_files import file_error, read_text
 from tadc.frontend.source import Source
 
 

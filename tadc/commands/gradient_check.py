@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from tadc.api.execute import Compiled, compile_program, evaluate
 from tadc.commands.files import Sink
-from tadc.derive import derive
-from tadc.execute import Compiled, compile_program, evaluate
+from tadc.compiler.compile_options import Options
+from tadc.compiler.derive import derive
+from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.stages import Compilation, Options
 
 #: Elements of an argument that are moved, at most.
 SAMPLES = 64
@@ -64,11 +65,8 @@ def gradient_errors(
     if program.sizes:
         program = specialised(program, _tried_sizes(program, given or {}))
     value = compile_program(program)
-    o = options or Options()
-    derived = derive(program, "vjp", wrt, o.materialize, o.memory_limit)
-    gradient = compile_program(
-        derived, materialize=o.materialize, fast_math=o.fast_math, memory_limit=o.memory_limit
-    )
+    derived = derive(program, "vjp", wrt, options)
+    gradient = compile_program(derived, options and options.of_derived)
     random = np.random.default_rng(seed)
     arrays = _random_inputs(program, value, random, given or {})
     types = {a.name: a.type for a in program.arguments}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
 from tadc.commands.certificate_plot import picture_format
 from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program

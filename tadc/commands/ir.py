@@ -6,19 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
 from tadc.backend.target import BACKENDS, DEVICE
 from tadc.commands.files import Sink
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
-from tadc.derive import resolve_wrt
-from tadc.driver import Stage, compile_until
+from tadc.compiler.all_stages import Stage, compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.derive import resolve_wrt
+from tadc.compiler.run_passes import run_passes
+from tadc.compiler.stages import Compilation, show_module
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.program import Program
 from tadc.frontend.source import Place, Source
 from tadc.frontend.specialise import specialised
-from tadc.pipeline import run_passes
-from tadc.stages import Compilation, Options, show_module
 
 #: The stages whose output the input of a stage is.
 _DIALECTS = {backend.dialect[0]: backend for backend in BACKENDS.values()}
@@ -32,7 +33,7 @@ MADE_BY = {
 def read_module(source: Source) -> tuple[Any, list[Program]]:
     """Parse IR, and prove the reads of its programs in range; raises CompileError."""
     from tadc.dialect.mlir import ir
-    from tadc.dialect.text import parse_module
+    from tadc.dialect.readable_text import parse_module
 
     module = parse_module(source.text, ir.Context(), source.name)
     programs = programs_of(module, source)
@@ -44,7 +45,7 @@ def read_module(source: Source) -> tuple[Any, list[Program]]:
 def programs_of(module: Any, source: Source) -> list[Program]:
     """The programs that a module holds; raises CompileError for a function that is none."""
     from tadc.dialect.locations import place_of
-    from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
+    from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
 
     try:
         return [read_program(function) for function in tad_functions(module.operation)]
@@ -56,7 +57,7 @@ def programs_of(module: Any, source: Source) -> list[Program]:
 
 def check_ranges(program: Program, source: Source) -> None:
     """Raises CompileError for reads that can leave their tensor (TAD0607), or come too early (TAD0316)."""
-    from tadc.passes.terms.ranges import reads_out_of_range
+    from tadc.passes.terms.checked_reads import reads_out_of_range
 
     problems: list[Diagnostic] = []
     for found in reads_out_of_range(program):

@@ -8,23 +8,24 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
+from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
 from tadc.commands.nests import is_nest, show_nests
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import report_warnings, warn_of_zero_gradients
-from tadc.derive import read_back, resolve_wrt
-from tadc.driver import STAGES, Stage, compile_until
-from tadc.files import read_text
+from tadc.compiler.all_stages import STAGES, Stage, compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.derive import read_back, resolve_wrt
+from tadc.compiler.stages import Compilation
 from tadc.frontend.codes import CODES, explanation
 from tadc.frontend.per_value import PerValue
 from tadc.frontend.printer import print_program, size_conditions_text
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.frontend.suggest import did_you_mean
-from tadc.stages import Compilation, Options
 
 #: Commands with a module of their name, whose `execute` does all of it.
 APART = ("cache", "completion", "help", "inverse", "uncert")
@@ -58,7 +59,7 @@ def execute(arguments: Arguments) -> int:
 
 
 def execute_on(arguments: Arguments, source: Source) -> int:
-    """The same on the text of a program, a module or nests."""
+    """Do what the arguments ask for on the text of a program, a module or nests."""
     if is_nest(arguments, source):
         return show_nests(arguments, source)
     if arguments.certificate or arguments.plot is not None:
@@ -252,7 +253,7 @@ def show(arguments: Arguments, source: Source) -> int:
 
 def show_certificate(arguments: Arguments, source: Source) -> int:
     """Print why the gradients are exact, or draw it."""
-    from tadc.certificates.certificate import certify
+    from tadc.certificates.certify import certify
 
     kind = ""
     if arguments.plot is not None:
@@ -278,7 +279,7 @@ def show_certificate(arguments: Arguments, source: Source) -> int:
 
 def show_statistics(arguments: Arguments, source: Source) -> int:
     """Print what the program and its gradients compute, move and keep."""
-    from tadc.counts import statistics
+    from tadc.analysis.statistics import statistics
 
     state = checked(source, arguments)
     assert state.program is not None
@@ -295,7 +296,7 @@ def last_text(options: Options) -> str:
 
 def run_passes_on(arguments: Arguments, source: Source) -> int:
     """Run a pipeline on the `tad` dialect of a program."""
-    from tadc.pipeline import run_passes
+    from tadc.compiler.run_passes import run_passes
 
     state = checked(source, arguments)
     compile_until(state, "tad", first="tad")
@@ -306,7 +307,7 @@ def run_passes_on(arguments: Arguments, source: Source) -> int:
 
 def write_module(arguments: Arguments, state: Compilation) -> int:
     """Print the module."""
-    from tadc.stages import show_module
+    from tadc.compiler.stages import show_module
 
     Sink(arguments.output or "-").write(show_module(state))
     return 0

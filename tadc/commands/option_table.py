@@ -9,8 +9,8 @@ from typing import Any
 from tadc.backend.target import BACKENDS
 from tadc.commands.messages import FORMATS
 from tadc.commands.option_parser import OptionParser, file_name
-from tadc.driver import STAGE_NAMES
-from tadc.stages import MATERIALIZE
+from tadc.compiler.all_stages import STAGE_NAMES
+from tadc.compiler.compile_options import MATERIALIZE
 
 SHELLS = ("bash", "zsh", "fish")
 METHODS = ("gum", "worst", "interval", "mc")
@@ -117,7 +117,7 @@ _ALL = (
     Option("samples", "--samples", "200000", "of --method mc", type=int),
     Option("seed", "--seed", "0", "of --method mc", type=int),
     Option("pieces", "--pieces", "1", "of --method interval: cut the inputs, for tighter bounds", type=int),
-    Option("plan", "--plan", "", "the lumps, what each overwrites, its class, and what it costs (default)"),
+    Option("plan", "--plan", "", "the components, what each overwrites, its class, its cost (default)"),
     Option("fix", "--fix", "", "do what errors say where that is one edit, and write the program back"),
     Option("list", "--list", "WHAT", "stages, passes, functions, or targets: what runs here, and why not",
            choices=LISTS),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
-from tadc.driver import STAGES
+from tadc.compiler.all_stages import STAGES
 
 _NOT_YET = "`--emit obj` writes object code, of which a linker makes one"
 

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from tadc.commands.messages import report_text
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
+from tadc.compiler.plugins import plugins
+from tadc.compiler.run_passes import REGISTRY, check_names
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.ir_printing import Printing, printing
 from tadc.passes.registry import Pass, options_of
-from tadc.pipeline import REGISTRY, check_names
-from tadc.plugins import plugins
 
 
 @contextmanager

@@ -6,12 +6,12 @@ import shlex
 import sys
 from contextlib import suppress
 
+from tadc.api.bug_scripts import commented, write_file
 from tadc.commands.files import read_source
 from tadc.commands.given_program import is_ir
 from tadc.commands.options import Arguments
 from tadc.commands.spelling import spelled
 from tadc.frontend.diagnostics import CompileError, Diagnostic
-from tadc.reproducers import commented, write_file
 
 
 def write_reproducer(bug: BaseException, arguments: Arguments | None, argv: list[str] | None) -> Diagnostic:

@@ -6,27 +6,25 @@ import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 
+from tadc.analysis.zero_gradients import zero_gradients
+from tadc.api.execute import compile_program, evaluate
+from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.backend.compile_steps import step
 from tadc.backend.emulator.counts import counting, table
-from tadc.backend.steps import step
 from tadc.commands.array_files import check_writable, read_inputs, write_arrays
 from tadc.commands.options import Arguments
 from tadc.commands.warn import warn_of_zero_gradients
-from tadc.derive import read_back
-from tadc.driver import compile_until
-from tadc.execute import compile_recipe, evaluate
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.derive import read_back
+from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
-from tadc.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
-from tadc.stages import Compilation
-from tadc.zero_gradients import zero_gradients
 
 
 def run(arguments: Arguments, state: Compilation) -> int:
     """Compile the program or its derivative, run it, write what comes out."""
     recipe = _recipe(state)
-    # The program is the derivative already: there is none left to take.
-    options = replace(state.options, mode="value", wrt=None)
+    options = state.options.of_derived
     with step("cache"):
         found = find_kernel(recipe, options) if _is_known(recipe, state) else None
     program = state.program if found else _derived(arguments, state, recipe)
@@ -36,7 +34,7 @@ def run(arguments: Arguments, state: Compilation) -> int:
     inputs = found.kernel.inputs if found else program.arguments
     with step("arrays"):
         arrays = read_inputs(arguments.run or [], [i.name for i in inputs])
-    compiled = found or compile_recipe(recipe, program, options)
+    compiled = found or compile_program(program, options, recipe)
     with interruptible(), counting() if arguments.counts else nullcontext() as launches:
         results = evaluate(compiled, arrays)
     if launches is not None:
@@ -52,7 +50,7 @@ def bundle(arguments: Arguments, state: Compilation) -> int:
 
     program = _derived(arguments, state, None)
     assert arguments.bundle is not None
-    write_bundle(program, replace(state.options, mode="value", wrt=None), arguments.bundle)
+    write_bundle(program, state.options.of_derived, arguments.bundle)
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.backend.steps import step
+from tadc.backend.compile_steps import step
 from tadc.commands.array_files import read_arrays
 from tadc.commands.files import Sink
 from tadc.commands.given_program import read_program

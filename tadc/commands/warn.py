@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from tadc.analysis.zero_gradients import zero_gradients
+from tadc.api.function import Function, function_of_text
 from tadc.commands.messages import report
 from tadc.commands.options import Arguments
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
-from tadc.functions import Function, function_of_text
-from tadc.zero_gradients import zero_gradients
 
 
 def report_warnings(arguments: Arguments, found: Sequence[Diagnostic]) -> None:
@@ -38,7 +38,7 @@ def warn_of_zero_gradients(arguments: Arguments, program: Program, derived: Prog
     if "TAD0402" in arguments.allow:
         return
     if derived is None:
-        from tadc.derive import derive
+        from tadc.compiler.derive import derive
 
         with suppress(CompileError):
             derived = derive(program, "vjp", arguments.wrt_names)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from tadc.backend.steps import Listener, listening
+from tadc.backend.compile_steps import Listener, listening
 from tadc.commands.options import Arguments
 from tadc.commands.progress import Progress
 from tadc.commands.times import Times

@@ -10,7 +10,7 @@ that run, so an iteration that starts at its limit and stops at once has derivat
 the value alone; and |f'| times an error is a linear estimate of the error of f, no bound.
 """
 
-from tadc.dual.derivatives import jvp, lift, value_and_partials
 from tadc.dual.dual import Dual
+from tadc.dual.dual_derivatives import jvp, lift, value_and_partials
 
 __all__ = ["Dual", "jvp", "lift", "value_and_partials"]

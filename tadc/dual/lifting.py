@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tadc.boundary import usage
+from tadc.caller.boundary import usage
 from tadc.dual.substitutes import BUILTINS, FUNCTIONS, MATH
 
 #: Modules whose functions are left as they are.

@@ -1,4 +1,4 @@
-"""Lumps with their kernels, between the values and tangents of a program."""
+"""Components with their kernels, between the values and tangents of a program."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.runtime.memory import available_memory
-from tadc.doubts import warn_of
+from tadc.backend.runtime.free_memory import available_memory
+from tadc.caller.warn_caller import warn_of
 from tadc.frontend.program import Definition
+from tadc.inversion.array_pool import Pool
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.forms import positions
+from tadc.inversion.inverse_plan import Plan
+from tadc.inversion.inversion_errors import near_singular, singular_step, too_large
 from tadc.inversion.kernels import Kernel, Kernels, joined, parted
 from tadc.inversion.kinds import (
     Blocks,
@@ -23,10 +26,7 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
-from tadc.inversion.plan import Plan
 from tadc.inversion.planned import Planned
-from tadc.inversion.pool import Pool
-from tadc.inversion.problems import near_singular, singular_step, too_large
 
 Arrays = dict[str, Array]
 
@@ -47,14 +47,14 @@ def drop(values: Arrays, names: Iterable[str], pool: Pool) -> None:
             pool.give(array)
 
 
-class BoundLump:
-    """A lump with its kernels. Values in between go by a name that says of which lump they are."""
+class BoundComponent:
+    """A component with its kernels. Values in between go by a name that says of which component they are."""
 
     def __init__(self, plan: Plan, planned: Planned, kernels: Kernels) -> None:
         self.plan, self.planned, self.kernels = plan, planned, kernels
         self.form, self.kind = planned.form, planned.kind
         self._bound: dict[int, tuple[tuple[bool, str], ...]] = {}
-        first = planned.lump.statements[0]
+        first = planned.component.statements[0]
         self._between = f"{first}:"
 
     def own(self, name: str) -> str:
@@ -96,33 +96,33 @@ class BoundLump:
     # -- backwards ---------------------------------------------------------------------------------
 
     def undo(self, values: Arrays, state: Arrays, pool: Pool) -> None:
-        """The tangents of what died from those of what is new, of a lump that is solved as a system."""
+        """The tangents of what died from those of what is new, of a component that is solved as a system."""
         kernels, form, base = self.kernels, self.form, _base(self.kind)
         factors = self.factors(values)
         right = {n[2:]: a for n, a in self.run(kernels.right_side, values, state, pool).items()}
         vector = factors.solve(joined(form, base, form.new, right))
         solved = parted(form, base, form.dying, vector)
-        self.replace(state, self.planned.lump.new, solved, pool)
+        self.replace(state, self.planned.component.new, solved, pool)
 
     # -- forwards ----------------------------------------------------------------------------------
 
     def advance(self, values: Arrays, state: Arrays, pool: Pool) -> bool:
-        """The new values, and the cotangents after the lump from those before it; whether pivots are good."""
-        kernels, lump = self.kernels, self.planned.lump
+        """The new values, the cotangents after the component from those before it; whether pivots are."""
+        kernels, component = self.kernels, self.planned.component
         if kernels.is_closed:
             found = self.run(kernels.transposed, values, state, pool)
             for name, array in found.items():
                 if name in self.form.new:
                     values[self.own(name)] = array
             solved = {name[2:]: array for name, array in found.items() if name[1:2] == "_"}
-            self.replace(state, lump.dying, solved, pool)
+            self.replace(state, component.dying, solved, pool)
             return "least" not in found or is_good(found["least"])
         self.compute(values, pool)
         factors = self.factors(values)
         given = {name: state[self.own(name)] for name in self.form.dying}
         vector = factors.solve_transposed(joined(self.form, _base(self.kind), self.form.dying, given))
         solved = parted(self.form, _base(self.kind), self.form.new, vector)
-        self.replace(state, lump.dying, solved, pool)
+        self.replace(state, component.dying, solved, pool)
         left = self.run(kernels.back, values, state, pool)
         self.replace(state, (), {name[2:]: array for name, array in left.items()}, pool)
         drop(values, [self.own(name) for name in kernels.taped], pool)
@@ -163,7 +163,7 @@ class BoundLump:
 
     def _statements(self) -> list[Definition]:
         """The definitions of what is new."""
-        names = set(self.planned.lump.new)
+        names = set(self.planned.component.new)
         return [s for s in self.plan.graph.statements if s.name in names]
 
     def _report(self, pivots: Array, sizes: Array) -> None:
@@ -200,17 +200,17 @@ class BoundLump:
 class _Inside(Mapping[str, Array]):
     """The values of a program under the names of a form."""
 
-    def __init__(self, lump: BoundLump, values: Arrays) -> None:
-        self.lump, self.values_of = lump, values
+    def __init__(self, component: BoundComponent, values: Arrays) -> None:
+        self.component, self.values_of = component, values
 
     def __getitem__(self, name: str) -> Array:
-        return self.values_of[self.lump.own(name)]
+        return self.values_of[self.component.own(name)]
 
     def __iter__(self) -> Any:
-        return iter(self.lump.planned.names)
+        return iter(self.component.planned.names)
 
     def __len__(self) -> int:
-        return len(self.lump.planned.names)
+        return len(self.component.planned.names)
 
 
 def _base(kind: Class) -> Class:

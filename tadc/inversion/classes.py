@@ -1,7 +1,7 @@
-"""What the matrix of a lump looks like, read off its index maps: how it is solved, and what that costs.
+"""What the matrix of a component looks like, read off its index maps: how it is solved, and what that costs.
 
-A lump takes the numbers that die to as many that are new, by a matrix A at each point. Which elements of A
-can differ from 0 follows from the access maps alone, exactly, whatever the values are.
+A component takes the numbers that die to as many that are new, by a matrix A at each point. Which elements of
+A can differ from 0 follows from the access maps alone, exactly, whatever the values are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.lattice.polyhedron import implied, is_empty
 
-#: A value of at most this share of the lump, and of at most so many numbers, makes a low rank.
+#: A value of at most this share of the component, and of at most so many numbers, makes a low rank.
 _SHARE, _RANK = 4, 256
 #: A band of more than this share of the matrix is none.
 _BAND = 3
@@ -42,7 +42,7 @@ _TRIES = 5000
 
 
 def class_of(form: Form) -> Class:
-    """The class of a lump, of those that hold of its index maps the one that is cheapest to solve."""
+    """The class of a component, of those that hold of its index maps the one that is cheapest to solve."""
     if not form.size:
         # As many numbers die as are new, none, but not as many tensors: no other class allows for that.
         return Permutation(0)

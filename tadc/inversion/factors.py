@@ -1,4 +1,4 @@
-"""Factored matrices of lumps: solutions, transposed solutions, determinants, by LAPACK."""
+"""Factored matrices of components: solutions, transposed solutions, determinants, by LAPACK."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def lapack(names: tuple[str, ...], *arrays: Array) -> Any:
     try:
         routines: Any = import_module("scipy.linalg.lapack")
     except ImportError as problem:
-        note = "diagonal, block-diagonal and permuting lumps do without"
+        note = "diagonal, block-diagonal and permuting components do without"
         raise missing_package(f"a system of this class needs SciPy: {problem}", "sparse", note) from None
     return routines.get_lapack_funcs(names, arrays)
 

@@ -88,7 +88,7 @@ class Network:
         return amount
 
 
-def components(successors: Sequence[Iterable[int]]) -> list[int]:
+def strongly_connected(successors: Sequence[Iterable[int]]) -> list[int]:
     """The strongly connected component of each node; a component has a larger number than all it leads to.
 
     (R. Tarjan, Depth-first search and linear graph algorithms, 1972.)

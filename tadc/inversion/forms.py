@@ -1,4 +1,4 @@
-"""Lumps under names of their own, so that equal ones are one form and share what is compiled."""
+"""Components under names of their own, so that equal ones are one form and share what is compiled."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Any
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Apply, Const, Read, Reduce, Term, Terms, bottom_up, operands, tensors_read
+from tadc.inversion.components import Component
 from tadc.inversion.graph import Graph
-from tadc.inversion.lumps import Lump
 from tadc.lattice.affine import Affine
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A lump as a program: of values that die, that stay and of parameters, in this order, to all it makes.
+    """A component as a program: of values that die, that stay and of parameters, in this order, to all it
+    makes.
 
     Its definitions are `n0`, `n1`, … for what is new and stays, `h0`, `h1`, … for what is only in between.
     """
@@ -72,7 +73,7 @@ class Form:
 
 
 class Forms:
-    """The forms of a program's lumps."""
+    """The forms of a program's components."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -80,13 +81,13 @@ class Forms:
         self.types = graph.program.types()
         self.made: dict[Any, Form] = {}
 
-    def of(self, lump: Lump) -> tuple[Form, dict[str, str]]:
-        """The form of a lump, and whose places its tensors take: by name there the name in the program."""
+    def of(self, component: Component) -> tuple[Form, dict[str, str]]:
+        """The form of a component; by each name of a tensor there the name in the program."""
         graph = self.graph
-        statements = [graph.statements[position] for position in lump.statements]
-        names = {name: f"d{n}" for n, name in enumerate(lump.dying)}
-        names |= {name: f"s{n}" for n, name in enumerate(lump.kept)}
-        names |= {name: f"n{n}" for n, name in enumerate(lump.new)}
+        statements = [graph.statements[position] for position in component.statements]
+        names = {name: f"d{n}" for n, name in enumerate(component.dying)}
+        names |= {name: f"s{n}" for n, name in enumerate(component.kept)}
+        names |= {name: f"n{n}" for n, name in enumerate(component.new)}
         between = [s.name for s in statements if s.name not in names]
         names |= {name: f"h{n}" for n, name in enumerate(between)}
         parameters = self._parameters(statements, names)
@@ -94,7 +95,7 @@ class Forms:
         made = [self._renamed(statement, names) for statement in statements]
         arguments = [
             Argument(names[name], self.types[name], graph.shapes[name])
-            for name in (*lump.dying, *lump.kept, *parameters)
+            for name in (*component.dying, *component.kept, *parameters)
         ]
         key = (
             tuple((a.name, a.type, a.shape) for a in arguments),
@@ -105,7 +106,7 @@ class Forms:
             program = Program(tuple(arguments), tuple(hoisted(made, self.terms, graph.shapes)), self.terms)
             dying, kept, others, new = (
                 tuple(names[name] for name in group)
-                for group in (lump.dying, lump.kept, parameters, lump.new)
+                for group in (component.dying, component.kept, parameters, component.new)
             )
             itself = [d.name for d in made if d.name in new and d.name in tensors_read([d.body])]
             earlier = {f"e{n}": name for n, name in enumerate(itself)}

@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tadc.backend.runtime.arrays import Parameter
+from tadc.api.load import function_in_memory
+from tadc.backend.runtime.host_arrays import Parameter
 from tadc.frontend.program import Program
+from tadc.inversion.array_pool import LARGE, Pool
 from tadc.inversion.factors import (
     Array,
     BandFactors,
@@ -36,10 +38,8 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
-from tadc.inversion.pool import LARGE, Pool
 from tadc.inversion.programs import Programs, one_band
 from tadc.inversion.wraps import unwrapped
-from tadc.programs import function_in_memory
 
 Arrays: TypeAlias = Mapping[str, Array]
 
@@ -110,7 +110,7 @@ class Kernels:
 
     @cached_property
     def way_back(self) -> tuple[Kernel, ...]:
-        """What reads values when the lump is undone, as a system."""
+        """What reads values when the component is undone, as a system."""
         found = (self.right_side, self.columns)
         return (*found, self.outer, self.inner) if isinstance(self.kind, LowRank) else found
 
@@ -121,7 +121,7 @@ class Kernels:
 
     @cached_property
     def value_program(self) -> Program:
-        """The same as a program."""
+        """The program of new values and those to tape."""
         return self.programs.value(self.taped)
 
     @property
@@ -176,7 +176,7 @@ class Kernels:
     # -- matrices ----------------------------------------------------------------------------------
 
     def factored(self, values: Arrays) -> Factored:
-        """The matrix of the lump at a point, ready to be solved with."""
+        """The matrix of the component at a point, ready to be solved with."""
         kind = self.kind
         found = self.columns(values)
         if isinstance(kind, LowRank):

@@ -1,4 +1,4 @@
-"""The classes of matrices of lumps: how each is solved, and what that costs."""
+"""The classes of matrices of components: how each is solved, and what that costs."""
 
 from __future__ import annotations
 

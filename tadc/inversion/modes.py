@@ -1,7 +1,7 @@
-"""The modes of inverse accumulation over a plan: lump by lump, forwards or backwards.
+"""The modes of inverse accumulation over a plan: component by component, forwards or backwards.
 
-Reverse-inverse mode gives J^-1 v: values are computed and taped, then lumps are undone, last first.
-Forward-inverse mode gives J^-T w together with the values, lump after lump, and keeps no tape
+Reverse-inverse mode gives J^-1 v: values are computed and taped, then components are undone, last first.
+Forward-inverse mode gives J^-T w together with the values, component after component, and keeps no tape
 (Pearlmutter and Siskind, eqs. 2.4).
 """
 
@@ -12,10 +12,10 @@ from functools import cached_property
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import tensors_read
-from tadc.inversion.bound import Arrays, BoundLump, drop
+from tadc.inversion.array_pool import Pool, Store
+from tadc.inversion.bound import Arrays, BoundComponent, drop
+from tadc.inversion.inverse_plan import Plan
 from tadc.inversion.kernels import LOCK, Kernel, Kernels, compiled
-from tadc.inversion.plan import Plan
-from tadc.inversion.pool import Pool, Store
 from tadc.inversion.units import Unit, units_of
 from tadc.passes.terms.liveness import needed
 
@@ -26,10 +26,12 @@ class Modes:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         made: dict[int, Kernels] = {}
-        for planned in plan.lumps:
+        for planned in plan.components:
             if id(planned.form) not in made:
                 made[id(planned.form)] = Kernels(planned.form, planned.kind)
-        self.lumps = [BoundLump(plan, planned, made[id(planned.form)]) for planned in plan.lumps]
+        self.components = [
+            BoundComponent(plan, planned, made[id(planned.form)]) for planned in plan.components
+        ]
         self.store = Store()
         self._parameters: Kernel | None = None
 
@@ -50,26 +52,26 @@ class Modes:
 
     @cached_property
     def units(self) -> list[Unit]:
-        """The lumps in groups that are computed and undone together."""
+        """The components in groups that are computed and undone together."""
         with LOCK:
-            return units_of(self.lumps)
+            return units_of(self.components)
 
     def diagnose(self, arguments: Arrays) -> None:
         """Look at each pivot: raises for one that is 0 or no number, warns of one near 0."""
         pool = Pool(self.store)
         values = self.forwards(arguments, pool)
-        for lump in reversed(self.lumps):
-            lump.factors(values)
+        for component in reversed(self.components):
+            component.factors(values)
         pool.close()
 
     def transposed(self, arguments: Arrays, cotangents: Arrays) -> Arrays:
         """J^-T w: the cotangents of the outputs from those of the inputs."""
         pool = Pool(self.store)
         values, state = self.start(arguments), dict(cotangents)
-        for lump in self.lumps:
-            if not lump.advance(values, state, pool):
+        for component in self.components:
+            if not component.advance(values, state, pool):
                 self.diagnose(arguments)
-            drop(values, lump.planned.lump.dying, pool)
+            drop(values, component.planned.component.dying, pool)
         return self._kept(state, pool)
 
     def _kept(self, state: Arrays, pool: Pool) -> Arrays:
@@ -79,29 +81,33 @@ class Modes:
         return found
 
     def logabsdet(self, arguments: Arrays) -> float:
-        """log |det J|, the sum over lumps."""
+        """log |det J|, the sum over components."""
         values, total, pool = self.start(arguments), 0.0, Pool(self.store)
-        for lump in self.lumps:
-            lump.compute(values, pool)
-            total += lump.logabsdet(values)
+        for component in self.components:
+            component.compute(values, pool)
+            total += component.logabsdet(values)
         return total
 
     def jvp(self, arguments: Arrays, tangents: Arrays) -> Arrays:
         """J v."""
         values, state, pool = self.start(arguments), dict(tangents), Pool(self.store)
-        for lump in self.lumps:
-            found = lump.run(lump.kernels.jvp, values, state, pool)
-            lump.replace(state, lump.planned.lump.dying, {n[2:]: a for n, a in found.items()}, pool)
-            lump.compute(values, pool)
+        for component in self.components:
+            found = component.run(component.kernels.jvp, values, state, pool)
+            component.replace(
+                state, component.planned.component.dying, {n[2:]: a for n, a in found.items()}, pool
+            )
+            component.compute(values, pool)
         return state
 
     def vjp(self, arguments: Arrays, cotangents: Arrays) -> Arrays:
         """J^T w."""
         pool = Pool(self.store)
         values, state = self.forwards(arguments, pool), dict(cotangents)
-        for lump in reversed(self.lumps):
-            found = lump.run(lump.kernels.vjp, values, state, pool)
-            lump.replace(state, lump.planned.lump.new, {n[2:]: a for n, a in found.items()}, pool)
+        for component in reversed(self.components):
+            found = component.run(component.kernels.vjp, values, state, pool)
+            component.replace(
+                state, component.planned.component.new, {n[2:]: a for n, a in found.items()}, pool
+            )
         return state
 
     # -- values ------------------------------------------------------------------------------------
@@ -117,8 +123,8 @@ class Modes:
     def forwards(self, arguments: Arrays, pool: Pool) -> Arrays:
         """All values, with what is taped in between."""
         values = self.start(arguments)
-        for lump in self.lumps:
-            lump.compute(values, pool)
+        for component in self.components:
+            component.compute(values, pool)
         return values
 
 

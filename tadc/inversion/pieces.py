@@ -1,4 +1,4 @@
-"""Tangents and cotangents of a lump, as definitions of which programs are put together."""
+"""Tangents and cotangents of a component, as definitions of which programs are put together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import eq, ge, gt, le, lt, ne
 
-from tadc.derive import derive
+from tadc.compiler.derive import derive
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -137,7 +137,7 @@ class Pieces:
 
     @cached_property
     def _held(self) -> dict[int, Term]:
-        """By number the dear terms that values of the form are: they are read, not computed again."""
+        """By number the expensive terms that values of the form are: they are read, not computed again."""
         return {
             d.body.number: self.read(d.name, d.name)
             for d in self.source.definitions
@@ -233,7 +233,7 @@ class Pieces:
     def program(self, definitions: Iterable[Definition], *, taped: bool) -> Program:
         """The program of definitions, with all that they read as arguments.
 
-        Values that the lump itself makes are arguments if they are `taped`, else computed.
+        Values that the component itself makes are arguments if they are `taped`, else computed.
         """
         stands = self.form.earlier
         made = [replace(d, body=moved(d.body, self.terms, stands)) if stands else d for d in definitions]

@@ -1,4 +1,4 @@
-"""A plan as data: lumps in order, what each is like, and what it costs."""
+"""A plan as data: components in order, what each is like, and what it costs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tadc.inversion.components import Component
 from tadc.inversion.forms import Form
 from tadc.inversion.graph import Graph
 from tadc.inversion.kinds import Class
-from tadc.inversion.lumps import Lump
 
 
 @dataclass(frozen=True)
 class Step:
-    """A lump of the plan.
+    """A component of the plan.
 
     `statements` are the definitions done, `dying` the values that they overwrite, `new` what takes their
     place, and `kept` what they read that stays. `size` numbers are solved for, at `cost` multiplications and
@@ -32,9 +32,9 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A lump with its form, its class, and the names in the program by those in the form."""
+    """A component with its form, its class, and the names in the program by those in the form."""
 
-    lump: Lump
+    component: Component
     form: Form
     kind: Class
     names: dict[str, str]
@@ -50,7 +50,7 @@ class PlanData:
     widths: tuple[int, ...]
     steps: tuple[Step, ...]
     graph: Graph = field(repr=False, compare=False)
-    lumps: tuple[Planned, ...] = field(repr=False, compare=False)
+    components: tuple[Planned, ...] = field(repr=False, compare=False)
 
     @property
     def cost(self) -> int:
@@ -60,7 +60,7 @@ class PlanData:
     @cached_property
     def forms(self) -> int:
         """How many steps differ: what is compiled."""
-        return len({id(planned.form) for planned in self.lumps})
+        return len({id(planned.form) for planned in self.components})
 
     @cached_property
     def kinds(self) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """Pictures of plans: the flow graph of a program, after figure 2 of Pearlmutter and Siskind.
 
 Statements go from left to right in the order in which they run. A slot is a row: a value stays in its row
-while it lives, and what overwrites it takes the row over. Between two lumps as many slots are in use as there
-are inputs.
+while it lives, and what overwrites it takes the row over. Between two components as many slots are in use as
+there are inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.packages import missing_package
 
 if TYPE_CHECKING:
-    from tadc.inversion.plan import Plan
+    from tadc.inversion.inverse_plan import Plan
 
 #: More statements than this cannot be told apart.
 MOST = 60
@@ -36,9 +36,9 @@ class Life:
 
 
 def lives(plan: Plan) -> tuple[list[Life], list[tuple[int, int]]]:
-    """The values of a plan in their rows, and the first and last column of each lump; inputs are column 0."""
+    """The values of a plan in their rows; of each component the columns; inputs are column 0."""
     graph = plan.graph
-    order = [position for planned in plan.lumps for position in planned.lump.statements]
+    order = [position for planned in plan.components for position in planned.component.statements]
     column = {name: 0 for name in graph.inputs}
     column |= {graph.statements[position].name: n for n, position in enumerate(order, 1)}
     end = {
@@ -49,11 +49,11 @@ def lives(plan: Plan) -> tuple[list[Life], list[tuple[int, int]]]:
     row, free = {name: n for n, name in enumerate(graph.inputs)}, list[int]()
     spans: list[tuple[int, int]] = []
     begin, rows = 1, len(row)
-    for planned in plan.lumps:
-        lump = planned.lump
+    for planned in plan.components:
+        component = planned.component
         # Each new value takes over the row of a dying one; what is only in between gets a row of its own.
-        heirs = dict(zip(lump.new, (row[name] for name in lump.dying), strict=False))
-        for position in lump.statements:
+        heirs = dict(zip(component.new, (row[name] for name in component.dying), strict=False))
+        for position in component.statements:
             name = graph.statements[position].name
             if name in heirs:
                 row[name] = heirs[name]
@@ -63,10 +63,12 @@ def lives(plan: Plan) -> tuple[list[Life], list[tuple[int, int]]]:
                     rows += 1
                 row[name] = free.pop()
         free += [
-            row[graph.statements[p].name] for p in lump.statements if graph.statements[p].name not in lump.new
+            row[graph.statements[p].name]
+            for p in component.statements
+            if graph.statements[p].name not in component.new
         ]
-        spans.append((begin, begin + len(lump.statements) - 1))
-        begin += len(lump.statements)
+        spans.append((begin, begin + len(component.statements) - 1))
+        begin += len(component.statements)
     return [Life(name, row[name], column[name], end[name]) for name in column], spans
 
 
@@ -90,7 +92,7 @@ def draw(plan: Plan, kind: str) -> bytes:
         )
         axes = figure.add_subplot()
         _values(axes, plan, found)
-        _lumps(axes, plan, spans, rows)
+        _components(axes, plan, spans, rows)
         buffer = io.BytesIO()
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
         figure.savefig(buffer, format=kind, dpi=150, metadata=dates[kind])
@@ -136,8 +138,8 @@ def _values(axes: Any, plan: Plan, found: list[Life]) -> None:
         axes.text(life.begin, life.row, label, ha="center", va="center", color=INK, bbox=box, zorder=3)
 
 
-def _lumps(axes: Any, plan: Plan, spans: list[tuple[int, int]], rows: int) -> None:
-    """A band for each lump, and the width of each state."""
+def _components(axes: Any, plan: Plan, spans: list[tuple[int, int]], rows: int) -> None:
+    """A band for each component, and the width of each state."""
     for number, ((begin, end), step) in enumerate(zip(spans, plan.steps, strict=True)):
         color = COLORS[number % len(COLORS)]
         axes.axvspan(begin - 0.45, end + 0.45, color=color, alpha=0.13, zorder=0, linewidth=0)

@@ -1,7 +1,7 @@
-"""The programs that a lump is inverted with, in the language itself.
+"""The programs that a component is inverted with, in the language itself.
 
 Names: `v_n0` is what a tangent of `n0` is, `w_d0` a cotangent of `d0`; `x_d0` is the tangent of `d0` that is
-solved for, `z_n0` the cotangent of `n0`, `u_s0` the cotangent of `s0` after the lump. With A = dN/dD and
+solved for, `z_n0` the cotangent of `n0`, `u_s0` the cotangent of `s0` after the component. With A = dN/dD and
 B = dN/dS of new values N by dying ones D and kept ones S (Pearlmutter and Siskind):
 
     J^-1:  x_D = A^-1 (v_N - B v_S)
@@ -18,11 +18,11 @@ from itertools import permutations
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Term
+from tadc.inversion.band_recurrences import Recurrences, diagonals
 from tadc.inversion.colours import colours, one_each
 from tadc.inversion.forms import Form
 from tadc.inversion.kinds import Banded, Blocks, Class, LowRank, Permutation, Recurrent
 from tadc.inversion.pieces import Pieces, Seed, least
-from tadc.inversion.recurrences import Recurrences, diagonals
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
 SMALL = 3
@@ -97,7 +97,7 @@ class Programs:
         return between, rest
 
     def right_side(self) -> Program:
-        """`r_n`, what the system of the lump is solved for."""
+        """`r_n`, what the system of the component is solved for."""
         pieces = Pieces(self.form)
         between, rest = self._rest(pieces)
         made = [pieces.define(f"r_{n}", n, body, is_output=True) for n, body in rest.items()]
@@ -155,9 +155,9 @@ class Programs:
             more = [*more, *other]
         else:
             more, matrix = self._matrix(pieces)
-            turned = [list(row) for row in zip(*matrix, strict=True)]
+            transposed = [list(row) for row in zip(*matrix, strict=True)]
             given = [pieces.read(pieces.given("w_", name), name) for name in form.dying]
-            solved, determinant = _cramer(pieces, turned, given, form.new)
+            solved, determinant = _cramer(pieces, transposed, given, form.new)
             pivots = [(form.new[0], determinant)]
         made = [
             pieces.define(f"z_{n}", n, body, is_output=n not in form.earlier.values())

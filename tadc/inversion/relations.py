@@ -1,4 +1,4 @@
-"""Which elements depend on which, through all the statements of a lump, as index maps on integer sets."""
+"""Which elements depend on which, through the statements of a component, as maps on integer sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consecutive lumps in one kernel each way: what they share is computed once, and one call does for all."""
+"""Consecutive components in one kernel each way: what they share is computed once, by one call for all."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tadc.passes.terms.liveness import needed
 
 #: So many definitions of one kernel are compiled together.
 _DEFINITIONS = 24
-#: So many lumps are.
-_LUMPS = 12
+#: So many components are.
+_COMPONENTS = 12
 
 #: A program, and the name among all programs of each of its arguments and results.
 Part = tuple[Program, Callable[[str], str]]
@@ -60,10 +60,10 @@ def composed(parts: Sequence[Part], wanted: Callable[[str], bool]) -> Composed:
 
 
 def groups(forms: Sequence[Form], light: Collection[int]) -> list[range]:
-    """The lumps that go together, by position; equal groups where the sequence of forms repeats.
+    """The components that go together, by position; equal groups where the sequence of forms repeats.
 
-    `light` are the positions of lumps that may be in a group. One with sums stays alone: it takes long to
-    compile, and nothing is gained.
+    `light` are the positions of components that may be in a group. One with sums stays alone: it takes long
+    to compile, and nothing is gained.
     """
     found: list[range] = []
     start = 0
@@ -87,13 +87,13 @@ def _has_sums(form: Form) -> bool:
 
 
 def _length(forms: Sequence[Form]) -> int:
-    """How many lumps are one group: a multiple of the sequence's period, one that divides it if it can."""
+    """How many components are one group: a multiple of the period, one that divides it if it can."""
     count = len(forms)
     repeats = (p for p in range(1, count // 2 + 1) if all(forms[n] is forms[n - p] for n in range(p, count)))
     period = next(repeats, count)
     size = sum(len(form.program.definitions) for form in forms[:period])
-    most = max(1, min(_DEFINITIONS // size, _LUMPS // period))
-    if size > _DEFINITIONS or period > _LUMPS:
+    most = max(1, min(_DEFINITIONS // size, _COMPONENTS // period))
+    if size > _DEFINITIONS or period > _COMPONENTS:
         return max(1, _DEFINITIONS * period // max(size, 2 * _DEFINITIONS))
     best = next((n for n in range(most, 0, -1) if count % (n * period) == 0), most)
     return (best if 2 * best > most else most) * period

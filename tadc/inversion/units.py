@@ -1,4 +1,4 @@
-"""Groups of lumps as reverse-inverse mode runs them: values forwards, tangents backwards."""
+"""Groups of components as reverse-inverse mode runs them: values forwards, tangents backwards."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
-from tadc.inversion.bound import Arrays, BoundLump, drop, is_good
+from tadc.inversion.array_pool import Pool
+from tadc.inversion.bound import Arrays, BoundComponent, drop, is_good
 from tadc.inversion.kernels import Kernel, compiled
 from tadc.inversion.kinds import Recurrent
-from tadc.inversion.pool import Pool
 from tadc.inversion.segments import Part, composed, groups
 
 #: What stands in front of the name of a value's tangent.
@@ -18,9 +18,9 @@ _TANGENT = "v:"
 
 @dataclass
 class Unit:
-    """Lumps that are computed by one kernel and undone by another, or one that is solved as a system."""
+    """Components that are computed by one kernel and undone by another, or one that is solved as a system."""
 
-    lumps: list[BoundLump]
+    components: list[BoundComponent]
     values: Call | None = None
     back: Call | None = None
     #: What nothing reads after the unit, forwards and backwards.
@@ -30,7 +30,7 @@ class Unit:
     @property
     def is_closed(self) -> bool:
         """Whether formulas undo it."""
-        return self.lumps[0].kernels.is_closed
+        return self.components[0].kernels.is_closed
 
     def compute(self, values: Arrays, pool: Pool) -> None:
         """Compute what is read later, if anything is."""
@@ -38,14 +38,14 @@ class Unit:
             values.update(self.values.run(values, {}, pool))
 
     def undo(self, values: Arrays, state: Arrays, pool: Pool) -> bool:
-        """The tangents before the lumps from those after them; whether all pivots are far from 0."""
+        """The tangents before the components from those after them; whether all pivots are far from 0."""
         if self.back is None:
-            self.lumps[0].undo(values, state, pool)
+            self.components[0].undo(values, state, pool)
             return True
         good = True
         found = self.back.run(values, state, pool)
-        for lump in self.lumps:
-            drop(state, lump.planned.lump.new, pool)
+        for component in self.components:
+            drop(state, component.planned.component.new, pool)
         for name, array in found.items():
             if name.startswith("least:"):
                 good &= is_good(array)
@@ -69,24 +69,29 @@ class Call:
         return dict(zip(self.outputs, self.kernel.run(arrays, pool), strict=True))
 
 
-def units_of(lumps: Sequence[BoundLump]) -> list[Unit]:
-    """The units of a plan's lumps."""
+def units_of(components: Sequence[BoundComponent]) -> list[Unit]:
+    """The units of a plan's components."""
     # A recurrence is a loop of its own anyway.
     closed = {
-        n for n, lump in enumerate(lumps) if lump.kernels.is_closed and not isinstance(lump.kind, Recurrent)
+        n
+        for n, component in enumerate(components)
+        if component.kernels.is_closed and not isinstance(component.kind, Recurrent)
     }
-    found = [Unit([lumps[n] for n in group]) for group in groups([lump.form for lump in lumps], closed)]
+    found = [
+        Unit([components[n] for n in group])
+        for group in groups([component.form for component in components], closed)
+    ]
     maker = _Maker()
     back_reads: list[set[str]] = []
     for unit in found:
         if unit.is_closed:
-            unit.back = maker.back(unit.lumps)
+            unit.back = maker.back(unit.components)
             back_reads.append({name for name in unit.back.inputs if not name.startswith(_TANGENT)})
         else:
-            back_reads.append(set(unit.lumps[0].read(unit.lumps[0].kernels.way_back)))
+            back_reads.append(set(unit.components[0].read(unit.components[0].kernels.way_back)))
     later = set[str]().union(*back_reads)
     for unit in reversed(found):
-        unit.values = maker.values(unit.lumps, later)
+        unit.values = maker.values(unit.components, later)
         later.update(unit.values.inputs if unit.values else ())
     _note_ends(found, back_reads)
     return found
@@ -111,21 +116,25 @@ class _Maker:
     def __init__(self) -> None:
         self.made: dict[tuple[object, ...], Kernel] = {}
 
-    def back(self, lumps: Sequence[BoundLump]) -> Call:
-        """The kernel that undoes lumps, last first."""
+    def back(self, components: Sequence[BoundComponent]) -> Call:
+        """The kernel that undoes components, last first."""
         parts: list[Part] = []
-        for number, lump in enumerate(reversed(lumps)):
-            parts.append((lump.kernels.inverse_program, _backwards(lump, number)))
-        gone = {name for lump in lumps for name in lump.planned.lump.new}
-        last = {name for lump in lumps for name in lump.planned.lump.dying}
+        for number, component in enumerate(reversed(components)):
+            parts.append((component.kernels.inverse_program, _backwards(component, number)))
+        gone = {name for component in components for name in component.planned.component.new}
+        last = {name for component in components for name in component.planned.component.dying}
         left = {_TANGENT + name for name in last - gone}
-        fused = any(isinstance(lump.kind, Recurrent) for lump in lumps)
+        fused = any(isinstance(component.kind, Recurrent) for component in components)
         return self._call(parts, lambda name: name in left or name.startswith("least:"), fused=fused)
 
-    def values(self, lumps: Sequence[BoundLump], later: set[str]) -> Call | None:
+    def values(self, components: Sequence[BoundComponent], later: set[str]) -> Call | None:
         """The kernel that computes what is read later; None where nothing is."""
-        parts: list[Part] = [(lump.kernels.value_program, lump.own) for lump in lumps]
-        if not any(lump.own(d.name) in later for lump in lumps for d in lump.kernels.value_program.outputs):
+        parts: list[Part] = [(component.kernels.value_program, component.own) for component in components]
+        if not any(
+            component.own(d.name) in later
+            for component in components
+            for d in component.kernels.value_program.outputs
+        ):
             return None
         return self._call(parts, lambda name: name in later)
 
@@ -138,11 +147,11 @@ class _Maker:
         return Call(kernel, made.inputs, made.outputs)
 
 
-def _backwards(lump: BoundLump, number: int) -> Callable[[str], str]:
+def _backwards(component: BoundComponent, number: int) -> Callable[[str], str]:
     def name(own: str) -> str:
         if own == "least":
             return f"least:{number}"
-        return _TANGENT + lump.own(own[2:]) if own[1:2] == "_" else lump.own(own)
+        return _TANGENT + component.own(own[2:]) if own[1:2] == "_" else component.own(own)
 
     return name
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from tadc.uncertainty.layout import Array
+from tadc.uncertainty.uncertain_numbers import Array
 
 #: What each method says its result is.
 KINDS = {

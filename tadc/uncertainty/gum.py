@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tadc.uncertainty.layout import Array
 from tadc.uncertainty.stacking import Stacked
+from tadc.uncertainty.uncertain_numbers import Array
 
 
 def contributions(slopes: Mapping[str, Any], u: Array) -> dict[str, Array]:

@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from tadc.boundary import usage
+from tadc.caller.boundary import usage
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.uncertainty.layout import Array
+from tadc.uncertainty.input_errors import missing, no_number, raise_all, undefined, unknown
 from tadc.uncertainty.models import Model
-from tadc.uncertainty.problems import missing, no_number, raise_all, undefined, unknown
+from tadc.uncertainty.uncertain_numbers import Array
 
 Pair = tuple[str, str]
 

@@ -14,18 +14,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tadc.boundary import usage
-from tadc.derivatives import jvp, value_and_vjp
-from tadc.dual.derivatives import is_numeric
+from tadc.api.derivatives import jvp, value_and_vjp
+from tadc.api.function import Function
+from tadc.api.load import function_in_memory
+from tadc.caller.boundary import usage
 from tadc.dual.dual import Dual
+from tadc.dual.dual_derivatives import is_numeric
 from tadc.dual.lifting import lifted
 from tadc.dual.numbers import Number
 from tadc.frontend.diagnostics import CompileWarning, Diagnostic
-from tadc.functions import Function
-from tadc.programs import function_in_memory
 from tadc.uncertainty.batches import repeated, shared_axes
-from tadc.uncertainty.layout import Array, Layout, Slot, layout_of
-from tadc.uncertainty.problems import misfit, raise_all
+from tadc.uncertainty.input_errors import misfit, raise_all
+from tadc.uncertainty.uncertain_numbers import Array, Layout, Slot, layout_of
 
 #: So many directions go through a kernel at once.
 _CHUNK = 64

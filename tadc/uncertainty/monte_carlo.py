@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.uncertainty.input_errors import raise_all
 from tadc.uncertainty.inputs import Given
-from tadc.uncertainty.layout import Array, Layout
 from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, plain, repeated_function
-from tadc.uncertainty.problems import raise_all
 from tadc.uncertainty.stacking import Stacked, stacked
+from tadc.uncertainty.uncertain_numbers import Array, Layout
 
 #: So many numbers are drawn at once.
 _BLOCK = 1 << 22

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from tadc.boundary import checked_choice, checked_number, public, usage
+from tadc.api.function import Function
+from tadc.caller.boundary import checked_choice, checked_number, public, usage
 from tadc.frontend.diagnostics import Diagnostic
-from tadc.functions import Function
 from tadc.uncertainty.findings import KINDS, Row
 from tadc.uncertainty.gum import contributions, covariance, degrees_of_freedom, related, variance
+from tadc.uncertainty.input_errors import raise_all
 from tadc.uncertainty.inputs import Given, Pair, read_given
-from tadc.uncertainty.layout import Array, Layout, plain_number
-from tadc.uncertainty.limits import interval
 from tadc.uncertainty.models import Model, ProgramModel, PythonModel, measured, model_of
 from tadc.uncertainty.monte_carlo import coverage, simulate
-from tadc.uncertainty.problems import raise_all
 from tadc.uncertainty.result import Budget, Result
+from tadc.uncertainty.rigorous_bounds import interval
 from tadc.uncertainty.stacking import Stacked, needs_whole, stacked
+from tadc.uncertainty.uncertain_numbers import Array, Layout, plain_number
 
 
 @public

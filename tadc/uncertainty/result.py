@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tadc.showing import tables_html, tables_latex
+from tadc.caller.showing import tables_html, tables_latex
 from tadc.uncertainty.findings import Findings, Row
 
 

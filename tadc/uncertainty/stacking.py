@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tadc.frontend.diagnostics import Diagnostic
+from tadc.uncertainty.input_errors import misfit, raise_all
 from tadc.uncertainty.inputs import ROUNDED, Given, indefinite
-from tadc.uncertainty.layout import Array, Layout, Slot
 from tadc.uncertainty.models import Model
-from tadc.uncertainty.problems import misfit, raise_all
+from tadc.uncertainty.uncertain_numbers import Array, Layout, Slot
 
 
 @dataclass(frozen=True)

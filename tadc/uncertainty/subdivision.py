@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tadc.frontend.diagnostics import ArgumentError
-from tadc.uncertainty.layout import Array
+from tadc.uncertainty.uncertain_numbers import Array
 
 #: Bounds of all outputs over a box, from the lower and upper ends of the inputs.
 Enclose = Callable[[Mapping[str, Array], Mapping[str, Array]], Mapping[str, tuple[Array, Array]]]

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from tadc.backend.base import Settings
 from tadc.backend.jit import load
 from tadc.backend.llvm_ir import complete
-from tadc.backend.lowering import lower_to_llvm_dialect
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
-from tadc.backend.runtime.arrays import DTYPES, Parameter
-from tadc.backend.runtime.kernel import Kernel
+from tadc.backend.runtime.host_arrays import DTYPES, Parameter
+from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.workspace import Temporary
 from tadc.backend.target import CPU, Target
+from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
 
 Array = NDArray[Any]

@@ -11,8 +11,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from tadc.backend.runtime.arrays import DTYPES, Parameter
-from tadc.backend.runtime.kernel import Kernel
+from tadc.backend.runtime.host_arrays import DTYPES, Parameter
+from tadc.backend.runtime.host_kernel import Kernel
 from tests.backend.kernels import Array, compiled
 from tests.backend.test_scalar_functions import error_in_ulp
 

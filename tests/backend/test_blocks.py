@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.runtime.blocks import DEFAULT_LIMIT, KEPT, SMALL, Blocks, limit_of
+from tadc.backend.runtime.reused_memory import DEFAULT_LIMIT, KEPT, SMALL, Blocks, limit_of
 
 SIZE = 2 * SMALL
 

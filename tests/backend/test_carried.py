@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.carried import carry
+from tadc.backend.carried_elements import carry
 from tadc.dialect.mlir import ir
 
 CASES = {

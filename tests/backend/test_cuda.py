@@ -15,9 +15,9 @@ import pytest
 import tadc
 from tadc.backend.cuda import device as devices
 from tadc.backend.cuda import driver as drivers
-from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import cuda_device
-from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
+from tadc.backend.cuda.gpu_kernel import GpuKernel
 from tadc.backend.cuda.manifest import Manifest
 from tadc.backend.emulator.library import EmulatedCuda
 from tadc.cli import main

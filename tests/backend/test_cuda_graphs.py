@@ -12,8 +12,8 @@ import pytest
 
 import tadc
 from tadc.backend.cuda.device import cuda_device
-from tadc.backend.cuda.graphs import KEPT, MANY
-from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.gpu_kernel import GpuKernel
+from tadc.backend.cuda.launch_graphs import KEPT, MANY
 from tadc.backend.cuda.manifest import Manifest
 from tests.backend.test_cuda import SQUARE, Library, gpu, install, kernel_of, on_gpu, said
 from tests.backend.test_cuda_out import on_the_emulator

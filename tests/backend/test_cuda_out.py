@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.cuda.arrays import DeviceArray, copied_in
+from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.backend.emulator.device import emulated_device
 from tests.backend.test_cuda import Library, OnlyDLPack, Strided, fake_torch, gpu, on_gpu, said
 

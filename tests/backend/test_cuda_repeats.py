@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.cuda.arrays import DeviceArray
 from tadc.backend.cuda.device import cuda_device
+from tadc.backend.cuda.device_arrays import DeviceArray
 from tadc.backend.cuda.prepared import LITTLE, room_for
 from tadc.backend.runtime.workspace import Workspace
 from tests.backend.test_cuda import (

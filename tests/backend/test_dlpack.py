@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import cuda_device
+from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.backend.cuda.dlpack import read_capsule
 from tests.backend.test_cuda import Library, gpu, install, on_gpu
 

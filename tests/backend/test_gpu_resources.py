@@ -8,10 +8,11 @@ from bench.everyday import EVERYDAY
 from bench.workloads import WORKLOADS
 from tadc.backend.cuda.ptx import resources
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 from tests.gpu_programs import PROGRAMS
 from tests.reference.sampling import slow_but_one_in
 

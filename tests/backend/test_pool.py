@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend import pool
+from tadc.backend import thread_pool as pool
 from tadc.backend.jit import load
 from tadc.backend.object_code import object_code
 

@@ -12,12 +12,13 @@ import pytest
 
 import tadc
 import tadc.cli
+from tadc.api.execute import compile_program
 from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
-from tadc.execute import compile_program
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 
 TEXT = "x: f64[1000]; f[i] = exp(sin(x[i])) + x[i]**2; g = sum{i} (tanh(x[i]))"
 
@@ -113,6 +114,6 @@ def test_what_this_machine_has_runs_here(name: str, capsys: pytest.CaptureFixtur
         assert missing_here(name) in said
         return
     x = np.linspace(-3, 3, 100)
-    found = compile_program(f.program, parse_target(f"cpu:{name}"))(x)
+    found = compile_program(f.program, Options(target=parse_target(f"cpu:{name}")))(x)
     for a, b in zip(found, f(x), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-15)

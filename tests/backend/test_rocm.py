@@ -11,13 +11,14 @@ import pytest
 import tadc.cli
 from tadc.backend.jit import load
 from tadc.backend.object_code import object_code
-from tadc.backend.rocm.functions import rocm_function
+from tadc.backend.rocm.device_functions import rocm_function
 from tadc.backend.scalar_functions import DEFINED
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 from tests.backend.kernels import llvm_text
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tadc.backend.runtime import memory
+from tadc.backend.runtime import free_memory as memory
 from tadc.backend.runtime.addresses import _direct, addresses
-from tadc.backend.runtime.arrays import Parameter, bind
-from tadc.backend.runtime.kernel import Kernel
-from tadc.backend.runtime.memory import available_memory, format_bytes
+from tadc.backend.runtime.free_memory import available_memory, format_bytes
+from tadc.backend.runtime.host_arrays import Parameter, bind
+from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.workspace import Temporary
 from tadc.frontend.diagnostics import ArgumentError, CompileError
 from tests.backend.kernels import Array, compiled
@@ -356,7 +356,7 @@ def test_calls_from_several_threads(kernel: Kernel) -> None:
 
 def test_the_runtime_imports_neither_mlir_nor_llvm(root: Path) -> None:
     code = (
-        "import sys; import tadc.backend.runtime.kernel; "
+        "import sys; import tadc.backend.runtime.host_kernel; "
         "print([m for m in sys.modules if m.split('.')[0] in ('mlir', 'torch_mlir', 'llvmlite')])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)

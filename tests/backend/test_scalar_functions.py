@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tadc.backend.cpu.processors import Processor
-from tadc.backend.runtime.arrays import DTYPES
+from tadc.backend.runtime.host_arrays import DTYPES
 from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
 from tests.backend.kernels import Array, apply, function
 

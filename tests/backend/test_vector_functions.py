@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tadc.backend.object_code import optimised
-from tadc.backend.runtime.arrays import DTYPES, Parameter
+from tadc.backend.runtime.host_arrays import DTYPES, Parameter
 from tests.backend.kernels import Array, apply, compiled, llvm_text
 
 LANES = (2, 4, 8, 16, 32)

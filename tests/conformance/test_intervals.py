@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import tadc
 from tadc.frontend.functions import BINARY, OPERATORS, UNARY
+from tadc.uncertainty.float_intervals import Interval
 from tadc.uncertainty.interval_rules import bounds_of
-from tadc.uncertainty.intervals import Interval
 
 MP: Any = mpmath.mp
 Real = Callable[..., Any]

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.derive import read_back
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.derive import read_back
+from tadc.compiler.stages import Compilation
 from tadc.passes.terms.operation_counts import count_program
-from tadc.stages import Compilation, Options
 from tests.conformance.test_forward import CASES, PROGRAMS, close, named
 from tests.reference.sampling import slow_but_one_in
 

@@ -14,7 +14,7 @@ import pytest
 import tadc
 from bench.operations import SIZES, cost, programs
 from bench.workloads import WORKLOADS
-from tadc.derive import derive
+from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.passes.terms.operation_counts import count_program

@@ -13,7 +13,7 @@ import pytest
 import sympy
 
 import tadc
-from tadc.derivatives import _derivative  # pyright: ignore[reportPrivateUsage]
+from tadc.api.derivatives import _derivative  # pyright: ignore[reportPrivateUsage]
 
 x, y = sympy.symbols("x y", real=True)
 SYMBOLS = {"x": x, "y": y}

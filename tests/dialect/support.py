@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import read_program, tad_functions
-from tadc.dialect.text import parse_module
+from tadc.dialect.program_reader import read_program, tad_functions
+from tadc.dialect.readable_text import parse_module
 from tadc.dialect.writer import write_program
 from tadc.frontend.checker import check
 from tadc.frontend.diagnostics import CompileError

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tadc.dialect.mlir import ir, passmanager
-from tadc.dialect.reader import UnsupportedIR, place_of, read_program, tad_functions
-from tadc.dialect.text import parse_module, to_text
+from tadc.dialect.program_reader import UnsupportedIR, place_of, read_program, tad_functions
+from tadc.dialect.readable_text import parse_module, to_text
 from tadc.dialect.writer import write_program
 from tadc.frontend.program import Argument, Definition, Program
 from tadc.frontend.terms import Terms

@@ -3,8 +3,8 @@
 import pytest
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR, read_program, tad_functions
-from tadc.dialect.text import parse_module
+from tadc.dialect.program_reader import UnsupportedIR, read_program, tad_functions
+from tadc.dialect.readable_text import parse_module
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.printer import print_program
 

@@ -4,7 +4,7 @@ import pytest
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
-from tadc.dialect.text import parse_module, to_generic, to_text
+from tadc.dialect.readable_text import parse_module, to_generic, to_text
 from tests.dialect.random_programs import random_program
 from tests.dialect.support import generic, operations, read_back, written
 

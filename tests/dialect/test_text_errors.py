@@ -6,7 +6,7 @@ import pytest
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import load_dialect
-from tadc.dialect.text import parse_module, verify
+from tadc.dialect.readable_text import parse_module, verify
 from tadc.dialect.text_tokens import Tokens
 from tadc.frontend.diagnostics import CompileError, Diagnostic
 from tadc.frontend.source import Source

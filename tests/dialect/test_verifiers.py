@@ -3,7 +3,7 @@
 import pytest
 
 from tadc.dialect.mlir import ir
-from tadc.dialect.text import parse_module
+from tadc.dialect.readable_text import parse_module
 from tests.dialect.support import problem
 
 YIELD = '"tad.yield"(%x) : (f64) -> ()'

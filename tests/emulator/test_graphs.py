@@ -7,7 +7,7 @@ from ctypes import byref, c_uint64, c_void_p
 from typing import Any
 
 from tadc.backend.cuda import api
-from tadc.backend.cuda.graphs import node_of
+from tadc.backend.cuda.launch_graphs import node_of
 from tests.emulator.ptx_text import kernel_text
 from tests.emulator.test_library import cuda, made
 

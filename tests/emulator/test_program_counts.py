@@ -20,9 +20,10 @@ from bench.gpu.sizes import LARGER
 from bench.workloads import WORKLOADS
 from tadc.backend.emulator.counts import LaunchCounts, counting
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import shape_at
-from tadc.stages import Compilation, Options
 
 TEXTS = {w.name: w.text("f32") for w in (*WORKLOADS, *EVERYDAY)}
 TEXTS |= {

@@ -9,23 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tadc
-from tadc.execute import compile_program
+from tadc.api.execute import compile_program
+from tadc.backend.target import parse_target
+from tadc.compiler.compile_options import Options
 from tests.fuzz.compare import NARROW_TOLERANCE, Skipped, failing
 from tests.fuzz.generate import generate
 from tests.fuzz.tree import Program
 from tests.reference.checking import assert_close
+
+EMULATED = parse_target("emulated")
 
 Arrays = Mapping[str, NDArray[np.floating]]
 
 #: Each makes of a function something to call.
 WAYS: dict[str, Callable[[tadc.Function], Any]] = {
     "as it is": lambda f: f.compiled(),
-    "fast-math": lambda f: f.compiled_for("cpu", fast_math=True),
+    "fast-math": lambda f: f.compiled_for(Options(fast_math=True)),
     "fused": lambda f: f.compiled_fused(),
-    "-O0": lambda f: compile_program(f.program, level=0),
+    "-O0": lambda f: compile_program(f.program, Options(level=0)),
     "read back": lambda f: tadc.function(str(f)),
-    "emulated": lambda f: f.compiled_for("emulated"),
-    "emulated, fast-math": lambda f: f.compiled_for("emulated", fast_math=True),
+    "emulated": lambda f: f.compiled_for(Options(target=EMULATED)),
+    "emulated, fast-math": lambda f: f.compiled_for(Options(target=EMULATED, fast_math=True)),
 }
 
 #: Those for a processor, for programs of which one is chosen by seed.

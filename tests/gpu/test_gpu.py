@@ -16,8 +16,8 @@ import pytest
 import tadc
 from bench.gpu.check import check
 from bench.gpu.write import write
-from tadc.backend.cuda.arrays import DeviceArray, copied_in
 from tadc.backend.cuda.device import cuda_device
+from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
 from tadc.cli import main
 
 

@@ -63,4 +63,5 @@ def test_shared_names_are_verified() -> None:
     loads = tuple(let.names[0] for let in item.body.all_lets() if isinstance(let.value, Load))
     nest = apply_steps(plain_nest(function, item), [Share(loads, item.body.lets[0].names[0], (4,))])
     (found,) = verify(read_nest(nest_text(nest).replace(f"shared {loads[0]}", "shared %9")))
+    assert found.primary is not None
     assert found.primary.text == "`%9` is no load in here"

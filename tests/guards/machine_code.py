@@ -13,8 +13,9 @@ import tadc
 from tadc.backend.binding import binding
 from tadc.backend.cpu.processors import host
 from tadc.backend.object_code import LLVM_LOCK, optimised
-from tadc.driver import compile_until
-from tadc.stages import Compilation, Options
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 
 #: The address space of LLVM that is the segment `%fs`.
 _SPACE = 257

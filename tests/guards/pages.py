@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import tadc
-from tadc.backend.runtime.arrays import Parameter
-from tadc.backend.runtime.kernel import Kernel
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.host_kernel import Kernel
 from tadc.frontend.extents import shape_at
 
 _PAGE = mmap.PAGESIZE

@@ -1,4 +1,4 @@
-"""Random lumps of several tensors by blocks and triangles, well conditioned, as text and as matrices.
+"""Random components of several tensors by blocks and triangles, well conditioned, as text and as matrices.
 
 The Jacobian of outputs by inputs is `D P + C`: D has the derivatives of functions of one element, P moves
 elements, and C is made of blocks, each linear with a structure of its own. A row of C adds up to less than
@@ -61,7 +61,7 @@ def _one(n: int, row: int, column: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Lump:
+class Component:
     """A program, arguments for it, and the Jacobian there."""
 
     text: str
@@ -69,11 +69,11 @@ class Lump:
     jacobian: Array
 
 
-def random_lump(seed: int) -> Lump:
+def random_component(seed: int) -> Component:
     """Up to three tensors of one size, or their elements in one; outputs in an order of their own."""
     choose = random.Random(seed)
     count, n = choose.choice([1, 2, 2, 2, 3]), choose.choice([2, 3, 5, 6, 9, 14])
-    # Some lumps have few kinds of blocks: triangles and bands are seldom made by chance.
+    # Some components have few kinds of blocks: triangles and bands are seldom made by chance.
     kinds = choose.sample(list(BLOCKS), choose.choice([1, 1, 2, 3]))
     order = choose.sample(range(count), count)
     x = np.random.default_rng(seed).uniform(-1, 1, (count, n))
@@ -96,5 +96,5 @@ def random_lump(seed: int) -> Lump:
     jacobian = whole.reshape(count * n, count * n)
     if choose.random() < 0.25:
         joined = [re.sub(r"x(\d)\[", lambda found: f"x[{int(found[1]) * n} + ", line) for line in lines]
-        return Lump("\n".join([f"x: f64[{count * n}]", *joined]), [x.reshape(-1)], jacobian)
-    return Lump("\n".join([*(f"x{k}: f64[{n}]" for k in range(count)), *lines]), list(x), jacobian)
+        return Component("\n".join([f"x: f64[{count * n}]", *joined]), [x.reshape(-1)], jacobian)
+    return Component("\n".join([*(f"x{k}: f64[{n}]" for k in range(count)), *lines]), list(x), jacobian)

@@ -18,7 +18,7 @@ TEXTS = {
     "its negative": f"y[i] = exp(-3*x[i] - {NEAR} + {FAR})",
     "constant pivots": f"y[i] = 3*x[i] + {NEAR} + {FAR}",
     "a factor each": f"y[i] = sin(x[i])*b[i] + 3*x[i] + {NEAR}",
-    "dear factors": "y[i] = 3*x[i] + (if {i > 0} then (exp(a[i])*sin(x[i - 1])) else (0))",
+    "expensive factors": "y[i] = 3*x[i] + (if {i > 0} then (exp(a[i])*sin(x[i - 1])) else (0))",
     "only the far one": f"y[i] = (2 + b[i]**2)*x[i] + {FAR}",
     "above": f"y[i] = tanh(3*x[i] + {AFTER})",
     "every second": "y[i] = tanh(2*x[i] + (if {i > 0 and i % 2 = 0} then (a[i]*x[i - 1]) else (0)))",

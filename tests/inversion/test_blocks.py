@@ -1,4 +1,4 @@
-"""Well-conditioned lumps of blocks and triangles, random and by hand, against dense solutions."""
+"""Well-conditioned components of blocks and triangles, random and by hand, against dense solutions."""
 
 import warnings
 
@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 import tadc
-from tests.inversion.blocks import random_lump
+from tests.inversion.blocks import random_component
 from tests.inversion.checking import compare
 
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(4))
-def test_random_lumps(seed: int) -> None:
+def test_random_components(seed: int) -> None:
     """No warning either: no pivot is near 0."""
-    lump = random_lump(seed)
-    assert np.linalg.cond(lump.jacobian) < 30
+    component = random_component(seed)
+    assert np.linalg.cond(component.jacobian) < 30
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        compare(tadc.inverse(tadc.function(lump.text)), lump.arguments, lump.jacobian)
+        compare(tadc.inverse(tadc.function(component.text)), component.arguments, component.jacobian)
 
 
 BELOW = "sum{q}_0^(i - 1)"

@@ -1,4 +1,4 @@
-"""The class of each lump, and products with the inverse by it, against dense solutions of `tadc.jacobian`."""
+"""The class of each component, and products with its inverse, against dense solutions by `tadc.jacobian`."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import tadc
 from tadc.frontend.extents import shape_at
 from tests.inversion.checking import compare
 
-#: Programs with one lump, their class, and the inputs to differentiate by.
+#: Programs with one component, their class, and the inputs to differentiate by.
 PROGRAMS = {
     "an element-wise formula": ("x: f64[7]; y[i] = x[i]**3 + 2*x[i]", "diagonal", "x"),
     "a formula of many dimensions": ("x: f64[2, 3, 4]; y[i, j, k] = exp(x[i, j, k])", "diagonal", "x"),

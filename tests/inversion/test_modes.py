@@ -213,7 +213,7 @@ def test_singular_systems_say_where() -> None:
         assert where in error.value.diagnostics[0].notes[0]
 
 
-def test_equal_lumps_share_kernels() -> None:
+def test_equal_components_share_kernels() -> None:
     """A hundred steps compile no more than four."""
     few, many = (tadc.inverse(tadc.function(van_der_pol(n).text)) for n in (4, 100))
     assert few.plan.forms == many.plan.forms == 1

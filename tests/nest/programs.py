@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 from bench.workloads import WORKLOADS
-from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation, fuse
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.read_maps import read_maps
-from tadc.stages import Compilation, Options, fuse
 from tests.pages import ROOT
 
 PROGRAMS: dict[str, str] = {

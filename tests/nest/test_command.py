@@ -8,7 +8,7 @@ import pytest
 
 import tadc
 from tadc.cli import main
-from tadc.driver import planned
+from tadc.compiler.all_stages import planned
 from tadc.frontend.source import Source
 from tadc.passes.nest.reader import read_nests
 

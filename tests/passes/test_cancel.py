@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.derive import derive
-from tadc.driver import compile_until
-from tadc.execute import Compiled, compile_program, evaluate, load_kernel
+from tadc.api.execute import Compiled, compile_program, evaluate, load_kernel
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.derive import derive
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Guard, Reduce, reachable
-from tadc.stages import Compilation, Options
 
 PROGRAMS = {
     "stride": "x: f64[9]; f[i: 4, j: 2] = x[2*i]**3",

@@ -9,9 +9,10 @@ import pytest
 
 import tadc
 from tadc.backend.object_code import object_code
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.terms import Guard, Reduce, reachable
-from tadc.stages import Compilation, Options
 
 
 def kinds(f, kind):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tadc
-from tadc.counts import compiled_work
+from tadc.analysis.statistics import compiled_work
 from tadc.frontend.terms import Reduce
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.costs import Costs

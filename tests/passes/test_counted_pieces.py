@@ -9,7 +9,7 @@ import pytest
 
 import tadc
 from bench.workloads import WORKLOADS
-from tadc.counts import compiled_form
+from tadc.analysis.statistics import compiled_form
 from tadc.frontend.program import Program
 from tadc.lattice.sums import Amount, Value, sum_of_pieces
 from tadc.passes.terms import operation_counts

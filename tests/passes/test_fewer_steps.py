@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.counts import compiled_form
+from tadc.analysis.statistics import compiled_form
 from tadc.frontend.printer import print_program
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Guard, Reduce, reachable

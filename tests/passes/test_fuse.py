@@ -11,19 +11,20 @@ import pytest
 from numpy.typing import NDArray
 
 import tadc
+from tadc.api.execute import compile_program
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.run_passes import run_passes
+from tadc.compiler.stages import Compilation
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import tad_functions
-from tadc.dialect.text import parse_module
-from tadc.driver import compile_until
-from tadc.execute import compile_program
+from tadc.dialect.program_reader import tad_functions
+from tadc.dialect.readable_text import parse_module
 from tadc.frontend.program import Program
 from tadc.frontend.source import Source
 from tadc.passes import catalogue
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.reads import Reads
-from tadc.pipeline import run_passes
-from tadc.stages import Compilation, Options
 from tests.reference.sampling import slow_but_one_in
 
 Array = NDArray[np.float64]

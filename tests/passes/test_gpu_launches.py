@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
 from tadc.passes.gpu.launch import Condition, Launch
-from tadc.stages import Compilation, Options
 from tests.gpu_programs import PROGRAMS
 from tests.reference.sampling import slow_but_one_in
 

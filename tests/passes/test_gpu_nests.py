@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.runtime.arrays import DTYPES
+from tadc.backend.runtime.host_arrays import DTYPES
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.passes.nest.interpret import interpret

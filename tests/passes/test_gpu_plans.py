@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.stages import Compilation, Options
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.fusion_cost import ThreadCost
@@ -16,7 +17,6 @@ from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.maps.read_maps import read_maps
-from tadc.stages import Compilation, Options
 from tests.nest.programs import maps_of_program
 
 GPU = gpu_of("sm_90")

@@ -11,7 +11,7 @@ import pytest
 
 import tadc
 from bench.operations import SIZES, cost, programs
-from tadc.derive import derive
+from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Reduce, Terms, reachable
@@ -19,8 +19,8 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.rewrites import materialise
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.places import Places
+from tadc.passes.terms.checked_reads import reads_out_of_range
 from tadc.passes.terms.index_ranges import Range, ranges_within
-from tadc.passes.terms.ranges import reads_out_of_range
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -7,7 +7,7 @@ import pytest
 
 import tadc
 from bench.operations import SIZES, programs
-from tadc.counts import compiled_form, compiled_work, fused_form
+from tadc.analysis.statistics import compiled_form, compiled_work, fused_form
 from tadc.frontend.extents import shape_at
 from tadc.frontend.program import Program
 from tadc.passes.rewrites import rows

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 import tadc
-from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.run_passes import run_passes
+from tadc.compiler.stages import Compilation
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.passes.maps.buffers import maps_of
-from tadc.pipeline import run_passes
-from tadc.stages import Compilation, Options
 
 Array = NDArray[np.float64]
 

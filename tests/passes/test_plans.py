@@ -9,11 +9,13 @@ import pytest
 
 import tadc
 from bench.random_programs import random_program
+from tadc.api.execute import compile_program, evaluate
 from tadc.backend.cpu import backend as cpu
-from tadc.derive import derive
-from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
-from tadc.execute import compile_program, evaluate
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.derive import derive
+from tadc.compiler.stages import Compilation
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.passes.maps.map import MapFunction
@@ -22,7 +24,6 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import Plan, plan_of
 from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.tiling import Tiling
-from tadc.stages import Compilation, Options
 
 WORTH = 1 << 18
 

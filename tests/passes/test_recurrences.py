@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tadc.dialect.reader import tad_functions
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.maps.recurrence import MOST_CASES, own_reads, recurrence_of
-from tadc.passes.terms import ranges
+from tadc.passes.terms import checked_reads as ranges
 from tests.dialect.support import program, written
 
 

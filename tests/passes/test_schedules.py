@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.api.execute import compile_program, evaluate
 from tadc.backend.cpu import processors
-from tadc.derive import derive
-from tadc.execute import compile_program, evaluate
+from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.passes import catalogue
 from tadc.passes.cpu import loops

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.api.execute import compile_program, evaluate
 from tadc.backend.object_code import optimised
-from tadc.derive import derive
-from tadc.driver import compile_until
-from tadc.execute import compile_program, evaluate
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.derive import derive
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import shape_at
 from tadc.frontend.terms import Guard, Reduce, reachable
 from tadc.passes.schedule import plans
 from tadc.passes.schedule.splits import WHOLE
-from tadc.stages import Compilation, Options
 
 #: Programs by a size, which meets the strides' multiples and misses them.
 PROGRAMS: dict[str, Callable[[int], str]] = {

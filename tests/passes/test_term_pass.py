@@ -9,13 +9,14 @@ import pytest
 
 import tadc
 from bench.random_programs import random_program
-from tadc.dialect.text import to_text
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.run_passes import rewrite_program, run_passes
+from tadc.compiler.stages import Compilation
+from tadc.dialect.readable_text import to_text
 from tadc.dialect.writer import new_module
-from tadc.driver import compile_until
 from tadc.frontend.source import Source
 from tadc.passes.catalogue import CancelDeltas, Fold, Materialize, ReverseDiff, Simplify
-from tadc.pipeline import rewrite_program, run_passes
-from tadc.stages import Compilation, Options
 
 PASSES = (Materialize(), ReverseDiff(keep_values=True), CancelDeltas(), Simplify(), Fold())
 PIPELINE = ",".join(item.text() for item in PASSES)

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.passes.maps.read_maps import read_maps
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.plans import plan_of
-from tadc.stages import Compilation, Options
 
 PROGRAMS = {
     "large": ("x: f32[2048, 1024]\nf[i, j] = 2*x[i, j]", True),

@@ -11,8 +11,8 @@ import pytest
 
 import tadc
 from tadc.frontend.functions import UNARY
-from tadc.passes.terms import intervals
-from tadc.passes.terms.intervals import ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, Values, exactly
+from tadc.passes.terms import value_intervals as intervals
+from tadc.passes.terms.value_intervals import ANY, FINITE, NONNEGATIVE, POSITIVE, UNIT, Values, exactly
 from tadc.passes.terms.value_ranges import ValueRanges, read_under
 from tests.conformance.test_intervals import EXACT
 

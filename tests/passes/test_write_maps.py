@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.run_passes import run_passes
+from tadc.compiler.stages import Compilation
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import tad_functions
-from tadc.driver import compile_until
+from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.buffers import buffers_of
@@ -17,8 +20,6 @@ from tadc.passes.maps.map import Ask, Block, Let
 from tadc.passes.maps.memory import memory_of
 from tadc.passes.maps.read_maps import read_maps, read_maps_and_names
 from tadc.passes.maps.write_maps import write_maps
-from tadc.pipeline import run_passes
-from tadc.stages import Compilation, Options
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tad"))
 

@@ -28,7 +28,8 @@ class Guard:
     def find_spec(self, name, path=None, target=None):
         allowed = ("tadc", "numpy", *sys.stdlib_module_names)
         assert name.split(".")[0] in allowed or PathFinder.find_spec(name, path) is None, name
-        banned = ("tadc.dialect", "tadc.passes", "tadc.driver", "tadc.pipeline", "tadc.execute")
+        banned = ("tadc.dialect", "tadc.passes", "tadc.compiler.stages", "tadc.compiler.run_passes",
+                  "tadc.api.execute")
         plain = ("tadc.passes", "tadc.passes.gpu", "tadc.passes.gpu.launch",
                  "tadc.passes.maps", "tadc.passes.maps.machine")
         assert name in plain or not name.startswith(banned), name

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc import execute
+from tadc.api import execute
 from tadc.backend import fingerprint, jit, linking
 from tadc.cli import main
 
@@ -45,7 +45,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The last stage of each run of the compiler: `llvm` of a kernel, `opt` of a derivative."""
-    from tadc import derive, driver
+    from tadc.compiler import all_stages as driver
+    from tadc.compiler import derive
 
     seen: list[str] = []
 
@@ -308,7 +309,7 @@ import numpy as np
 import tadc
 f = tadc.value_and_vjp(tadc.function("x: f64[4]; y[i] = exp(x[i])"))
 print(f(x=np.zeros(4), dy=np.ones(4)).dx)
-heavy = ("torch_mlir", "mlir", "llvmlite", "jax", "torch", "tadc.frontend.parser", "tadc.driver")
+heavy = ("torch_mlir", "mlir", "llvmlite", "jax", "torch", "tadc.frontend.parser", "tadc.compiler.all_stages")
 print(sorted(set(heavy) & sys.modules.keys()))
 """
 
@@ -384,7 +385,7 @@ def test_the_command_runs_kernels_from_disk(
     first = [command(capsys, *words) for words in (value, gradient, sized)]
     assert first[0][1].startswith("y =\n[0. 1. 4.]")
     assert first[1][1].startswith("dx =\n[0. 2. 8.]")
-    monkeypatch.setattr(run_command, "compile_recipe", None)
+    monkeypatch.setattr(run_command, "compile_program", None)
     assert [command(capsys, *words) for words in (value, gradient, sized)] == first
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tadc
-from tadc.certificates.certificate import Certificates
+from tadc.certificates.certify import Certificates
 from tadc.cli import main
 from tadc.commands.certificate_plot import draw, picture_format
 from tadc.commands.certificate_points import NotDrawn, hull, picture

@@ -14,7 +14,7 @@ import islpy as isl
 import pytest
 
 import tadc
-from tadc.certificates.certificate import Certificates, ReadCertificate
+from tadc.certificates.certify import Certificates, ReadCertificate
 from tadc.cli import main
 from tadc.frontend.terms import Guard, Read, Reduce, Select, Term, operands
 from tadc.lattice.affine import Affine, Constraint, box, equals_zero

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tadc.cli import main
-from tadc.driver import STAGES
+from tadc.compiler.all_stages import STAGES
 
 PAPER = """\
 a: f64[3, 5]

@@ -15,7 +15,7 @@ from tadc.commands.option_table import METHODS, OPTIONS
 from tadc.commands.options import Arguments
 from tadc.commands.output_files import SUFFIXES
 from tadc.commands.several import split
-from tadc.driver import STAGES
+from tadc.compiler.all_stages import STAGES
 from tadc.uncertainty.findings import KINDS
 
 PROGRAM = "x: f64[3]; w: f64; f[i] = w * x[i]**2"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.cuda.kernel import GpuKernel
+from tadc.backend.cuda.gpu_kernel import GpuKernel
 
 TEXT = """x: f32[9, 3000]
 let scale = 2

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc import execute
+from tadc.api import execute
 from tadc.backend.emulator.library import EmulatedCuda
 from tests.backend.test_cuda import install, kernel_of
 

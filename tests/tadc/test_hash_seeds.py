@@ -18,9 +18,10 @@ PROGRAM = """
 import hashlib, sys
 from pathlib import Path
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 
 target, modes, *files = sys.argv[1:]
 for file in map(Path, files):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.api.load import function_in_memory
 from tadc.frontend import parser
-from tadc.programs import function_in_memory
 
 
 def refuse(*arguments: object) -> None:

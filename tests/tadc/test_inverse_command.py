@@ -17,7 +17,7 @@ FIGURE_2 = "x1: f64; x2: f64; x3: f64; z1 = x1*x2; y2 = x2; z2 = z1 + sin(x3)"
 def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inverse", "-e", FIGURE_2, "--plan"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("inverse of z1, y2, z2 by x1, x2, x3: 3 numbers\n2 lumps of 2 forms")
+    assert said.startswith("inverse of z1, y2, z2 by x1, x2, x3: 3 numbers\n2 components of 2 forms")
     assert re.search(r"│ +1 │ z1 +│ x1 +│ z1 +│ x2 +│ +1 │ diagonal │ +1 │", said)
     assert main(["inverse", "-e", FIGURE_2]) == 0
     assert capsys.readouterr().out == said == str(tadc.inverse(tadc.function(FIGURE_2)).plan) + "\n"

@@ -8,10 +8,10 @@ import tadc
 from tadc.cli import main
 from tadc.commands.expected import differences, expected_of
 from tadc.commands.split_file import pieces_of
+from tadc.compiler.run_passes import REGISTRY
 from tadc.dialect.mlir import ir
 from tadc.frontend.diagnostics import Diagnostic, Label
 from tadc.frontend.source import Source, Span
-from tadc.pipeline import REGISTRY
 
 PROGRAM = ["-e", "x: f64[3]; f[i] = 2 * x[i]"]
 

@@ -8,9 +8,10 @@ import pytest
 
 from tadc.backend.cuda.ptx import assemble
 from tadc.backend.target import parse_target
-from tadc.driver import compile_until
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
-from tadc.stages import Compilation, Options
 from tests.reference.sampling import slow_but_one_in
 
 #: Recurrences do not run on a GPU.

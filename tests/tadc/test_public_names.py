@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import curve_fit
 
 import tadc
-from tadc.boundary import public
+from tadc.caller.boundary import public
 
 #: Names whose example needs a GPU, or is on a page of `docs/`, or is that of the function which returns it.
 WITHOUT = {
@@ -124,7 +124,7 @@ def test_the_caller_sees_the_own_line_and_not_ours(monkeypatch: pytest.MonkeyPat
     def broken(*_: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("tadc.derivatives.Origin", broken)
+    monkeypatch.setattr("tadc.api.derivatives.Origin", broken)
     with pytest.raises(KeyError) as bug:
         tadc.vjp(f)
     assert "derivatives.py" in frames(bug.value)

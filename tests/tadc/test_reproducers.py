@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "left").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "left"))
-    monkeypatch.setattr("tadc.reproducers._known", {})
+    monkeypatch.setattr("tadc.api.bug_scripts._known", {})
     Path("f.tad").write_text(PROGRAM)
     Path("f.mlir").write_text(MODULE)
     np.save("x.npy", np.arange(3.0))
@@ -70,7 +70,11 @@ def test_the_command_s_file_repeats_the_bug(
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", io.StringIO(stdin))
         # Names that no other module takes over while they are broken.
-        for name in ("pipeline._run", "pipeline.rewrite_program", "commands.inverse.inverse"):
+        for name in (
+            "compiler.run_passes._run",
+            "compiler.run_passes.rewrite_program",
+            "commands.inverse.inverse",
+        ):
             patch.setattr(f"tadc.{name}", broken)
         assert main(words) == 70
         err = capsys.readouterr().err
@@ -96,19 +100,23 @@ def script_of(error: BaseException) -> Path:
     ("name", "use", "last"),
     [
         ("frontend.per_value.read_statements", lambda: tadc.function(PROGRAM, sizes={}), "sizes=None)"),
-        ("pipeline.rewrite_program", lambda: tadc.vjp(tadc.function(PROGRAM), wrt="x"), "f.program"),
         (
-            "pipeline.rewrite_program",
+            "compiler.run_passes.rewrite_program",
+            lambda: tadc.vjp(tadc.function(PROGRAM), wrt="x"),
+            "f.program",
+        ),
+        (
+            "compiler.run_passes.rewrite_program",
             lambda: tadc.jacobian(tadc.function(PROGRAM), wrt="x"),
             "f.program",
         ),
         (
-            "execute.compile_until",
+            "api.execute.compile_until",
             lambda: tadc.compile(tadc.vjp(tadc.function(PROGRAM)), fast_math=True),
             "tadc.compile(f, 'cpu', fast_math=True)",
         ),
         (
-            "compiled.Compiled.run",
+            "api.compiled.Compiled.run",
             lambda: tadc.function("x: f64[N]; f[i] = x[i]")(x=np.ones(3, "float32")),
             "f(x=np.ones((3,), 'float32'))",
         ),

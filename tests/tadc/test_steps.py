@@ -13,8 +13,8 @@ import time
 import pytest
 
 import tadc.commands.progress
+from tadc.backend.compile_steps import listening, step
 from tadc.backend.interrupts import interruptible
-from tadc.backend.steps import listening, step
 from tadc.cli import main
 from tadc.commands.progress import Progress
 from tadc.commands.times import Times

@@ -1,0 +1,121 @@
+"""Elements of a recurrence that the next steps read, kept in registers.
+
+A loop that stores element i of a buffer and loads elements i - 1, i - 2, … of it waits for memory at each
+step, as LLVM carries the last of them alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tadc.dialect.index_maps import NotAffine, parse_map
+from tadc.dialect.mlir import ir
+
+#: Elements farther back are loaded.
+_MOST = 4
+
+
+def carry(module: ir.Module) -> None:
+    """Carry the last elements through the innermost loops of a module that run from 0, in place."""
+    loops: list[Any] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "scf.for" and not len(op.results):
+            loops.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    with module.context, ir.Location.unknown(module.context):
+        for loop in loops:
+            _carry(loop)
+
+
+def _carry(loop: Any) -> None:
+    block = loop.regions[0].blocks[0]
+    own = list(block.operations)
+    stores = [o for o in own if o.operation.name == "memref.store"]
+    if len(stores) != 1 or _constant(loop.operands[0]) != 0 or _constant(loop.operands[2]) != 1:
+        return
+    value, buffer, *places = stores[0].operation.operands
+    stored = _form(places[0], block.arguments[0]) if len(places) == 1 else None
+    if stored is None:
+        return
+    loads = _loads(block, buffer)
+    distances = [
+        None if load is None else _distance(_form(load.operands[1], block.arguments[0]), stored)
+        for load in loads or [None]
+    ]
+    known = [d for d in distances if d is not None and 0 < d <= _MOST]
+    if len(known) < len(distances):
+        return
+    _rebuild(loop, value, dict(zip(loads, known, strict=True)))
+
+
+def _loads(block: Any, buffer: Any) -> list[Any]:
+    """The loads of a buffer in a block and in what is nested in it; one None if there is another loop."""
+    found: list[Any] = []
+    for op in block.operations:
+        operation = op.operation
+        if operation.name == "memref.load" and operation.operands[0] == buffer:
+            found.append(operation)
+        elif operation.name in {"scf.for", "scf.while", "scf.parallel"}:
+            return [None]
+        for region in operation.regions:
+            for inner in region.blocks:
+                found += _loads(inner, buffer)
+    return [None] if any(load is None for load in found) else found
+
+
+def _constant(value: Any) -> int | None:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "arith.constant":
+        return None
+    return ir.IntegerAttr(owner.operation.attributes["value"]).value
+
+
+def _form(place: Any, index: Any) -> tuple[int, int] | None:
+    """The sign s and the number c of a place s*index + c; None if it is another form."""
+    if place == index:
+        return 1, 0
+    owner = place.owner
+    if isinstance(owner, ir.Block) or owner.operation.name != "affine.apply":
+        return None
+    if len(owner.operation.operands) != 1 or owner.operation.operands[0] != index:
+        return None
+    try:
+        found = parse_map(str(owner.operation.attributes["map"]))
+    except NotAffine:
+        return None
+    form = found.forms[0]
+    sign = form.coefficient("d0")
+    return (sign, form.constant) if form.is_linear and sign in (1, -1) and not found.symbols else None
+
+
+def _distance(place: tuple[int, int] | None, stored: tuple[int, int]) -> int | None:
+    """How many steps ago the element at a place was stored."""
+    if place is None or place[0] != stored[0]:
+        return None
+    return (stored[1] - place[1]) * place[0]
+
+
+def _rebuild(loop: Any, value: Any, loads: dict[Any, int]) -> None:
+    """A loop made anew, with the last elements as arguments."""
+    count = max(loads.values())
+    before = ir.InsertionPoint(loop)
+    attributes = {"value": ir.FloatAttr.get(value.type, 0.0)}
+    zero = ir.Operation.create("arith.constant", [value.type], [], attributes, ip=before).result
+    operands = [*loop.operands, *[zero] * count]
+    types = [value.type] * count
+    made = ir.Operation.create("scf.for", types, operands, regions=1, loc=loop.location, ip=before)
+    block = loop.regions[0].blocks[0]
+    inside = ir.Block.create_at_start(made.regions[0], [block.arguments[0].type, *types])
+    index, *last = list(inside.arguments)
+    old = list(block.operations)
+    end = ir.Operation.create("scf.yield", [], [value, *last[:-1]], ip=ir.InsertionPoint(inside))
+    for op in old[:-1]:
+        op.operation.move_before(end)
+    block.arguments[0].replace_all_uses_with(index)
+    for load, distance in loads.items():
+        load.result.replace_all_uses_with(last[distance - 1])
+        load.erase()
+    loop.erase()

@@ -1,0 +1,206 @@
+"""A compiled program as a callable: its arguments on a GPU, its launches, its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tadc.backend.cuda.arguments import viewed, wrong
+from tadc.backend.cuda.call import Call
+from tadc.backend.cuda.device import Device
+from tadc.backend.cuda.device_arrays import View, copied_in, is_on_gpu, same_stream
+from tadc.backend.cuda.glances import NUMBERS
+from tadc.backend.cuda.prepared import Output, Plan, Step
+from tadc.backend.cuda.repeats import Repeats
+from tadc.backend.cuda.results import finished, results_of
+from tadc.backend.runtime.call_sizes import SizeSymbols
+from tadc.backend.runtime.frameworks import stream_handle
+from tadc.backend.runtime.host_arrays import arrange, bind
+from tadc.backend.runtime.workspace import workspace
+from tadc.frontend.diagnostics import ArgumentError, CompileError, Diagnostic
+from tadc.frontend.extents import shape_at
+from tadc.frontend.size_values import size_values
+
+if TYPE_CHECKING:
+    from tadc.backend.cuda.manifest import Manifest
+    from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.host_arrays import Array
+    from tadc.passes.gpu.launch import Launch
+
+
+#: The plans for so many devices and sizes are kept.
+_PLANS = 256
+
+
+class GpuKernel:
+    """The kernels of a program, called with arrays like a kernel of the CPU.
+
+    Arrays on a GPU are read where they are, and results are new arrays of the same library on the same GPU;
+    the call returns when its launches are queued on that library's current stream, or on `stream=`. If no
+    argument is on a GPU, all are copied there and the results back to NumPy.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        image: bytes,
+        device: Callable[[int], Device],
+        recheck: Recheck | None = None,
+        code: bytes = b"",
+    ) -> None:
+        """`image` is PTX, `code` a cubin of it if there is one; `device` gives a GPU by its number."""
+        interface = manifest.interface
+        self.manifest = manifest
+        self.image = image
+        self.code = code
+        self.inputs = interface.inputs
+        self.outputs = interface.outputs
+        self.temporaries = interface.temporaries
+        self.sizes = SizeSymbols(
+            interface.sizes, interface.inputs, interface.excluded, recheck, dict(interface.given)
+        )
+        self._device = device
+        self._alignment = max((launch.alignment for launch in manifest.launches), default=1)
+        self._size_names = {*self.sizes.names, *self.sizes.fixed}
+        self._plans: dict[tuple[Device, tuple[int, ...]], Plan] = {}
+        names = [p.name for p in self.inputs]
+        self._repeats = Repeats(names, self._size_names, len(self.outputs), self._alignment)
+
+    def __call__(
+        self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
+    ) -> list[Any]:
+        """Run once; the outputs in order.
+
+        Raises:
+            ArgumentError: all that is wrong with the arguments; nothing has run then.
+            CompileError: what the driver or the emulator says.
+        """
+        found = self.again(args, kwargs or {}, out)
+        if found is not None:
+            return found
+        named = dict(kwargs or {})
+        stream = named.pop("stream", None) if all(p.name != "stream" for p in self.inputs) else None
+        call, sizes = self._arguments(args, named, stream)
+        plan = self._plan(call.device, sizes)
+        prepared = plan.on(call.stream)
+        parameters = [p.at(sizes) for p in self.outputs]
+        results = results_of(call, parameters, plan.outputs, out, self._alignment)
+        prepared.into(call.addresses, [result.address for result in results])
+        found = finished(call, results)
+        call.give_back()
+        if call.is_plain and not call.on_host:
+            self._repeats.remember(args, kwargs or {}, out, call, plan, stream is not None)
+        return found
+
+    def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
+        """The results of a call like one before, None where there was none: then nothing has run."""
+        return self._repeats.again(args, kwargs, out)
+
+    def _arguments(
+        self, args: Sequence[Any], named: dict[str, Any], stream: Any
+    ) -> tuple[Call, dict[str, int]]:
+        problems: list[Diagnostic] = []
+        given = {name: named.pop(name) for name in list(named) if name in self._size_names}
+        sizes = size_values(given, problems)
+        problems += self.sizes.missing(given)
+        values = arrange(self.inputs, args, named, tuple(self._size_names))
+        arrays: list[Array | View] = []
+        device: int | None = None
+        for parameter, value in zip(self.inputs, values, strict=True):
+            try:
+                if not is_on_gpu(value):
+                    arrays += bind([parameter], [value])
+                    continue
+                view = viewed(parameter, value)
+                device = view.device if device is None else device
+                problems += wrong(parameter, view, device)
+                arrays.append(view)
+            except ArgumentError as error:
+                problems += error.diagnostics
+        if problems:
+            raise ArgumentError(problems)
+        shapes = [array.shape for array in arrays]
+        numbers = {n for n, value in enumerate(values) if type(value) in NUMBERS}
+        return self._placed(arrays, stream, numbers), self.sizes.values(shapes, sizes)
+
+    def _placed(self, arrays: Sequence[Array | View], stream: Any, numbers: Container[int]) -> Call:
+        """The arguments on the GPU; those at some positions are numbers of Python."""
+        views = [array for array in arrays if isinstance(array, View)]
+        framework = next((view.framework for view in views if view.framework), None)
+        number = views[0].device if views else 0
+        device = self._device(number)
+        handle = stream_handle(stream)
+        current = framework.stream(number) if framework is not None else None
+        if stream is None:
+            handle = current or 0
+        elif current is not None and not same_stream(current, handle):
+            # Its arrays are computed there, and memory for results may still be in use there.
+            with device.current() as driver:
+                driver.wait_for(handle, current)
+        call = Call(device, handle, framework, not views)
+        call.is_plain = current is None or same_stream(current, handle)
+        for position, array in enumerate(arrays):
+            if isinstance(array, View):
+                call.borrow(array)
+                call.read(self._aligned(array, call), array.bytes)
+            else:
+                made = copied_in(array, device, handle)
+                call.read(made.address, made.bytes)
+                call.kept += [made, array]
+                if position in numbers:
+                    call.held.append((position, made))
+                else:
+                    call.is_plain = False
+        return call
+
+    def _aligned(self, view: View, call: Call) -> int:
+        """The address of an array, or of a copy where it begins at an address that kernels cannot take."""
+        if view.address % self._alignment == 0:
+            return view.address
+        if not view.bytes:
+            return view.address
+        call.is_plain = False
+        made = call.device.allocate(view.bytes, call.stream)
+        with call.device.current() as driver:
+            driver.copy_within(made.address, view.address, view.bytes, call.stream)
+        call.kept.append(made)
+        return made.address
+
+    def _plan(self, device: Device, sizes: Mapping[str, int]) -> Plan:
+        key = device, tuple(sizes.values())
+        plan = self._plans.get(key)
+        if plan is None:
+            parameters = [p.at(sizes) for p in self.outputs]
+            outputs = tuple(Output(shape_at(p.shape, {}), p.dtype, p.bytes) for p in parameters)
+            inputs = tuple(p.at(sizes).bytes for p in self.inputs)
+            between = workspace([t.at(sizes) for t in self.temporaries])
+            steps = self._steps_for(device, key[1])
+            plan = Plan(device, inputs, outputs, between, steps, key[1], self._explain)
+            if len(self._plans) >= _PLANS:
+                self._plans = {}
+            self._plans[key] = plan
+        return plan
+
+    def _steps_for(self, device: Device, sizes: tuple[int, ...]) -> list[Step]:
+        """The launches that there are for these sizes, their kernels loaded."""
+        buffers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
+        last = range(buffers, buffers + len(sizes))
+        steps: list[Step] = []
+        for launch in self.manifest.launches:
+            grid = launch.grid_at(sizes)
+            if 0 not in grid:
+                code = self.code if self.manifest.sm == device.architecture else b""
+                function = device.function(self.image, launch.kernel, launch.shared, code)
+                steps.append(Step(launch, function, grid, (*launch.buffers, *last)))
+        return steps
+
+    def _explain(self, error: CompileError, launch: Launch | None) -> None:
+        """Add what the kernel computes, where it is known which one failed."""
+        if launch is None or getattr(error, "is_late", False):
+            return
+        place = getattr(error, "place", None)
+        for diagnostic in error.diagnostics:
+            if launch.kernel not in diagnostic.message:
+                diagnostic.notes.append(f"kernel `{launch.kernel}`")
+            if place or launch.place:
+                diagnostic.notes.append(f"it computes {place or launch.place}")

@@ -1,0 +1,143 @@
+"""The values of size symbols at a call: told by the shapes of arrays or given by name, and checked once.
+
+TAD0501  a size that no array tells is missing
+TAD0503  arrays that disagree on a size
+TAD0507  sizes for which the program has no meaning
+TAD0508  what is no size
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tadc.backend.runtime.host_arrays import Parameter, declared
+from tadc.frontend.diagnostics import ArgumentError, Diagnostic
+from tadc.frontend.extents import SizeSource, extent_text, size_sources, symbols_in
+from tadc.frontend.size_values import SizeValues, refused, values_text
+from tadc.frontend.terms import Domain
+
+#: What is wrong with the program at sizes that may be excluded; None where that cannot be told.
+Recheck = Callable[[Mapping[str, int]], list[Diagnostic] | None]
+
+
+class SizeSymbols:
+    """The size symbols of a kernel, and how calls give them values."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        inputs: Sequence[Parameter],
+        excluded: Sequence[Domain] = (),
+        recheck: Recheck | None = None,
+        fixed: Mapping[str, int] | None = None,
+    ) -> None:
+        """`fixed` are the sizes that the kernel is compiled for."""
+        self.names = tuple(names)
+        self.fixed = dict(fixed or {})
+        self.inputs = tuple(inputs)
+        self.excluded = tuple(excluded)
+        self.recheck = recheck
+        self.sources = size_sources([p.shape for p in inputs])
+        told = {source.symbol for source in self.sources}
+        self.untold = tuple(name for name in self.names if name not in told)
+
+    def missing(self, given: Mapping[str, Any]) -> list[Diagnostic]:
+        """Errors for sizes that no array tells and that are not given by name."""
+        return [_missing(name) for name in self.untold if name not in given]
+
+    def values(self, shapes: Sequence[tuple[int, ...]], given: Mapping[str, int]) -> SizeValues:
+        """The value of every symbol where the inputs have these shapes and `given` is given by name.
+
+        Raises:
+            ArgumentError: all that is wrong.
+        """
+        problems = [self._again(name, value) for name, value in given.items() if self._is_other(name, value)]
+        sizes = {name: value for name, value in given.items() if name in self.names}
+        told: dict[str, SizeSource] = {}
+        for source in self.sources:
+            self._tell(source, shapes, sizes, told, problems)
+        if not problems:
+            problems = self._disagreements(shapes, sizes, told)
+        if problems:
+            raise ArgumentError(problems)
+        ordered = {name: sizes[name] for name in self.names}
+        self._check(ordered)
+        return ordered
+
+    def _tell(
+        self,
+        source: SizeSource,
+        shapes: Sequence[tuple[int, ...]],
+        sizes: SizeValues,
+        told: dict[str, SizeSource],
+        problems: list[Diagnostic],
+    ) -> None:
+        """Read a symbol from a dimension, unless it is given."""
+        if source.symbol in sizes or not source.rest.variables <= sizes.keys():
+            return
+        length = shapes[source.argument][source.dimension]
+        value, left = divmod(length - source.rest.evaluate(sizes), source.factor)
+        parameter = self.inputs[source.argument]
+        if left or value < 0:
+            place, extent = _where(parameter, source.dimension), parameter.shape[source.dimension]
+            message = f"{place} has {length} elements, which `{extent_text(extent)}` cannot be"
+            values = values_text({n: sizes[n] for n in source.rest.variables})
+            notes = [f"with {values}"] if values else []
+            problems.append(Diagnostic("TAD0503", message, notes=[*notes, declared(parameter)]))
+            return
+        sizes[source.symbol] = value
+        told[source.symbol] = source
+
+    def _disagreements(
+        self, shapes: Sequence[tuple[int, ...]], sizes: SizeValues, told: Mapping[str, SizeSource]
+    ) -> list[Diagnostic]:
+        """Dimensions that are not as long as the sizes say."""
+        problems: list[Diagnostic] = []
+        for parameter, shape in zip(self.inputs, shapes, strict=True):
+            for dimension, (extent, length) in enumerate(zip(parameter.shape, shape, strict=True)):
+                if isinstance(extent, int) or extent.evaluate(sizes) == length:
+                    continue
+                expected = extent.evaluate(sizes)
+                message = f"{_where(parameter, dimension)} has {length} elements, expected {expected}"
+                notes = [declared(parameter)]
+                for name in sorted(symbols_in([extent])):
+                    notes.append(self._origin(name, sizes[name], told.get(name)))
+                problems.append(Diagnostic("TAD0503", message, notes=notes))
+        return problems
+
+    def _origin(self, name: str, value: int, source: SizeSource | None) -> str:
+        if source is None:
+            return f"`{name}` is {value}, as given by name"
+        return f"`{name}` is {value}, told by {_where(self.inputs[source.argument], source.dimension)}"
+
+    def _check(self, sizes: SizeValues) -> None:
+        """Refuse sizes at which a read would leave its tensor or an extent be negative."""
+        for rows in self.excluded:
+            if not all(row.holds(sizes) for row in rows):
+                continue
+            found = self.recheck(sizes) if self.recheck else None
+            if found == []:
+                # The set is a rational shadow: a second, exact look may find nothing wrong.
+                return
+            raise ArgumentError(refused(found, {**self.fixed, **sizes}, rows))
+
+    def _is_other(self, name: str, value: Any) -> bool:
+        return name in self.fixed and self.fixed[name] != value
+
+    def _again(self, name: str, value: Any) -> Diagnostic:
+        message = f"size `{name}` cannot be {value}: the kernel is compiled for {name} = {self.fixed[name]}"
+        return Diagnostic("TAD0508", message)
+
+
+def _where(parameter: Parameter, dimension: int) -> str:
+    return f"dimension {dimension} of `{parameter.name}`"
+
+
+def _missing(name: str) -> Diagnostic:
+    return Diagnostic(
+        "TAD0501",
+        f"size `{name}` is missing",
+        notes=["no array tells it"],
+        helps=[f"pass it by name: `{name}=…`"],
+    )

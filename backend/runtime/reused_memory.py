@@ -1,0 +1,100 @@
+"""Memory of earlier calls, used again once nobody has it any more.
+
+A system gives large memory a page at a time, each filled with zeros when it is first written. That takes
+longer than many kernels. So blocks are kept, and the next call gets one that no array uses by then.
+
+    TADC_KEEP_MEMORY   how much is kept: bytes, or as in 64M (256M); 0 keeps none
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from typing import TYPE_CHECKING
+
+from numpy import empty, uint8
+
+from tadc.backend.disk_cache import parse_size
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.host_arrays import Array
+
+VARIABLE = "TADC_KEEP_MEMORY"
+DEFAULT_LIMIT = 256 << 20
+
+SMALL = 1 << 18
+"""Blocks of fewer bytes are not kept: the allocator of the process keeps them itself."""
+
+MOST = 32
+"""So many blocks are kept at most: all are looked at."""
+
+
+class Blocks:
+    """Blocks of memory, those used last at the end; `limit` bytes together, with those still in use.
+
+    A block is free where nothing but the list refers to it: an array has the block that its memory is in as
+    its base, and so have all views of it.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.blocks: list[Array] = []
+        self.lock = threading.Lock()
+        self.alone = 0
+        self.alone = self._references([empty(0, uint8)])[0]
+
+    def take(self, size: int) -> Array:
+        """At least so many bytes, of any content, in nobody's use as long as the caller refers to them."""
+        if size < SMALL or 2 * size > self.limit:
+            return empty(size, uint8)
+        with self.lock:
+            blocks = self.blocks
+            for n, count in enumerate(self._references(blocks)):
+                if count == self.alone and size <= blocks[n].nbytes <= size + size // 4:
+                    blocks.append(blocks.pop(n))
+                    return blocks[-1]
+            made = empty(size, uint8)
+            blocks.append(made)
+            total = sum([block.nbytes for block in blocks])
+            while total > self.limit or len(blocks) > MOST:
+                total -= blocks.pop(0).nbytes
+            return made
+
+    def forget(self) -> None:
+        """Keep none of them; those in use stay as they are."""
+        with self.lock:
+            self.blocks.clear()
+
+    def _references(self, blocks: list[Array]) -> list[int]:
+        """How many references there are to each, those of this function among them."""
+        count = sys.getrefcount
+        return [count(block) for block in blocks]
+
+
+def limit_of(text: str) -> int:
+    """What the environment says; nothing where references are not counted exactly.
+
+    Warns (RuntimeWarning) of what is no size.
+    """
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return 0
+    limit = parse_size(text)
+    if limit is None and text.strip():
+        # No error: this runs on import, and a kernel that keeps too much is right all the same.
+        used = f"{DEFAULT_LIMIT >> 20}M"
+        warnings.warn(
+            f"{VARIABLE}=`{text}` is no size and counts as {used}; write it as in 64M",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return DEFAULT_LIMIT if limit is None else limit
+
+
+KEPT = Blocks(limit_of(os.environ.get(VARIABLE, "")))
+"""Those of this process."""
+
+if hasattr(os, "register_at_fork"):
+    # Another thread may have held the lock when the process was copied.
+    os.register_at_fork(after_in_child=lambda: setattr(KEPT, "lock", threading.Lock()))

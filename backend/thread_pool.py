@@ -1,0 +1,87 @@
+"""The threads of this process that kernels share, as the symbol `tadc_parallel` that they are linked with.
+
+The code is `pool.ll`. Helpers start at the first call that is worth it, take no signals, and end with
+the process. One call at a time has their help; another at the same moment runs on its own thread.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import sys
+import threading
+from hashlib import sha256
+from pathlib import Path
+
+from tadc.backend.disk_cache import configured
+from tadc.backend.fingerprint import fingerprint
+from tadc.backend.linking import Library, link
+from tadc.backend.runtime.thread_count import tell
+from tadc.backend.splitting import PARALLEL
+
+_RESIZE, _FORGET = "tadc_pool_resize", "tadc_pool_forget"
+
+#: For systems that `pool.ll` is not written for.
+_ALONE = f"""
+define void @{PARALLEL}(ptr %body, ptr %args, i64 %elements, i64 %multiple, i64 %operations) {{
+  call void %body(ptr %args, i64 0, i64 %elements)
+  ret void
+}}
+"""
+
+_lock = threading.Lock()
+_pool: Library | None = None
+#: Helpers run this code until the process ends.
+_started: list[Library] = []
+
+
+def address_of_pool() -> int:
+    """The address of `tadc_parallel` in this process.
+
+    Raises:
+        ArgumentError: TAD0509, the environment gives no number of threads.
+    """
+    global _pool
+    with _lock:
+        if _pool is None:
+            _pool = start(pool_text()) if is_supported() else _load(_ALONE, [PARALLEL])
+        return _pool[PARALLEL]
+
+
+def is_supported() -> bool:
+    """Whether kernels can use more than one thread on this system."""
+    return sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+def pool_text() -> str:
+    """The pool in LLVM IR."""
+    return Path(__file__).with_name("pool.ll").read_text()
+
+
+def start(text: str) -> Library:
+    """A pool of this process, of text like that of `pool_text`."""
+    library = _load(text, [PARALLEL, _RESIZE, _FORGET])
+    _started.append(library)
+    tell(ctypes.CFUNCTYPE(None, ctypes.c_int64)(library[_RESIZE]))
+    os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(library[_FORGET]))
+    return library
+
+
+def _load(text: str, symbols: list[str]) -> Library:
+    # Nothing in it is worth optimising, and without that it takes a few milliseconds.
+    return link(_object_code(text), symbols)
+
+
+def _object_code(text: str) -> bytes:
+    """The code of a pool, kept on disk: a kernel from there is not to wait for the compiler."""
+    cache = configured()
+    key = sha256(f"pool {fingerprint()} {text}".encode()).hexdigest()
+    code = cache.get(key) if cache else None
+    if code is None:
+        from tadc.backend.object_code import object_code
+
+        code = object_code(text, 0)
+        if cache:
+            cache.put(key, code)
+    return code

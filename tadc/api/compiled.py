@@ -1,0 +1,88 @@
+"""A compiled function, ready to be called."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tadc.api.array_kinds import PLAIN, OnHost, are_plain, is_plain, on_gpu
+from tadc.caller.boundary import leaving
+
+if TYPE_CHECKING:
+    from tadc.backend.cuda.gpu_kernel import GpuKernel
+    from tadc.backend.runtime.host_kernel import Kernel
+
+    Again = Callable[[Sequence[Any], Mapping[str, Any], Any], list[Any] | None]
+
+
+class Compiled:
+    """A compiled function, called like the `Function` it was made from.
+
+    >>> import tadc
+    >>> fast = tadc.compile(tadc.function("x: f64[3]; f[i] = 2*x[i]"))
+    >>> fast
+    <tadc.Compiled (x: f64[3]) -> (f: f64[3])>
+    >>> fast([1, 2, 3])
+    array([2., 4., 6.])
+    """
+
+    def __init__(self, kernel: Kernel | GpuKernel) -> None:
+        self.kernel = kernel
+        #: Of kernels of a GPU: what does a call like one before without another look at all that it is given.
+        self._again: Again | None = getattr(kernel, "again", None)
+        self._result: Any = None
+        if len(kernel.outputs) > 1:
+            names = [p.name for p in kernel.outputs]
+            self._result = namedtuple("Result", names, rename=True)  # pyright: ignore[reportUntypedNamedTuple]
+
+    def __repr__(self) -> str:
+        inputs, outputs = (
+            ", ".join(str(p) for p in side) for side in (self.kernel.inputs, self.kernel.outputs)
+        )
+        return f"<tadc.Compiled ({inputs}) -> ({outputs})>"
+
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Evaluate; one output is the array itself, several are a named tuple in order.
+
+        Raises ArgumentError that lists all that is wrong with the arguments.
+        """
+        __tracebackhide__ = True
+        try:
+            if self._again is not None:
+                found = self.again(args, kwargs, out)
+                if found is not None:
+                    return found
+            for value in (*args, *kwargs.values()) if kwargs else args:
+                if type(value) not in PLAIN and not is_plain(value):
+                    return self._run_foreign(args, kwargs, out)
+            if out is not None and not are_plain(out):
+                return self._run_foreign(args, kwargs, out)
+            return self.run(args, kwargs, out)
+        except Exception as error:
+            leaving(error)
+            raise
+
+    def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """The result of a call on a GPU like one before; None, and nothing is done, for any other call."""
+        found = self._again and self._again(args, kwargs, out)
+        if not found:
+            return None
+        return self._result(*found) if self._result else found[0]
+
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate on arrays of NumPy, or on those of a GPU."""
+        found = self.kernel(args, kwargs, out)
+        return self._result(*found) if self._result else found[0]
+
+    def _run_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        if on_gpu(args, kwargs):
+            return self.run(args, kwargs, out)
+        return self.run_on_host(args, kwargs, out)
+
+    def run_on_host(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate on arrays of other libraries; results are arrays of theirs, as `OnHost` says."""
+        call = OnHost([p.name for p in self.kernel.inputs], args, kwargs, out)
+        found = self.kernel(call.args, call.kwargs, call.out)
+        results = call.results([p.name for p in self.kernel.outputs], found)
+        return self._result(*results) if self._result else results[0]

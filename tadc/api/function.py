@@ -1,0 +1,417 @@
+"""`Function`: a checked program that can be called, differentiated and lowered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from tadc.api.array_kinds import PLAIN, are_plain, is_plain, on_gpu, shape_of
+from tadc.api.bug_scripts import add_note, calling, compiling, noted, reading
+from tadc.api.recipes import Recipe, Signature, find_kernel, find_signature, keep_signature
+from tadc.caller.boundary import checked_sizes_given, leaving, public, usage
+from tadc.caller.python_signatures import PythonSignature, typed_text
+from tadc.compiler.compile_options import Options
+from tadc.frontend.size_values import checked_sizes
+from tadc.frontend.source import Source
+
+# A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
+if TYPE_CHECKING:
+    from tadc.api.compiled import Compiled
+    from tadc.api.lowered import Lowered
+    from tadc.frontend.per_value import PerValue
+    from tadc.frontend.program import Program
+
+#: What other modules of tadc ask of a function, and nobody else.
+_INTERNAL = frozenset(
+    (
+        "at_call",
+        "compiled_for",
+        "compiled_fused",
+        "is_known",
+        "origin",
+        "per_value",
+        "recipe",
+        "remember",
+        "script",
+    )
+)
+
+#: So many functions for values of sizes are kept.
+_KEPT = 64
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a derivative was made from."""
+
+    base: Function
+    options: Options
+    kind: type[Function] | None = None
+
+    def at(self, sizes: Mapping[str, int]) -> Origin:
+        """What the derivative at values of size symbols is made from."""
+        return replace(self, base=self.base.at(sizes))
+
+    def again(self, sizes: Mapping[str, int]) -> Function:
+        """The derivative of the function at values of size symbols."""
+        return self.at(sizes).function()
+
+    def script(self) -> str:
+        """Python that makes the derivative, as `f`."""
+        kind = f"tadc.api.jacobians.{self.kind.__name__}" if self.kind else "None"
+        return f"{self.base.script()}f = Origin(f, {self.options}, {kind}).function()\n"
+
+    def function(self) -> Function:
+        """The derivative."""
+
+        def make() -> Program:
+            from tadc.compiler.derive import derive
+
+            program = self.base.program
+            with noted(lambda: f"{self.script()}f.program\n"):
+                return derive(program, self.options.mode, self.options.wrt, self.options)
+
+        recipe = self.base.recipe and self.base.recipe.then("derivative", repr(self.options))
+        kind = self.kind or Function
+        return kind(make, self, self.base.per_value, recipe, find_signature(recipe))
+
+
+class Function:
+    """A program of the language as a Python function on arrays.
+
+    `inputs` and `outputs` name its tensors in order. Calling it compiles it for this machine
+    once; it takes arrays by position or by name and returns one array, or a named tuple of
+    several in order. Arrays on a GPU are computed there. `str(f)` prints it as a program.
+
+    Arrays of PyTorch and JAX, and of other libraries with the array API of Python, are read where they are,
+    and results are arrays of the same library: of the first argument that is not NumPy's.
+
+    >>> import tadc
+    >>> f = tadc.function("x: f64[3]; f[i] = 2*x[i]")
+    >>> f
+    <tadc.Function (x: f64[3]) -> (f: f64[3])>
+    >>> f([1, 2, 3])
+    array([2., 4., 6.])
+    """
+
+    __signature__ = PythonSignature()
+
+    def __init__(
+        self,
+        make: Callable[[], Program],
+        origin: Origin | None = None,
+        per_value: PerValue | None = None,
+        recipe: Recipe | None = None,
+        signature: Signature | None = None,
+    ) -> None:
+        """`make` gives the program: at once, unless the signature is known from the disk.
+
+        Raises what `make` raises.
+        """
+        if not callable(make):
+            raise usage("a Function is not made from its class", "write `tadc.function(text)`")
+        self.origin = origin
+        self.per_value = per_value
+        self.recipe = recipe
+        self._at: dict[tuple[tuple[str, int], ...], Function] = {}
+        self._lock = threading.Lock()
+        self._compiled: Compiled | None = None
+        self._on_gpu: Compiled | None = None
+        self._make = make
+        self._program: Program | None = None
+        #: Whether the disk says that the program is without error or warning.
+        self.is_known = signature is not None
+        self._signature = signature or Signature.of(self.program)
+
+    @property
+    def program(self) -> Program:
+        """The checked program."""
+        # No lock, as `cached_property` of Python 3.11 has for all functions: who makes a derivative waits
+        # for MLIR's, and who holds that may ask for a program. At worst it is made twice.
+        if self._program is None:
+            self._program = self._make()
+        return self._program
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the arguments, in order."""
+        return self._signature.inputs
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the results, in order."""
+        return self._signature.outputs
+
+    @property
+    def cotangents(self) -> dict[str, str]:
+        """Of a vjp: the argument that is the cotangent of each output, `{"f": "df"}`."""
+        return dict(self._signature.cotangents)
+
+    @property
+    def gradients(self) -> dict[str, str]:
+        """Of a derivative: the result that is the gradient of each argument, `{"a": "da"}`."""
+        return dict(self._signature.gradients)
+
+    @property
+    def tangents(self) -> dict[str, str]:
+        """Of a jvp: the argument that is the tangent of each input that has one, `{"x": "x_dot"}`."""
+        return {of: name for of, name in self._signature.tangents.items() if name in self.inputs}
+
+    @property
+    def output_tangents(self) -> dict[str, str]:
+        """Of a jvp: the result that is the tangent of each output, `{"f": "f_dot"}`."""
+        return {of: name for of, name in self._signature.tangents.items() if name in self.outputs}
+
+    def remember(self) -> None:
+        """Keep on disk that the program is without error or warning."""
+        # What is compiled for each value of a size is parsed anew: the sizes are read off its text.
+        known = self.is_known or self.program.doubts
+        if not known and (self.per_value is None or self.origin is not None):
+            keep_signature(self.recipe, self._signature)
+            self.is_known = True
+
+    def __str__(self) -> str:
+        return self._text
+
+    def script(self) -> str:
+        """Python that makes the function, as `f`, from its text and from what it is derived of."""
+        if self.origin is not None:
+            return self.origin.script()
+        text = self.per_value.source.text if self.per_value is not None else str(self)
+        return f"f = tadc.function({text!r})\n"
+
+    @cached_property
+    def _text(self) -> str:
+        from tadc.frontend.printer import print_program
+
+        if self.per_value is not None:
+            return self.per_value.text(self.program)
+        return print_program(self.program)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as a program; the copy compiles anew."""
+        if self.per_value is None:
+            return restored, (
+                str(self),
+                self.cotangents,
+                self.gradients,
+                dict(self._signature.tangents),
+            )
+        if self.origin is None:
+            return restored, (self.per_value.source.text, {}, {}, {}, self.per_value.source.name)
+        return Origin.function, (self.origin,)
+
+    def __repr__(self) -> str:
+        return f"<tadc.{type(self).__name__} {typed_text(self)}>"
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n not in _INTERNAL and (n[0] != "_" or n[:2] == "__")]
+
+    def latex(self) -> str:
+        r"""The program in LaTeX, an `aligned` for a formula of its own.
+
+        >>> import tadc
+        >>> print(tadc.function("x: f64[3]; s = sum{i} (x[i]**2)").latex())
+        \begin{aligned}
+        s &= \sum_{i=0}^{2} x_{i}^{2}
+        \end{aligned}
+        """
+        from tadc.frontend.latex import program_latex
+
+        return program_latex(self.program)
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex()}$"
+
+    def _repr_html_(self) -> str:
+        from tadc.caller.showing import formula_html
+
+        return formula_html(self.latex(), str(self))
+
+    def __call__(self, /, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Evaluate. `out` is an array, or a mapping or sequence of arrays, to write to.
+
+        Raises ArgumentError (a CompileError and a ValueError) that lists all that is wrong with
+        the arguments.
+        """
+        __tracebackhide__ = True
+        try:
+            if self.per_value is not None:
+                return self.at_call(args, kwargs)(*args, out=out, **kwargs)
+            if self._on_gpu is not None:
+                found = self._on_gpu.again(args, kwargs, out)
+                if found is not None:
+                    return found
+            for value in (*args, *kwargs.values()) if kwargs else args:
+                if type(value) not in PLAIN and not is_plain(value):
+                    return self._called_with_foreign(args, kwargs, out)
+            if out is not None and not are_plain(out):
+                return self._called_with_foreign(args, kwargs, out)
+            return (self._compiled or self.compiled()).run(args, kwargs, out)
+        except Exception as error:
+            add_note(error, partial(calling, self.script, args, kwargs))
+            leaving(error)
+            raise
+
+    def _called_with_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
+        """Evaluate where the arrays are, some of which are of other libraries."""
+        if on_gpu(args, kwargs):
+            from tadc.backend.target import DEVICE, parse_target
+
+            self._on_gpu = self._on_gpu or self.compiled_for(Options(target=parse_target(DEVICE)))
+            return self._on_gpu.run(args, kwargs, out)
+        return (self._compiled or self.compiled()).run_on_host(args, kwargs, out)
+
+    def at_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Function:
+        """The function for the sizes of a call, where it is one for each value of some."""
+        if self.per_value is None:
+            return self
+        arrays = {**dict(zip(self.inputs, args, strict=False)), **kwargs}
+        shapes = {name: shape_of(value) for name, value in arrays.items()}
+        # The cotangent of an output has its shape.
+        shapes |= {of: shapes[name] for of, name in self.cotangents.items() if name in shapes}
+        return self.at(self.per_value.values(shapes, kwargs))
+
+    @public
+    def at(self, sizes: Mapping[str, int]) -> Function:
+        """The function for values of size symbols.
+
+        Of a function that is compiled for each value of some symbols, these must be among them;
+        what was made before is kept. Raises CompileError as `compile`.
+        """
+        checked_sizes_given(sizes)
+        if self.per_value is None:
+            return self._specialised(sizes) if sizes else self
+        if not set(self.per_value.symbols) <= sizes.keys():
+            raise self.per_value.needs_values()
+        values = checked_sizes(sizes)
+        key = tuple(values.items())
+        with self._lock:
+            made = self._at.get(key)
+            if made is None:
+                if self.origin is None:
+                    recipe = self.recipe and self.recipe.at(values)
+                    made = function_of(partial(self.per_value.at, values), None, recipe)
+                else:
+                    made = self.origin.again(values)
+                made.remember()
+                while len(self._at) >= _KEPT:
+                    self._at.pop(next(iter(self._at)))
+                self._at[key] = made
+        return made
+
+    def _specialised(self, sizes: Mapping[str, int]) -> Function:
+        """The function at values of size symbols, of its program alone."""
+
+        def make() -> Program:
+            from tadc.frontend.specialise import specialised
+
+            return specialised(self.program, sizes)
+
+        recipe = self.recipe and self.recipe.at(sizes)
+        made = type(self)(make, self.origin and self.origin.at(sizes), None, recipe, find_signature(recipe))
+        made.remember()
+        return made
+
+    def compiled(self) -> Compiled:
+        """The kernel for this machine, from disk or compiled at the first use."""
+        if self.per_value is not None:
+            raise self.per_value.needs_values()
+        if self._compiled is None:
+            with self._lock:
+                if self._compiled is None:
+                    self._compiled = self.compiled_for(Options())
+        return self._compiled
+
+    def compiled_fused(self) -> Compiled:
+        """The kernel for this machine where a product and a sum may be rounded once."""
+        return self.compiled_for(Options(fused=True))
+
+    def compiled_for(self, options: Options) -> Compiled:
+        """The kernel of other options, from disk or compiled. Raises CompileError as `compile`."""
+        if self.origin:
+            made = self.origin.options
+            options = replace(options, materialize=made.materialize, memory_limit=made.memory_limit)
+        found = find_kernel(self.recipe, options)
+        if found is None:
+            from tadc.api.execute import compile_program
+
+            with noted(partial(compiling, self.script, options)):
+                found = compile_program(self.program, options, self.recipe)
+            if self.origin is None:
+                self.remember()
+        return found
+
+    @public
+    def lower(
+        self, target: str = "cpu", sizes: Mapping[str, int] | None = None, fast_math: bool = False
+    ) -> Lowered:
+        """The program on its way to a target, every stage to look at."""
+        from tadc.api.lowered import Lowered, lowering_target
+
+        made = self.at({} if sizes is None else sizes)
+        options = made.origin.options if made.origin else Options()
+        options = replace(options, target=lowering_target(target), fast_math=fast_math)
+        return Lowered(made.program, options, made.origin and made.origin.base.program)
+
+
+def function_of(make: Callable[[], Program], origin: Origin | None, recipe: Recipe | None) -> Function:
+    """The function of a program that is made if its signature is not on disk."""
+    return Function(make, origin, recipe=recipe, signature=find_signature(recipe))
+
+
+def _read(source: Source, sizes: Mapping[str, int] | None) -> tuple[Program, PerValue | None]:
+    from tadc.frontend.per_value import PerValue, read_program
+
+    with noted(partial(reading, source.text, sizes)):
+        found = read_program(source, sizes)
+    return (found.example, found) if isinstance(found, PerValue) else (found, None)
+
+
+def function_of_text(source: Source, sizes: Mapping[str, int] | None = None) -> Function:
+    """The function of a text, of which nobody is warned."""
+    recipe = Recipe(source).at(sizes or {})
+    signature = find_signature(recipe)
+    if signature is not None:
+        return Function(lambda: _read(source, sizes)[0], recipe=recipe, signature=signature)
+    program, per_value = _read(source, sizes)
+    return Function(lambda: program, per_value=per_value, recipe=recipe)
+
+
+def restored(
+    text: str,
+    cotangents: dict[str, str],
+    gradients: dict[str, str],
+    tangents: dict[str, str],
+    name: str = "<string>",
+) -> Function:
+    """A function from its text, and from what text does not say of a derivative. Warnings were given once."""
+    plain = function_of_text(Source(text, name))
+    if not cotangents and not gradients and not tangents:
+        return plain
+    first, second, third = (
+        {name: of for of, name in roles.items()} for roles in (cotangents, gradients, tangents)
+    )
+
+    def make() -> Program:
+        program = plain.program
+        return replace(
+            program,
+            arguments=tuple(
+                replace(a, cotangent_of=first.get(a.name, ""), tangent_of=third.get(a.name, ""))
+                for a in program.arguments
+            ),
+            definitions=tuple(
+                replace(d, gradient_of=second.get(d.name, ""), tangent_of=third.get(d.name, ""))
+                if d.is_output
+                else d
+                for d in program.definitions
+            ),
+        )
+
+    roles = (tuple(names.items()) for names in (first, second, third))
+    recipe = plain.recipe and plain.recipe.then("roles", *roles)
+    return function_of(make, None, recipe)

@@ -1,0 +1,1 @@
+"""What meets the code that calls tadc: errors, warnings, files, notebooks, signatures."""

@@ -1,0 +1,125 @@
+"""The C function that a compiled program is, in words: its declaration, and what a caller owes it.
+
+Stands at the head of `--emit llvm` and `--emit asm`, where types say no more than `ptr`, and where memory for
+tensors in between is an argument that no program names.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from itertools import count
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tadc.frontend.extents import Extent, Shape, extent, extent_text, required_text, shape_text
+from tadc.lattice.affine import Affine
+
+if TYPE_CHECKING:
+    from tadc.frontend.terms import Domain
+    from tadc.passes.maps.map import MapFunction, Tensor
+
+#: The types of C, and their bytes.
+_TYPES = {"f32": ("float", 4), "f64": ("double", 8)}
+_WIDTH = 100
+_TIED = "\N{NO-BREAK SPACE}"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A tensor that is passed as the address of its first element, row-major without gaps."""
+
+    name: str
+    type: str
+    shape: Shape
+
+    def declared(self, *, is_read: bool) -> str:
+        """The parameter."""
+        return f"{'const ' if is_read else ''}{_TYPES[self.type][0]} *{self.name}"
+
+    def said(self) -> str:
+        """The tensor as a program declares it."""
+        return f"{self.name}: {self.type}" + (f"[{shape_text(self.shape)}]" if self.shape else "")
+
+    @property
+    def bytes(self) -> str:
+        """How many there are, in the sizes."""
+        size = _TYPES[self.type][1]
+        if all(isinstance(n, int) for n in self.shape):
+            return str(size * prod(n for n in self.shape if isinstance(n, int)))
+        return "*".join([str(size), *(_factor(n) for n in self.shape if n != 1)])
+
+
+def _factor(size: Extent) -> str:
+    text = extent_text(size)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+@dataclass(frozen=True)
+class CSignature:
+    """The parameters of a compiled function, in order: tensors that it reads, results, scratch, sizes.
+
+    `excluded` are sets of sizes that it must not be called with.
+    """
+
+    symbol: str
+    read: tuple[Pointer, ...]
+    written: tuple[Pointer, ...]
+    scratch: tuple[Pointer, ...]
+    sizes: tuple[str, ...]
+    excluded: tuple[Domain, ...]
+
+    def declaration(self) -> str:
+        """As a header of C has it."""
+        parameters = [
+            *(p.declared(is_read=True) for p in self.read),
+            *(p.declared(is_read=False) for p in (*self.written, *self.scratch)),
+            *(f"int64_t {name}" for name in self.sizes),
+        ]
+        return f"void {self.symbol}({', '.join(parameters) or 'void'});"
+
+    def text(self, comment: str) -> str:
+        """The declaration and what must hold in a call, each line a comment that starts so."""
+        # Lines break between parameters, and never within one.
+        joined = self.declaration().replace(" ", _TIED).replace(f",{_TIED}", ", ")
+        begin = f"void {self.symbol}("
+        lines = textwrap.wrap(joined, _WIDTH, subsequent_indent=" " * len(begin), break_long_words=False)
+        lines += [f"  {p.said()}" for p in self.read]
+        lines += [f"  {p.said()}, written" for p in self.written]
+        lines += [f"  {p.said()}, scratch of {p.bytes} bytes, of any content" for p in self.scratch]
+        if self.sizes:
+            holds = [f"{', '.join(self.sizes)} >= 0", *map(required_text, self.excluded)]
+            lines.append(f"Sizes: {'; '.join(holds)}.")
+        lines.append("Tensors are row-major without gaps. What is written, scratch too, overlaps nothing.")
+        return "".join(f"{comment} {line}\n".replace(_TIED, " ") for line in lines)
+
+
+def signature_of(function: Any, maps: MapFunction) -> CSignature:
+    """The signature of a function of the `tad` dialect, whose maps these are."""
+    from tadc.dialect.program_reader import names_of
+    from tadc.dialect.shapes import excluded_sets, sizes_of
+    from tadc.passes.maps.memory import memory_of
+
+    given, returned = names_of(function)
+    memory, indices = memory_of(maps), sizes_of(function)
+    named = list(zip(function.regions[0].blocks[0].arguments, given, strict=True))
+    tensors = [name for value, name in named if value not in indices]
+    sizes = tuple(name for value, name in named if value in indices)
+    symbols = {own: Affine.var(name) for own, name in zip(maps.sizes, sizes, strict=True)}
+    positions = {f"s{n}": Affine.var(name) for n, name in enumerate(sizes)}
+
+    def pointer(tensor: Tensor, name: str) -> Pointer:
+        return Pointer(name, tensor.type, tuple(extent(form.substitute(symbols)) for form in tensor.shape))
+
+    taken = {*given, *returned}
+    numbered = (f"scratch_{n}" if n else "scratch" for n in count())
+    scratch = zip(memory.temporaries, (name for name in numbered if name not in taken), strict=False)
+    excluded = excluded_sets(function)
+    return CSignature(
+        maps.name,
+        tuple(map(pointer, memory.arguments, tensors)),
+        tuple(map(pointer, memory.results, returned)),
+        tuple(pointer(tensor, name) for tensor, name in scratch),
+        sizes,
+        tuple(tuple(row.substitute(positions) for row in rows) for rows in excluded),
+    )

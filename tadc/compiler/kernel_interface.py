@@ -1,0 +1,34 @@
+"""What calls of a program's kernels need to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tadc.compiler.stages import Compilation
+from tadc.frontend.extents import substituted
+from tadc.frontend.program import Program
+from tadc.lattice.affine import Affine
+
+if TYPE_CHECKING:
+    from tadc.backend.runtime.interface import Interface
+
+
+def interface_of(state: Compilation, program: Program) -> Interface:
+    """What calls of the program's kernel need to know."""
+    from tadc.backend.runtime.host_arrays import Parameter
+    from tadc.backend.runtime.interface import Interface
+    from tadc.backend.runtime.workspace import Temporary
+
+    names = {f"s{n}": Affine.var(name) for n, name in enumerate(program.sizes)}
+    return Interface(
+        state.symbol,
+        tuple(Parameter(a.name, a.type, a.shape) for a in program.arguments),
+        tuple(Parameter(d.name, d.type, d.shape) for d in program.outputs),
+        tuple(
+            Temporary(Parameter(f"temporary {n}", type, substituted(shape, names)), *span)
+            for n, (type, shape, span) in enumerate(state.temporaries)
+        ),
+        program.sizes,
+        program.excluded,
+        program.given,
+    )

@@ -1,0 +1,89 @@
+"""Stages of loop nests: shown, and not on the way to code yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, machine_facts
+from tadc.frontend.source import Source
+
+if TYPE_CHECKING:
+    from tadc.passes.gpu.kernels import Kernel
+    from tadc.passes.maps.map import MapFunction
+    from tadc.passes.schedule.text import Schedule
+
+
+def _fused(state: Compilation) -> Iterator[MapFunction]:
+    """The functions of maps that become kernels."""
+    from tadc.dialect.program_reader import tad_functions
+    from tadc.passes.maps.read_maps import read_maps
+
+    if state.options.backend.launches_kernels:
+        fuse_for_gpu(state)
+    else:
+        fuse(state)
+    return (read_maps(function) for function in tad_functions(state.module.operation))
+
+
+def _kernels(state: Compilation) -> Iterator[Kernel]:
+    """The kernels of a GPU."""
+    from tadc.dialect.program_reader import tad_functions
+    from tadc.passes.gpu.kernels import Kernels
+    from tadc.passes.maps.machine import gpu_of
+
+    gpu = gpu_of(fuse_for_gpu(state))
+    return (kernel for each in tad_functions(state.module.operation) for kernel in Kernels(each, gpu).all())
+
+
+def make_nests(state: Compilation) -> None:
+    """The plain loop nests of the maps that become kernels, as text."""
+    from tadc.passes.nest.plain import plain_nests
+    from tadc.passes.nest.text import nest_text
+
+    functions = _fused(state)
+    state.nests = "\n".join(nest_text(nest) for function in functions for nest in plain_nests(function))
+
+
+def choose_schedule(state: Compilation) -> None:
+    """The schedule of the maps that become kernels of this machine, as text."""
+    from tadc.passes.schedule.text import MapSchedule, schedule_text
+
+    if state.options.backend.launches_kernels:
+        state.schedule = "\n".join(
+            f"# {kernel.about()}\n{schedule_text([MapSchedule(kernel.tensors, kernel.made.steps)])}"
+            for kernel in _kernels(state)
+        )
+        return
+    state.schedule = "\n".join(schedule_text(schedule) for _, schedule in _schedules(state))
+
+
+def make_scheduled_nests(state: Compilation) -> None:
+    """The loop nests that the steps of the schedule make of the plain ones, or those of chains, as text."""
+    from tadc.passes.nest.plain import plain_nests
+    from tadc.passes.nest.primitives.apply import apply_steps
+    from tadc.passes.nest.text import nest_text
+
+    if state.options.backend.launches_kernels:
+        nests = (replace(kernel.made.nest, name=kernel.name) for kernel in _kernels(state))
+        state.scheduled_nests = "\n".join(map(nest_text, nests))
+        return
+    state.scheduled_nests = "\n".join(
+        nest_text(apply_steps(nest, made.steps))
+        for function, schedule in _schedules(state)
+        for nest, made in zip(plain_nests(function), schedule, strict=True)
+    )
+
+
+def _schedules(state: Compilation) -> Iterator[tuple[MapFunction, Schedule]]:
+    """The functions of maps, each with its schedule: steps that are given, those chosen for other maps."""
+    from tadc.passes.schedule.choose import chosen_schedule
+    from tadc.passes.schedule.cpu_machine import CpuMachine
+    from tadc.passes.schedule.given import given_schedule
+
+    functions, machine = tuple(_fused(state)), CpuMachine(**machine_facts(state))
+    given = given_schedule(Source(state.options.schedule, "<schedule>"), functions)
+    for function in functions:
+        chosen = chosen_schedule(function, machine)
+        yield function, tuple(replace(made, steps=given.get(made.tensors[0], made.steps)) for made in chosen)

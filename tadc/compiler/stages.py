@@ -1,0 +1,278 @@
+"""The state of one compilation, and what each stage does to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tadc.compiler.compile_options import Options
+from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
+from tadc.frontend.source import Source
+
+if TYPE_CHECKING:
+    from tadc.compiler.c_signature import CSignature
+    from tadc.frontend.extents import Shape
+    from tadc.frontend.per_value import PerValue
+    from tadc.frontend.program import Program
+    from tadc.frontend.syntax import Module
+    from tadc.passes.catalogue import Chain, Fuse
+    from tadc.passes.derivatives.gathers import Gather
+    from tadc.passes.gpu.functions import Launch
+    from tadc.passes.maps.map import MapFunction
+    from tadc.passes.term_pass import TermPass
+
+
+@dataclass
+class Compilation:
+    """A program on its way down; each stage fills in what it makes.
+
+    `program` is the one to compile, `form` what the stages on terms have made of it so far. `written` is a
+    module of MLIR: one that was given in the place of a program, or `form` from the time that it is looked at
+    or lowered.
+    """
+
+    options: Options
+    source: Source | None = None
+    tree: Module | None = None
+    program: Program | None = None
+    per_value: PerValue | None = None
+    form: Program | None = None
+    written: Any = None
+    symbol: str = ""
+    #: Types and shapes of tensors in between, over `s0, s1, …`, the sizes in order; the maps that use them.
+    temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
+        default_factory=list["tuple[str, Shape, tuple[int, int]]"]
+    )
+    signatures: list[CSignature] = field(default_factory=list["CSignature"])
+    gathers: list[Gather] = field(default_factory=list["Gather"])
+    launches: list[Launch] = field(default_factory=list["Launch"])
+    #: The place of the program that each kernel computes, by its name.
+    places: dict[str, str] = field(default_factory=dict[str, str])
+    #: The text of the plain nests.
+    nests: str = ""
+    #: That of the schedule for them, and of the nests that it makes.
+    schedule: str = ""
+    scheduled_nests: str = ""
+    llvm_ir: str = ""
+    #: The code that the backend made, by the name of its form.
+    code: dict[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
+
+    @property
+    def module(self) -> Any:
+        """The module; raises CompileError (TAD0603) for a program that no module holds."""
+        if self.written is None:
+            from tadc.dialect.index_maps import IndexOverflow
+            from tadc.dialect.writer import new_module
+
+            assert self.form is not None
+            try:
+                self.written = new_module(self.form)
+            except IndexOverflow as overflow:
+                raise CompileError([Diagnostic("TAD0603", str(overflow), source=self.source)]) from None
+        return self.written
+
+    def rewrite(self, *passes: TermPass) -> None:
+        """Run passes on the program, or on each of a module that was given."""
+        from tadc.compiler.run_passes import rewrite_program, run_pass_objects
+
+        if self.form is None:
+            run_pass_objects(self.written, passes, self.source)
+        else:
+            self.form, self.written = rewrite_program(self.form, passes, self.source), None
+
+
+def parse_text(state: Compilation) -> None:
+    """Text to syntax tree."""
+    from tadc.frontend.per_value import parse_program
+
+    assert state.source is not None
+    state.tree = parse_program(state.source, dict(state.options.sizes))
+
+
+def check_tree(state: Compilation) -> None:
+    """Syntax tree to typed program, or to one for each value of some sizes."""
+    from tadc.frontend import per_value
+
+    assert state.tree is not None
+    assert state.source is not None
+    found = per_value.check_tree(state.tree, state.source, dict(state.options.sizes))
+    if isinstance(found, per_value.PerValue):
+        state.per_value = found
+    else:
+        state.program = found
+
+
+def run_pipeline(state: Compilation, pipeline: str) -> None:
+    """Run a pipeline on the module; what stops it becomes diagnostics."""
+    from tadc.compiler.run_passes import run_passes
+
+    run_passes(state.module, pipeline, state.source)
+
+
+def lower_to_loops(state: Compilation) -> None:
+    """The `tad` dialect to loops for the target; notes the function's symbol and its temporaries."""
+    fuse(state)
+    if state.options.schedule:
+        _lower_as_given(state)
+        run_pipeline(state, "canonicalize,cse")
+    else:
+        run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},canonicalize,cse")
+
+
+def _lower_as_given(state: Compilation) -> None:
+    """The maps to loops, by the steps of a schedule where it has them."""
+    from tadc.compiler.run_passes import run_pass_objects
+    from tadc.dialect.program_reader import tad_functions
+    from tadc.passes.catalogue import ToLoops
+    from tadc.passes.maps.read_maps import read_maps
+    from tadc.passes.schedule.given import given_schedule
+
+    functions = [read_maps(function) for function in tad_functions(state.module.operation)]
+    to_loops = ToLoops(**machine_facts(state))
+    to_loops.given = given_schedule(Source(state.options.schedule, "<schedule>"), functions)
+    run_pass_objects(state.module, [to_loops], state.source)
+
+
+def _machine(state: Compilation) -> str:
+    """Options of passes that look at the target."""
+    return state.options.backend.machine(state.options.target)
+
+
+def machine_facts(state: Compilation) -> dict[str, Any]:
+    """Facts of the machine, by the fields of passes that look at it."""
+    pairs = (setting.split("=") for setting in _machine(state).split())
+    return {name.replace("-", "_"): int(value) if value.isdigit() else value for name, value in pairs}
+
+
+def fuse(state: Compilation) -> None:
+    """The maps that become loops; notes the function's symbol and its temporaries."""
+    from tadc.passes.catalogue import Chain, Fuse
+
+    if _may_store(state.options):
+        run_pipeline(state, "tad-rows,tad-cut")
+    _rewrite_maps(state, Fuse(**machine_facts(state)), Chain())
+
+
+def _may_store(options: Options) -> bool:
+    """Whether there may be tensors in between: what is never materialised is in no parts either."""
+    return options.materialize != "never" and options.memory_limit != 0
+
+
+def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:
+    """Fuse and chain maps, which are read once, and note the function's buffers."""
+    from tadc.compiler.run_passes import run_pass_objects
+
+    chains.known = fusion.known
+    run_pass_objects(state.module, [fusion, chains], state.source)
+    _note_buffers(state, chains.known)
+
+
+def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
+    """The symbol of the function, its signature, and the tensors in between; `known` maps are not read."""
+    from tadc.compiler.c_signature import signature_of
+    from tadc.dialect.program_reader import tad_functions
+    from tadc.frontend.extents import extent
+    from tadc.lattice.affine import Affine
+    from tadc.passes.maps.buffers import symbol_of
+    from tadc.passes.maps.memory import memory_of
+    from tadc.passes.maps.read_maps import read_maps
+
+    for function in tad_functions(state.module.operation):
+        maps = known.get(symbol_of(function)) or read_maps(function)
+        memory, state.symbol = memory_of(maps), maps.name
+        if not state.options.backend.launches_kernels:
+            state.signatures.append(signature_of(function, maps))
+        sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
+        state.temporaries = [
+            (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)
+            for tensor, span in zip(memory.temporaries, memory.spans, strict=True)
+        ]
+
+
+def lower_to_gpu(state: Compilation) -> None:
+    """The `tad` dialect to the gpu dialect; notes the function's symbol, its temporaries, how to launch."""
+    from tadc.compiler.run_passes import run_pass_objects
+    from tadc.passes.catalogue import ToGpu
+
+    gpu = fuse_for_gpu(state)
+    to_gpu = ToGpu(gpu)
+    run_pass_objects(state.module, [to_gpu], state.source)
+    state.launches = to_gpu.launches
+    state.places = _places(state)
+    run_pipeline(state, "canonicalize,cse")
+
+
+def fuse_for_gpu(state: Compilation) -> str:
+    """The maps that become kernels of a GPU; its architecture. Raises CompileError for recurrences."""
+    from tadc.passes.catalogue import Chain, Fuse
+
+    _refuse_recurrences(state)
+    facts = machine_facts(state)
+    if _may_store(state.options):
+        run_pipeline(state, f"tad-rows,tad-cut{{{_machine(state)}}}")
+    _rewrite_maps(state, Fuse(**facts), Chain(**facts))
+    return facts["gpu"]
+
+
+def _places(state: Compilation) -> dict[str, str]:
+    """What each kernel computes: tensors, and the line of the program, which gradients do not have."""
+    from tadc.dialect.locations import names_in, place_of
+    from tadc.dialect.mlir import ir
+
+    found: dict[str, str] = {}
+
+    def visit(op: Any) -> Any:
+        if op.name == "gpu.func":
+            place = place_of(op.location)
+            tensors = ", ".join(f"`{tensor}`" for tensor in names_in(op.location))
+            where = [f"{place.file}:{place.line}:{place.column}"] if place else []
+            found[ir.StringAttr(op.attributes["sym_name"]).value] = " at ".join(
+                [tensors] * bool(tensors) + where
+            )
+        return ir.WalkResult.ADVANCE
+
+    state.module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def _refuse_recurrences(state: Compilation) -> None:
+    """Raises CompileError (TAD0711) for recurrences: each step would be a launch, or one block alone."""
+    from tadc.dialect.locations import name_of, place_of
+    from tadc.dialect.program_reader import tad_functions
+    from tadc.passes.maps.buffers import maps_of
+
+    for function in tad_functions(state.module.operation):
+        for op in maps_of(function):
+            if op.name == "tad.scan":
+                made = Diagnostic("TAD0711", "a recurrence does not run on a GPU", source=state.source)
+                place = place_of(op.location)
+                if place is not None and state.source is not None and place.file == state.source.name:
+                    label = f"`{name_of(op.location)}` is computed in steps that wait for each other"
+                    made.primary = Label(state.source.span_at(place), label)
+                made.helps.append("compile it for the CPU: `--target cpu`, the default")
+                raise CompileError([made])
+
+
+def show_tree(state: Compilation) -> str:
+    """The syntax tree, indented."""
+    from tadc.frontend.dump import dump
+
+    assert state.tree is not None
+    return dump(state.tree)
+
+
+def show_program(state: Compilation) -> str:
+    """The typed program, as a program."""
+    from tadc.frontend.printer import print_program
+
+    if state.per_value is not None:
+        return state.per_value.text()
+    assert state.program is not None
+    return print_program(state.program)
+
+
+def show_module(state: Compilation) -> str:
+    """The module in readable form, or in the generic form where that is asked for."""
+    from tadc.passes.ir_printing import show
+
+    return show(state.module)

@@ -1,0 +1,90 @@
+"""The stages that rewrite a program: from the one that was checked to the one whose maps are lowered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tadc.compiler.compile_options import Options
+    from tadc.compiler.stages import Compilation
+    from tadc.passes.term_pass import TermPass
+
+
+def begin(state: Compilation) -> None:
+    """Typed program to a form of its own, which the passes on terms rewrite."""
+    from tadc.passes.terms.renewal import renewed
+
+    assert state.program is not None
+    state.form, state.written = renewed(state.program), None
+
+
+def differentiate(state: Compilation) -> None:
+    """The derivative, deltas still in its sums; what it would compute again is a tensor before."""
+    from tadc.passes.catalogue import Factor
+
+    options = state.options
+    # The certificate and the paper's form show the sums as they are written.
+    prepare = [] if options.materialize == "never" or options.separate else [Factor()]
+    state.rewrite(*prepare, tensors(options), MODES.get(options.mode, reverse)(options))
+
+
+def forward(options: Options) -> TermPass:
+    """The pass for tangents."""
+    from tadc.passes.catalogue import ForwardDiff
+
+    return ForwardDiff(list(options.wrt or ()), options.mode == "tangents", options.chunk)
+
+
+def reverse(options: Options) -> TermPass:
+    """The pass for gradients."""
+    from tadc.passes.catalogue import ReverseDiff
+
+    return ReverseDiff(
+        list(options.wrt or ()),
+        keep_values=options.mode.startswith("value-and"),
+        unit_cotangent=options.mode.endswith("grad"),
+        separate=options.separate,
+    )
+
+
+def jacobian(options: Options) -> TermPass:
+    """The pass for all partial derivatives."""
+    from tadc.passes.catalogue import Jacobian
+
+    return Jacobian(list(options.wrt or ()))
+
+
+#: The pass of a mode; reverse mode's for all others.
+MODES = {"jvp": forward, "tangents": forward, "jacobian": jacobian}
+
+
+def tensors(options: Options, values: bool = False) -> TermPass:
+    """The pass that gives tensors of their own to values; before a derivative unless it is for `values`."""
+    from tadc.passes.catalogue import Materialize
+
+    limit = -1 if options.memory_limit is None else options.memory_limit
+    wrt = [] if values else list(options.wrt or ())
+    return Materialize(wrt, values, options.materialize, limit)
+
+
+def cancel_deltas(state: Compilation) -> None:
+    """The derivative without deltas; notes how the sums that gather for reads were solved."""
+    from tadc.passes.catalogue import CancelDeltas
+
+    cancel = CancelDeltas()
+    state.rewrite(cancel)
+    state.gathers = cancel.gathers
+
+
+def clean_up(state: Compilation) -> None:
+    """What a person would write."""
+    from tadc.passes.catalogue import Fold, Simplify
+
+    state.rewrite(Simplify(), Fold())
+
+
+def hoist(state: Compilation) -> None:
+    """Cheaper sums, and tensors for what would be computed more than once."""
+    from tadc.passes.catalogue import Factor
+
+    state.rewrite(Factor(values=True), tensors(state.options, values=True))
