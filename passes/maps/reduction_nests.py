@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from tadc.dialect.index_maps import parse_set
 from tadc.dialect.locations import name_of, place_of
+from tadc.dialect.mlir import ir
 from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
@@ -18,7 +18,7 @@ from tadc.lattice.nest import LoopNest, loop_nest
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, Scalars
 
 #: Two results of parts of a set, in order, to that of both; an element is the result of itself.
-Join = Callable[[Scalars, Any, Any], Any]
+Join = Callable[[Scalars, ir.Value, ir.Value], ir.Value]
 
 JOIN: dict[str, Join] = {
     "sum": lambda s, x, y: s.op("arith.addf", x, y),
@@ -31,7 +31,9 @@ JOIN: dict[str, Join] = {
 class ReductionNest:
     """A `tad.sum` or `tad.reduce`: its rows over forms of the indices around it, and its loops."""
 
-    def __init__(self, op: Any, forms: Mapping[Any, Affine], facts: Domain, moved: Affine = ZERO) -> None:
+    def __init__(
+        self, op: ir.OpView, forms: Mapping[ir.Value, Affine], facts: Domain, moved: Affine = ZERO
+    ) -> None:
         """The facts hold around it; the innermost index is that of its loop, `moved`.
 
         Raises UnsupportedIR or IndexSetLimit for a domain without loops.
