@@ -56,7 +56,9 @@ from tadc.passes.schedule.plans import Plan, is_worth, plan_in_chain, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 
 
-def lower_to_loops(module: Any, function: Any, machine: Machine, given: Given | None = None) -> None:
+def lower_to_loops(
+    module: ir.Module, function: ir.Operation, machine: Machine, given: Given | None = None
+) -> None:
     """Replace a `tad` function by one over buffers, without results, and one for each of its maps.
 
     Maps whose steps are `given` get these.
@@ -67,12 +69,12 @@ def lower_to_loops(module: Any, function: Any, machine: Machine, given: Given | 
     function.erase()
 
 
-def operations_in(op: Any) -> int:
+def operations_in(op: ir.Operation) -> int:
     """The number of operations of an operation of one region, itself among them."""
     return 1 + sum(1 for _ in region_operations(op.regions[0].blocks[0]))
 
 
-def scalars_above(function: Any, lowering: BodyLowering, point: Any) -> None:
+def scalars_above(function: ir.Operation, lowering: BodyLowering, point: ir.InsertionPoint) -> None:
     """Constants that canonicalisation moved out of bodies."""
     for op in function.regions[0].blocks[0].operations:
         if op.operation.name == "arith.constant":
@@ -87,7 +89,7 @@ _OF_A_MAP = (
     "{llvm.linkage = #llvm.linkage<internal>, llvm.no_inline} : () -> ()"
 )
 
-Planned = tuple[int, Any, Plan]
+Planned = tuple[int, ir.Operation, Plan]
 """A map with its number and its plan."""
 
 
@@ -107,12 +109,12 @@ class Calls:
     """The entry, where it calls the loops of maps: its buffers and sizes, and the shapes these make."""
 
     entry: BodyLowering
-    point: Any
-    given: Sequence[Any]
-    sizes: Sequence[Any]
+    point: ir.InsertionPoint
+    given: Sequence[ir.Value]
+    sizes: Sequence[ir.Value]
     shapes: BufferViews
 
-    def operands(self, places: Sequence[int], sizes: Sequence[Any]) -> list[Any]:
+    def operands(self, places: Sequence[int], sizes: Sequence[ir.Value]) -> list[ir.Value]:
         """The buffers at some places, and sizes."""
         return [*(self.given[n] for n in places), *sizes]
 
@@ -120,11 +122,11 @@ class Calls:
 class _Loops:
     """A function on its way to loops."""
 
-    def __init__(self, function: Any, machine: Machine, given: Given) -> None:
+    def __init__(self, function: ir.Operation, machine: Machine, given: Given) -> None:
         self.function, self.machine, self.given = function, cpu_machine(machine), given
         self.buffers = buffers_of(function)
         self.name = symbol_of(function)
-        self.places: dict[Any, list[int]] = {}
+        self.places: dict[ir.Value, list[int]] = {}
         for n, tensor in enumerate(self.buffers.tensors):
             self.places.setdefault(tensor, []).append(n)
         self.places |= {tensor: self.places[last] for tensor, last in self.buffers.replaced.items()}
@@ -150,7 +152,7 @@ class _Loops:
                     self.call_chain(chain, calls)
         entry.create("func.return", [], [], point)
 
-    def chains(self, maps: Mapping[int, Any], calls: Calls) -> Iterator[list[Planned] | int]:
+    def chains(self, maps: Mapping[int, ir.Operation], calls: Calls) -> Iterator[list[Planned] | int]:
         """Those maps together that run as a chain, with their plans; the numbers of the others.
 
         A map that cannot run in a chain comes after those that do not wait for it.
@@ -161,7 +163,7 @@ class _Loops:
                 plans[n] = self.plan_in_chain(n)
         while waiting:
             chain: list[Planned] = []
-            left: dict[Any, None] = {}
+            left: dict[ir.Value, None] = {}
             for n in waiting:
                 op, plan = maps[n], plans[n]
                 if plan is None or not left.keys().isdisjoint(values_used(op)):
@@ -192,7 +194,7 @@ class _Loops:
         in_rows = any(isinstance(step, Rows) for step in steps)
         return plan_of(item, self.maps, self.machine).with_steps(steps) if in_rows else None
 
-    def call_map(self, number: int, op: Any, calls: Calls) -> None:
+    def call_map(self, number: int, op: ir.Operation, calls: Calls) -> None:
         """Call the loops of a map in the entry, defined here if there are none of an equal one."""
         entry, point = calls.entry, calls.point
         entry.location = unnamed(op.location)
@@ -210,7 +212,7 @@ class _Loops:
             name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
-    def operands(self, made: Made, op: Renamed, calls: Calls) -> list[Any]:
+    def operands(self, made: Made, op: Renamed, calls: Calls) -> list[ir.Value]:
         """The buffers and sizes of a map as those of the equal one that loops were made of."""
         tensors, sizes = made.map.tensors_of(op), made.map.sizes_of(op)
         # A tensor that is returned twice has several; one that another is computed in has those of that.
@@ -221,7 +223,9 @@ class _Loops:
         given = [calls.sizes[sizes.get(n, n)] for n in range(len(calls.sizes))]
         return calls.operands(places, given)
 
-    def split(self, name: str, operands: list[Any], work: Any, entry: BodyLowering, point: Any) -> str:
+    def split(
+        self, name: str, operands: list[ir.Value], work: Any, entry: BodyLowering, point: ir.InsertionPoint
+    ) -> str:
         """The function that calls another on ranges; its last operand, about how many operations it takes."""
         operands.append(entry.constant(entry.index_type, work, point) if isinstance(work, int) else work)
         name = f"{name}.split"
@@ -250,7 +254,9 @@ class _Loops:
         name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
 
-    def map(self, op: Any, name: str, plan: Plan, near: Sequence[Any] = ()) -> tuple[list[int], Plan]:
+    def map(
+        self, op: ir.Operation, name: str, plan: Plan, near: Sequence[ir.Value] = ()
+    ) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
 
         Of tensors that are near the rows of a step alone are kept.
@@ -273,12 +279,12 @@ class _Loops:
 
     def outline(
         self,
-        op: Any,
+        op: ir.Operation,
         name: str,
-        tensors: Sequence[Any],
-        used: Sequence[Any],
+        tensors: Sequence[ir.Value],
+        used: Sequence[ir.Value],
         plan: Plan,
-        near: Sequence[Any],
+        near: Sequence[ir.Value],
     ) -> Any:
         """Define a function over these tensors that computes a map, or a range of an index of it."""
         more = (*range_names(plan.axes), *(SHIFT if near else ()))
@@ -322,7 +328,7 @@ class _Loops:
     def define(
         self,
         name: str,
-        tensors: Sequence[Any],
+        tensors: Sequence[ir.Value],
         more: Sequence[str],
         *,
         shared: int = 0,
@@ -367,7 +373,7 @@ class _Loops:
             ip=ir.InsertionPoint(self.function),
         )  # fmt: skip
 
-    def declare(self, name: str, types: Sequence[Any]) -> str:
+    def declare(self, name: str, types: Sequence[ir.Type]) -> str:
         """Declare a function over values of these types."""
         attributes = {
             "sym_name": ir.StringAttr.get(name),

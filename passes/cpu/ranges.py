@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
@@ -49,7 +49,7 @@ class Ranges:
                 return step.grains[step.indices.index(axis)]
         return self.division.grain(axis)
 
-    def arguments(self, low: BodyLowering, point: Any) -> list[Any]:
+    def arguments(self, low: BodyLowering, point: ir.InsertionPoint) -> list[ir.Value]:
         """What the arguments are for the whole map: `second`, then how many values the range may have at
         most, and what its ends are multiples of."""
         axes = self.plan.axes
@@ -63,7 +63,9 @@ class Ranges:
         number = low.create("arith.index_castui", [low.index_type], [second], point).results[0]
         return [number, *(low.select(second, pair[1], pair[0], point) for pair in (extents, multiples))]
 
-    def forms(self, given: Sequence[Any], low: BodyLowering, point: Any) -> dict[str, Affine]:
+    def forms(
+        self, given: Sequence[ir.Value], low: BodyLowering, point: ir.InsertionPoint
+    ) -> dict[str, Affine]:
         """What the names of the arguments stand for."""
         axes = self.plan.axes
         names = dict(zip(range_names(axes), given, strict=True))

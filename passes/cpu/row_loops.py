@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.buffers import map_around
@@ -24,7 +23,7 @@ SHIFT = ("shift",)
 """The further argument of maps in it: row i of what no other map reads is in the place i - shift."""
 
 
-def rows_of(op: Any) -> int:
+def rows_of(op: ir.Operation) -> int:
     """How many rows run at a time of the chain that a map is in."""
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
     return numbers[1]
@@ -35,7 +34,7 @@ def divided(count: int, rows: int) -> tuple[int, int]:
     return count // rows * rows, rows
 
 
-def at_once(op: Any) -> int:
+def at_once(op: ir.Operation) -> int:
     """How many values of the first index of a map in a chain run at a time."""
     return 1 if STEPS in op.attributes else rows_of(op)
 
@@ -50,13 +49,13 @@ class Part:
     scale: int = 1
 
 
-def near_tensors(ops: Sequence[Any], temporaries: Sequence[Any]) -> list[Any]:
+def near_tensors(ops: Sequence[ir.Operation], temporaries: Sequence[ir.Value]) -> list[ir.Value]:
     """The tensors in between that none but these maps computes and reads."""
     made = {value for op in ops for value in op.results}
     return [t for t in temporaries if t in made and all(map_around(use.owner) in ops for use in t.uses)]
 
 
-def row_loop(block: Any, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:
+def row_loop(block: ir.Block, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:
     """Fill a function over buffers and a range of `count` rows: it calls the parts for `rows` at a time.
 
     With `shifts`, rows of all steps are where those of the first are.

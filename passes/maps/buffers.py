@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
@@ -25,7 +24,7 @@ from tadc.passes.maps.marks import CHAIN, IN_PLACE
 from tadc.passes.maps.tile_values import owner, region_operations, yielded
 
 
-def memref_of(tensor: Any) -> Any:
+def memref_of(tensor: ir.Type) -> ir.Type:
     """The type in which a buffer is passed."""
     if not tensor.has_static_shape:
         return ir.MemRefType.get([1], tensor.element_type)
@@ -34,7 +33,7 @@ def memref_of(tensor: Any) -> Any:
     return ir.MemRefType.get([max(size, 1) for size in tensor.shape], tensor.element_type)
 
 
-def maps_of(function: Any) -> list[Any]:
+def maps_of(function: ir.Operation) -> list[ir.Operation]:
     """The `tad.map`s and `tad.maps` of a function in order; anything else there has no lowering."""
     operations = [op.operation for op in function.regions[0].blocks[0].operations]
     maps = [op for op in operations if op.name in MAPS]
@@ -44,20 +43,20 @@ def maps_of(function: Any) -> list[Any]:
     return maps
 
 
-def is_for_caller(result: Any) -> bool:
+def is_for_caller(result: ir.Value) -> bool:
     """Whether no map reads a result of another, but for one that completes it in place."""
     owners = [use.owner for use in result.uses]
     return all(op.name == "func.return" or IN_PLACE in map_around(op).attributes for op in owners)
 
 
-def map_around(op: Any) -> Any:
+def map_around(op: ir.Operation) -> ir.Operation:
     """The map that an operation is in."""
     while op.name not in MAPS:
         op = op.parent
-    return getattr(op, "operation", op)
+    return op.operation
 
 
-def location_of(tensor: Any) -> Any:
+def location_of(tensor: ir.Value) -> ir.Location:
     """Where a tensor was defined, with its name."""
     place = tensor.location
     if isinstance(tensor, ir.OpResult) and tensor.owner.name == "tad.maps" and isinstance(place, ir.FusedLoc):
@@ -74,20 +73,20 @@ class Buffers:
     `shapes` are forms over `s0, s1, …`, the sizes in order.
     """
 
-    arguments: list[Any]
-    results: list[Any]
-    temporaries: list[Any]
-    sizes: list[Any]
+    arguments: list[ir.Value]
+    results: list[ir.Value]
+    temporaries: list[ir.Value]
+    sizes: list[ir.Value]
     excluded: tuple[Domain, ...]
-    shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
+    shapes: dict[ir.Value, tuple[Affine, ...]] = field(repr=False)
     spans: list[tuple[int, int]] = field(repr=False)
     """For each temporary the number of the map that computes it, and of the last that reads it: the first and
     the last of a chain, whose maps run by turns."""
-    replaced: dict[Any, Any]
+    replaced: dict[ir.Value, ir.Value]
     """Tensors that are in the memory of another, which is computed from them in place."""
 
     @property
-    def tensors(self) -> list[Any]:
+    def tensors(self) -> list[ir.Value]:
         """All, in the order of the lowered function's arguments."""
         return [*self.arguments, *self.results, *self.temporaries]
 
@@ -98,11 +97,11 @@ class Buffers:
         return (*rows, *allowed(self.excluded, {size for shape in self.shapes.values() for size in shape}))
 
     def by_tensor(
-        self, tensors: Sequence[Any], values: Sequence[Any]
-    ) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
+        self, tensors: Sequence[ir.Value], values: Sequence[ir.Value]
+    ) -> tuple[dict[ir.Value, ir.Value], dict[ir.Value, list[ir.Value]]]:
         """The buffer to read each tensor from, and further buffers to store it to."""
-        first: dict[Any, Any] = {}
-        more: dict[Any, list[Any]] = {}
+        first: dict[ir.Value, ir.Value] = {}
+        more: dict[ir.Value, list[ir.Value]] = {}
         for tensor, value in zip(tensors, values, strict=True):
             if tensor in first:
                 more.setdefault(tensor, []).append(value)
@@ -114,7 +113,7 @@ class Buffers:
         return first, more
 
 
-def buffers_of(function: Any) -> Buffers:
+def buffers_of(function: ir.Operation) -> Buffers:
     """The tensors and sizes of a function."""
     block = function.regions[0].blocks[0]
     results = list(list(block.operations)[-1].operation.operands)
@@ -134,7 +133,7 @@ def buffers_of(function: Any) -> Buffers:
     return Buffers(arguments, results, temporaries, sizes, excluded, shapes, spans, replaced)
 
 
-def completed(op: Any) -> Any:
+def completed(op: ir.Operation) -> ir.Value | None:
     """The tensor in whose memory a map that is marked IN_PLACE stores its elements; None of another map."""
     if IN_PLACE not in op.attributes:
         return None
@@ -142,7 +141,7 @@ def completed(op: Any) -> Any:
     return owner(yielded(guard.regions[1].blocks[0])).operands[0]
 
 
-def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
+def _spans(function: ir.Operation, temporaries: Sequence[ir.Value]) -> list[tuple[int, int]]:
     """For each tensor the number of the map that computes it, and of the last that reads it."""
     maps = maps_of(function)
     first = {value: number for number, op in enumerate(maps) for value in op.results}
@@ -157,7 +156,7 @@ def _spans(function: Any, temporaries: Sequence[Any]) -> list[tuple[int, int]]:
     return [(ends[first[value]][0], ends[last[value]][1]) for value in temporaries]
 
 
-def chains_in(maps: Sequence[Any]) -> list[list[int]]:
+def chains_in(maps: Sequence[ir.Operation]) -> list[list[int]]:
     """The numbers of maps that run together, those of a chain or one."""
     found: list[list[int]] = []
     for number, op in enumerate(maps):
@@ -170,7 +169,7 @@ def chains_in(maps: Sequence[Any]) -> list[list[int]]:
     return found
 
 
-def symbol_of(function: Any) -> str:
+def symbol_of(function: ir.Operation) -> str:
     """The symbol of the lowered function: no tensor's name can hide one of libc's."""
     return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
 
@@ -178,7 +177,7 @@ def symbol_of(function: Any) -> str:
 class BufferViews:
     """The sizes of a lowered function as values, and the shapes that they make."""
 
-    def __init__(self, buffers: Buffers, values: Sequence[Any], lowering: BodyLowering) -> None:
+    def __init__(self, buffers: Buffers, values: Sequence[ir.Value], lowering: BodyLowering) -> None:
         """`values` are the sizes in the lowered function, in order."""
         self.buffers = buffers
         self.lowering = lowering
@@ -187,18 +186,20 @@ class BufferViews:
         self.names = {f"s{n}": form for n, form in enumerate(forms)}
         lowering.known = tuple(row.substitute(self.names) for row in buffers.known)
 
-    def of(self, tensor: Any) -> tuple[Affine, ...]:
+    def of(self, tensor: ir.Value) -> tuple[Affine, ...]:
         """The extents of a tensor as forms of index values."""
         return tuple(form.substitute(self.names) for form in self.buffers.shapes[tensor])
 
-    def view(self, tensor: Any, buffer: Any, point: Any) -> Any:
+    def view(self, tensor: ir.Value, buffer: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """The buffer in the tensor's shape."""
         if tensor.type.has_static_shape:
             return buffer
         return in_shape(buffer, self.of(tensor), self.lowering, point)
 
 
-def in_shape(buffer: Any, shape: Sequence[Affine], low: BodyLowering, point: Any) -> Any:
+def in_shape(
+    buffer: ir.Value, shape: Sequence[Affine], low: BodyLowering, point: ir.InsertionPoint
+) -> ir.Value:
     """A row-major buffer in a shape of as many elements, if it does not have as many dimensions."""
     dynamic, old = ir.ShapedType.get_dynamic_size(), buffer.type
     if old.rank == len(shape) and (old.has_static_shape and all(e.is_constant for e in shape)):
@@ -206,7 +207,7 @@ def in_shape(buffer: Any, shape: Sequence[Affine], low: BodyLowering, point: Any
     sizes = [max(e.constant, 1) if e.is_constant else dynamic for e in shape]
     size_values = [low.affine([e], point) for e in shape if not e.is_constant]
     strides: list[int] = []
-    stride_values: list[Any] = []
+    stride_values: list[ir.Value] = []
     for dimension in range(len(shape)):
         inner = shape[dimension + 1 :]
         if all(e.is_constant for e in inner):
@@ -225,7 +226,7 @@ def in_shape(buffer: Any, shape: Sequence[Affine], low: BodyLowering, point: Any
     return low.create("memref.reinterpret_cast", [type], operands, point, attributes).results[0]
 
 
-def product(lowering: BodyLowering, extents: Sequence[Affine], point: Any) -> Any:
+def product(lowering: BodyLowering, extents: Sequence[Affine], point: ir.InsertionPoint) -> ir.Value:
     """The product of extents as an index value; sizes below 1 count as they are."""
     known = prod(e.constant for e in extents if e.is_constant)
     value = lowering.constant(lowering.index_type, known, point)

@@ -29,10 +29,10 @@ class Renamed:
     """
 
     key: Key
-    tensors: tuple[Any, ...]
+    tensors: tuple[ir.Value, ...]
     sizes: tuple[int, ...]
 
-    def tensors_of(self, other: Renamed) -> dict[Any, Any]:
+    def tensors_of(self, other: Renamed) -> dict[ir.Value, ir.Value]:
         """By each tensor of this map that of an equal one."""
         return dict(zip(self.tensors, other.tensors, strict=True))
 
@@ -41,7 +41,7 @@ class Renamed:
         return dict(zip(self.sizes, other.sizes, strict=True))
 
 
-def alike(op: Any, sizes: Collection[Any]) -> Key:
+def alike(op: ir.Operation, sizes: Collection[ir.Value]) -> Key:
     """What maps have in common that are equal but for the tensors, of equal types, and sizes that they use.
 
     `sizes` are those of the function.
@@ -49,7 +49,7 @@ def alike(op: Any, sizes: Collection[Any]) -> Key:
     return _alike(op, values_used(op), sizes)
 
 
-def _alike(op: Any, used: Sequence[Any], sizes: Collection[Any]) -> Key:
+def _alike(op: ir.Operation, used: Sequence[ir.Value], sizes: Collection[ir.Value]) -> Key:
     """The same by the values that the map uses: tensors, sizes and constants that are not made in it."""
     constants = {value: above for value in used if (above := constant_above(value)) is not None}
     outside = [v for v in used if v in sizes or v in constants or is_tensor(v)]
@@ -61,7 +61,7 @@ def _alike(op: Any, used: Sequence[Any], sizes: Collection[Any]) -> Key:
     )
 
 
-def renamed(op: Any, buffers: Buffers) -> Renamed:
+def renamed(op: ir.Operation, buffers: Buffers) -> Renamed:
     """A map of a function with these buffers, renamed."""
     used = values_used(op)
     positions = {value: n for n, value in enumerate(buffers.sizes)}
@@ -93,9 +93,9 @@ def _about(names: Iterable[str], rows: Domain) -> list[Constraint]:
         reached.update(name for row in new for name in row.form.variables)
 
 
-def values_used(op: Any) -> list[Any]:
+def values_used(op: ir.Operation) -> list[ir.Value]:
     """The operands of all operations in a map, each once."""
-    found: dict[Any, None] = {}
+    found: dict[ir.Value, None] = {}
 
     def visit(inner: Any) -> Any:
         found.update(dict.fromkeys(inner.operands))
@@ -105,7 +105,7 @@ def values_used(op: Any) -> list[Any]:
     return list(found)
 
 
-def constant_above(value: Any) -> Any:
+def constant_above(value: ir.Value) -> Any:
     """The constant of the function that a value is; None where it is another value."""
     owner = value.owner
     if isinstance(owner, ir.Block) or owner.name != "arith.constant" or owner.parent.name != "func.func":
@@ -113,12 +113,12 @@ def constant_above(value: Any) -> Any:
     return owner
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: ir.Value) -> bool:
     """Whether a value is a tensor."""
     return isinstance(value.type, ir.RankedTensorType)
 
 
-def key_of(op: Any, inside: Mapping[Any, int]) -> Key:
+def key_of(op: ir.Operation, inside: Mapping[ir.Value, int]) -> Key:
     """What an operation computes: equal for two with equal operands; `inside` numbers values of regions."""
     operands = tuple(inside.get(value, value) for value in op.operands)
     attributes = tuple((name, op.attributes[name]) for name in op.attributes)

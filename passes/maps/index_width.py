@@ -37,7 +37,7 @@ class _TooWide(Exception):
 class _Ranges:
     """The ranges of the indices of a function."""
 
-    def __init__(self, function: ir.OpView) -> None:
+    def __init__(self, function: ir.Operation) -> None:
         self.function = function
         self.known: dict[ir.Value, Interval] = {}
 

@@ -150,14 +150,14 @@ class BodyLowering:
             raise UnsupportedIR("a region may use indices and scalars only", value.location)
         return found
 
-    def copy(self, op: ir.OpView, point: ir.InsertionPoint) -> None:
+    def copy(self, op: ir.Operation, point: ir.InsertionPoint) -> None:
         """An upstream scalar operation stays, over lowered operands."""
         attributes = {name: op.attributes[name] for name in op.attributes}
         results = [r.type for r in op.results]
         made = self.create(op.name, results, [self.value(v) for v in op.operands], point, attributes)
         self.values.update(zip(op.results, made.results, strict=True))
 
-    def subscripts(self, op: ir.OpView, indices: Sequence[ir.Value]) -> list[Affine]:
+    def subscripts(self, op: ir.Operation, indices: Sequence[ir.Value]) -> list[Affine]:
         """The forms of an op's map over its index operands; of a read, the place in the buffer."""
         found = subscripts(op, indices, self.forms)
         return self.place(op.operands[0], found) if op.name == "tad.read" else found

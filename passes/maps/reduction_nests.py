@@ -32,7 +32,7 @@ class ReductionNest:
     """A `tad.sum` or `tad.reduce`: its rows over forms of the indices around it, and its loops."""
 
     def __init__(
-        self, op: ir.OpView, forms: Mapping[ir.Value, Affine], facts: Domain, moved: Affine = ZERO
+        self, op: ir.Operation, forms: Mapping[ir.Value, Affine], facts: Domain, moved: Affine = ZERO
     ) -> None:
         """The facts hold around it; the innermost index is that of its loop, `moved`.
 

@@ -35,7 +35,7 @@ class Lanes(LaneIndices):
         static = {"static_position": ir.DenseI64ArrayAttr.get([0])}
         return self.low.create("vector.extract", [element], [vector], point, static).results[0]
 
-    def apply(self, op: ir.OpView, operands: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def apply(self, op: ir.Operation, operands: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
         """An upstream scalar operation of one result over scalars, or in each lane."""
         attributes = {name: op.attributes[name] for name in op.attributes}
         return self.operation(op.name, op.results[0].type, operands, point, attributes)
