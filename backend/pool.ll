@@ -26,8 +26,8 @@
 @started = internal global i64 0
 @threads = internal global i64 1
 
-; A map of fewer operations is not worth a dispatch; nor is such a part of one. `passes/maps/work.py` says what an
-; operation is.
+; A map of fewer operations is not worth a dispatch; nor is such a part of one. `passes/schedule/operations.py`
+; says what an operation is.
 @least = internal constant i64 32768
 @least_part = internal constant i64 8192
 ; Nor is a map of fewer worth it to wake a helper, or to make one: some 10 microseconds.

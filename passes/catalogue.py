@@ -9,7 +9,6 @@ from tadc.dialect.reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.cpu.divide import RANGES
 from tadc.passes.cpu.loops import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
@@ -43,6 +42,7 @@ from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.fusion_cost import VectorCost
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.threads import RANGES
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
@@ -282,7 +282,7 @@ class Rows(TermPass):
             super().run(module)
 
 
-@register("tad-fuse", "maps over the same elements are one where that has no higher price")
+@register("tad-fuse", "maps over the same elements are one where that costs no more")
 @dataclass
 class Fuse(Pass):
     """`tad.map`s and `tad.sum`s over the same points to one `tad.maps` or `tad.sums`.

@@ -61,10 +61,10 @@ _UPPER = (
     Stage("opt", terms.clean_up, st.show_module, ".mlir", "simplified"),
     Stage("hoist", terms.hoist, st.show_module, ".mlir", "sums out of loops", _materializes),
     Stage("nest", nests.make_nests, lambda state: state.nests, ".nest", "plain loop nests", aside=True),
-    Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule", _loops,
+    Stage("schedule", nests.choose_schedule, lambda state: state.schedule, ".sched", "their schedule",
           aside=True),
     Stage("scheduled-nest", nests.make_scheduled_nests, lambda state: state.scheduled_nests, ".nest",
-          "loop nests as their schedule makes them", _loops, aside=True),
+          "loop nests as their schedule makes them", aside=True),
     Stage("loops", st.lower_to_loops, st.show_module, ".mlir", "scf loops over buffers", _loops),
     Stage("gpu", st.lower_to_gpu, st.show_module, ".mlir", "kernels of the gpu dialect", _kernels),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from tadc.frontend.source import Source
 from tadc.stages import Compilation, fuse, fuse_for_gpu, machine_facts
 
 if TYPE_CHECKING:
+    from tadc.passes.gpu.kernels import Kernel
     from tadc.passes.maps.map import MapFunction
     from tadc.passes.schedule.text import Schedule
 
@@ -26,6 +27,16 @@ def _fused(state: Compilation) -> Iterator[MapFunction]:
     return (read_maps(function) for function in tad_functions(state.module.operation))
 
 
+def _kernels(state: Compilation) -> Iterator[Kernel]:
+    """The kernels of a GPU."""
+    from tadc.dialect.reader import tad_functions
+    from tadc.passes.gpu.kernels import Kernels
+    from tadc.passes.maps.machine import gpu_of
+
+    gpu = gpu_of(fuse_for_gpu(state))
+    return (kernel for each in tad_functions(state.module.operation) for kernel in Kernels(each, gpu).all())
+
+
 def make_nests(state: Compilation) -> None:
     """The plain loop nests of the maps that become kernels, as text."""
     from tadc.passes.nest.plain import plain_nests
@@ -37,17 +48,27 @@ def make_nests(state: Compilation) -> None:
 
 def choose_schedule(state: Compilation) -> None:
     """The schedule of the maps that become kernels of this machine, as text."""
-    from tadc.passes.schedule.text import schedule_text
+    from tadc.passes.schedule.text import MapSchedule, schedule_text
 
+    if state.options.backend.launches_kernels:
+        state.schedule = "\n".join(
+            f"# {kernel.about()}\n{schedule_text([MapSchedule(kernel.tensors, kernel.made.steps)])}"
+            for kernel in _kernels(state)
+        )
+        return
     state.schedule = "\n".join(schedule_text(schedule) for _, schedule in _schedules(state))
 
 
 def make_scheduled_nests(state: Compilation) -> None:
-    """The loop nests that the steps of the schedule make of the plain ones, as text."""
+    """The loop nests that the steps of the schedule make of the plain ones, or those of chains, as text."""
     from tadc.passes.nest.plain import plain_nests
     from tadc.passes.nest.primitives.apply import apply_steps
     from tadc.passes.nest.text import nest_text
 
+    if state.options.backend.launches_kernels:
+        nests = (replace(kernel.made.nest, name=kernel.name) for kernel in _kernels(state))
+        state.scheduled_nests = "\n".join(map(nest_text, nests))
+        return
     state.scheduled_nests = "\n".join(
         nest_text(apply_steps(nest, made.steps))
         for function, schedule in _schedules(state)
@@ -56,7 +77,7 @@ def make_scheduled_nests(state: Compilation) -> None:
 
 
 def _schedules(state: Compilation) -> Iterator[tuple[MapFunction, Schedule]]:
-    """The functions of maps, each with its schedule: steps that are given, and those chosen for other maps."""
+    """The functions of maps, each with its schedule: steps that are given, those chosen for other maps."""
     from tadc.passes.schedule.choose import chosen_schedule
     from tadc.passes.schedule.cpu_machine import CpuMachine
     from tadc.passes.schedule.given import given_schedule

@@ -244,7 +244,6 @@ def lower_to_gpu(state: Compilation) -> None:
     from tadc.passes.catalogue import ToGpu
     from tadc.pipeline import run_pass_objects
 
-    _refuse_recurrences(state)
     gpu = fuse_for_gpu(state)
     to_gpu = ToGpu(gpu)
     run_pass_objects(state.module, [to_gpu], state.source)
@@ -254,9 +253,10 @@ def lower_to_gpu(state: Compilation) -> None:
 
 
 def fuse_for_gpu(state: Compilation) -> str:
-    """The maps that become kernels of a GPU; its architecture."""
+    """The maps that become kernels of a GPU; its architecture. Raises CompileError for recurrences."""
     from tadc.passes.catalogue import Chain, Fuse
 
+    _refuse_recurrences(state)
     facts = machine_facts(state)
     if _may_store(state.options):
         run_pipeline(state, f"tad-rows,tad-cut{{{_machine(state)}}}")

@@ -29,6 +29,7 @@ from tadc.passes.cpu.row_loops import (
     row_loop,
     rows_of,
 )
+from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import (
     BufferViews,
     buffers_of,
@@ -38,12 +39,11 @@ from tadc.passes.maps.buffers import (
     memref_of,
     symbol_of,
 )
-from tadc.passes.maps.equal_maps import Key, Renamed, constant_above, renamed, values_used
+from tadc.passes.maps.equal_maps import Key, Renamed, renamed, values_used
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.maps.tile_values import region_operations
-from tadc.passes.maps.work import operations_of
+from tadc.passes.maps.regions import region_operations
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -52,6 +52,7 @@ from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Rows, Steps
 from tadc.passes.schedule.cpu_machine import cpu_machine
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.operations import operations_of
 from tadc.passes.schedule.plans import Plan, is_worth, plan_in_chain, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 
@@ -72,14 +73,6 @@ def lower_to_loops(
 def operations_in(op: ir.Operation) -> int:
     """The number of operations of an operation of one region, itself among them."""
     return 1 + sum(1 for _ in region_operations(op.regions[0].blocks[0]))
-
-
-def scalars_above(function: ir.Operation, lowering: BodyLowering, point: ir.InsertionPoint) -> None:
-    """Constants that canonicalisation moved out of bodies."""
-    for op in function.regions[0].blocks[0].operations:
-        if op.operation.name == "arith.constant":
-            lowering.location = unnamed(op.operation.location)
-            lowering.copy(op.operation, point)
 
 
 #: Inlined, all maps would be one function, whose buffers LLVM can tell apart less well. It is text because
@@ -207,7 +200,11 @@ class _Loops:
             made = self.made[key] = Made(name, *self.map(op, name, plan), this, number)
         name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
         if plan.axes:
-            work = operations_of(op, shape, entry, point) if plan.work is None else plan.work
+            item = self.maps.maps[number]
+            sizes = {self.names[size]: entry.forms[size] for size in self.buffers.sizes}
+            work = plan.work
+            if work is None:
+                work = counted_value(operations_of(item), sizes, entry, point)
             operands += Ranges(plan, self.maps.maps[made.number].indices, shape).arguments(entry, point)
             name = self.split(name, operands, work, entry, point)
         entry.create("func.call", [], operands, point, {"callee": ir.FlatSymbolRefAttr.get(name)})
@@ -295,11 +292,6 @@ class _Loops:
         shapes = BufferViews(self.buffers, given[len(tensors) : last], lowering)
         views = [shapes.view(t, buffer, point) for t, buffer in zip(tensors, given, strict=False)]
         lowering.memrefs, lowering.copies = self.buffers.by_tensor(tensors, views)
-        for value in used:
-            scalar = constant_above(value)
-            if scalar is not None:
-                lowering.location = unnamed(scalar.location)
-                lowering.copy(scalar, point)
         lowering.location = unnamed(op.location)
         number = self.numbers[op]
         forms = {self.names[size]: lowering.forms[size] for size in sizes}

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tadc.passes.gpu.schedule import priced_variants
+from tadc.passes.gpu.schedule import variants_with_costs
 from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 
 LAUNCH = 1 << 23
-"""The price of a launch, in that of instructions of threads (`prices.py`): about two microseconds."""
+"""The cost of a launch, in that of instructions of threads (`thread_costs.py`): about two microseconds."""
 
 
 @dataclass(frozen=True)
 class ThreadCost:
-    """The price of the plan that a map gets, and of its launch."""
+    """The cost of the plan that a map gets, and of its launch."""
 
     gpu: Gpu
 
     def cost(self, item: Map, function: MapFunction) -> Cost:
         """What a map costs: all of it, or an element where sizes are not known."""
-        price, _ = priced_variants(self.gpu, item, function)[0]
+        cost, _ = variants_with_costs(self.gpu, item, function)[0]
         known = all(size.is_constant for size in item.extents)
-        return price + (LAUNCH if known else 0), 0
+        return cost + (LAUNCH if known else 0), 0
 
     def is_small(self, item: Map, function: MapFunction) -> bool:
         """Every map has a plan that could suffer."""
@@ -32,4 +32,4 @@ class ThreadCost:
 
     def pays(self, whole: Cost, parts: Sequence[Cost]) -> bool:
         """Whether the whole costs no more."""
-        return whole[0] <= sum(price for price, _ in parts)
+        return whole[0] <= sum(cost for cost, _ in parts)

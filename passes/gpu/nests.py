@@ -8,8 +8,13 @@ from dataclasses import dataclass, replace
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.gpu.flat import flat_map
 from tadc.passes.gpu.interleaved import Place, placed
-from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, ThreadPlan
-from tadc.passes.gpu.steps_of_plan import steps_in_place, steps_of_group_plan, steps_of_thread_plan
+from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, Plan, ThreadPlan, TilePlan
+from tadc.passes.gpu.steps_of_plan import (
+    steps_in_place,
+    steps_of_group_plan,
+    steps_of_thread_plan,
+    steps_of_tile_plan,
+)
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
@@ -20,7 +25,7 @@ from tadc.passes.nest.steps import Steps
 @dataclass(frozen=True)
 class KernelNest:
     """The nest of a kernel, and the steps that made it of the plain nest of a map in a function; `total` is
-    a size that is the product of `extents`."""
+    a size that is the product of `extents`. Tensors of a chain that are `inner` have shared memory alone."""
 
     function: MapFunction
     item: Map
@@ -28,12 +33,13 @@ class KernelNest:
     nest: Nest
     total: str = ""
     extents: tuple[Affine, ...] = ()
+    inner: frozenset[str] = frozenset()
 
 
 def kernel_nest(
     function: MapFunction,
     item: Map,
-    plan: ThreadPlan | GroupPlan | None,
+    plan: Plan | None,
     places: Mapping[str, Place],
     warp: int,
 ) -> KernelNest:
@@ -54,5 +60,7 @@ def kernel_nest(
             steps = steps_of_group_plan(item, plan, warp)
         case ThreadPlan():
             steps = steps_of_thread_plan(item, function, plan)
+        case TilePlan():
+            steps = steps_of_tile_plan(item, function, plan)
     nest = placed(apply_steps(plain, steps), places)
     return KernelNest(function, item, steps, nest, total, extents)

@@ -77,9 +77,7 @@ class TilePlan:
 
     `fast` is the index along which consecutive threads run, and `slow` the other one that has threads.
     `steps` has the steps of the reduction `over` between two barriers, for each of its indices, and
-    `staged` are the reads that are copied; without a reduction all of them before anything is computed. For
-    reductions inside, `inner` has the first value of each
-    index and how many there are.
+    `staged` are the reads that are copied; without a reduction all of them before anything is computed.
     """
 
     fast: tuple[int, Along]
@@ -87,9 +85,6 @@ class TilePlan:
     over: str | None
     steps: tuple[int, ...]
     staged: frozenset[str]
-    inner: Mapping[str, tuple[tuple[int, int], ...]] = field(
-        default_factory=dict[str, tuple[tuple[int, int], ...]]
-    )
 
     @property
     def block(self) -> int:

@@ -1,6 +1,6 @@
-"""Which plans a map gets on a GPU: the cheapest by price, or several where sizes are not known.
+"""Which plans a map gets on a GPU: the cheapest, or several where sizes are not known.
 
-All prices are for the whole map: the price of a thread times the threads, of which there count no fewer
+All costs are for the whole map: the cost of a thread times the threads, of which there count no fewer
 than fill the device. So few elements of long sums get many threads each, and many elements get one.
 """
 
@@ -24,7 +24,7 @@ from tadc.passes.gpu.plan import (
     TilePlan,
     Variant,
 )
-from tadc.passes.gpu.prices import Prices, warp_over
+from tadc.passes.gpu.thread_costs import BodyCosts, warp_over
 from tadc.passes.gpu.thread_plans import (
     MOST_CODE,
     MOST_COPIES,
@@ -33,8 +33,8 @@ from tadc.passes.gpu.thread_plans import (
     is_known,
     orders,
     small,
+    thread_cost,
     thread_plans,
-    thread_price,
 )
 from tadc.passes.gpu.tile_choice import OPEN, tile_plans
 from tadc.passes.gpu.transposes import transposing_plans
@@ -64,11 +64,11 @@ VERY_LONG = 2048
 def variants_of(gpu: Gpu, item: Map, function: MapFunction) -> list[Variant]:
     """The plans of a map of a function, each with the sizes it is for, as `s0`, `s1`, … in the order of the
     function; the last is for all others."""
-    return [variant.over(function.sizes) for _, variant in priced_variants(gpu, item, function)]
+    return [variant.over(function.sizes) for _, variant in variants_with_costs(gpu, item, function)]
 
 
-def priced_variants(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[float, Variant]]:
-    """The same over the names of sizes, each with its price: of the whole map, or of an element where sizes
+def variants_with_costs(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[float, Variant]]:
+    """The same over the names of sizes, each with its cost: of the whole map, or of an element where sizes
     are not known."""
     sizes = item.extents
     accesses = Accesses(item, function, sizes, [1] * len(sizes))
@@ -77,21 +77,21 @@ def priced_variants(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[fl
     if sizes and is_flat(accesses):
         flat = ThreadPlan(tuple(range(len(sizes))), {}, VECTOR_BYTES // accesses.widest, flat=True)
         if not known:
-            return [(thread_price(gpu, accesses, flat), Variant(flat))]
+            return [(thread_cost(gpu, accesses, flat), Variant(flat))]
         candidates.append(flat)
-    threads = sorted(candidates, key=lambda plan: thread_price(gpu, accesses, plan))
+    threads = sorted(candidates, key=lambda plan: thread_cost(gpu, accesses, plan))
     single = threads[0]
     groups = list(_group_plans(gpu, accesses))
     if known:
-        found: list[tuple[float, Plan]] = [(thread_price(gpu, accesses, single), single)]
-        found += [(_group_price(gpu, accesses, plan), plan) for plan in groups]
+        found: list[tuple[float, Plan]] = [(thread_cost(gpu, accesses, single), single)]
+        found += [(_group_cost(gpu, accesses, plan), plan) for plan in groups]
         found += _shared_plans(gpu, accesses)
-        price, best = min(found, key=lambda pair: pair[0])
-        return [(price, Variant(_with_block(gpu, best, sizes)))]
+        cost, best = min(found, key=lambda pair: pair[0])
+        return [(cost, Variant(_with_block(gpu, best, sizes)))]
     when = fits(single, sizes)
     last = [Variant(single, when)] if when else []
     plain = next(plan for plan in threads if not fits(plan, sizes))
-    price = thread_price(gpu, accesses, single)
+    cost = thread_cost(gpu, accesses, single)
     made = [
         *_open_tiles(gpu, accesses, single, sizes),
         *_open_groups(gpu, accesses, groups, single, sizes),
@@ -99,7 +99,7 @@ def priced_variants(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[fl
         *last,
         Variant(plain),
     ]
-    return [(price, variant) for variant in made]
+    return [(cost, variant) for variant in made]
 
 
 def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequence[Affine]) -> list[Variant]:
@@ -107,9 +107,9 @@ def _open_tiles(gpu: Gpu, accesses: Accesses, single: ThreadPlan, sizes: Sequenc
     found = sorted(_shared_plans(gpu, accesses), key=lambda pair: pair[0])
     if not found:
         return []
-    price, plan = found[0]
+    cost, plan = found[0]
     elements = math.prod(size.constant if size.is_constant else OPEN for size in sizes)
-    if price > elements * thread_price(gpu, accesses, single):
+    if cost > elements * thread_cost(gpu, accesses, single):
         return []
     tile = plan.fast[1].extent * (plan.slow[1].extent if plan.slow else 1)
     when = [] if plan.over is None else [Condition(tuple(sizes), least=gpu.multiprocessors * tile // 2)]
@@ -132,7 +132,7 @@ def _open_rows(accesses: Accesses, sizes: Sequence[Affine]) -> list[Variant]:
 
 
 def _shared_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
-    """The plans with shared memory, with their prices for the whole map."""
+    """The plans with shared memory, with their costs for the whole map."""
     yield from tile_plans(gpu, accesses)
     yield from transposing_plans(gpu, accesses)
 
@@ -213,8 +213,8 @@ def _long(accesses: Accesses, body: Loop, size: int) -> Iterator[tuple[Loop, tup
             yield loop, lanes_along(trips, size)
 
 
-def _group_price(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
-    """The price of a map whose elements have several threads each."""
+def _group_cost(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
+    """The cost of a map whose elements have several threads each."""
     groups = math.prod(accesses.extent(name) for n, name in enumerate(accesses.names) if n not in plan.copies)
     return _one_of_group(gpu, accesses, plan) * max(groups * plan.size, gpu.busy)
 
@@ -234,26 +234,26 @@ def _open_groups(
         return found
     best = min(others, key=lambda plan: _of_element(gpu, accesses, plan))
     when = [Condition(_trips(accesses, best), least=LONG)]
-    if _of_element(gpu, accesses, best) > thread_price(gpu, accesses, single):
+    if _of_element(gpu, accesses, best) > thread_cost(gpu, accesses, single):
         when.append(Condition(tuple(sizes), most=int(FEW * gpu.busy)))
     return [*found, Variant(best, tuple(when))]
 
 
 def _of_element(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
-    """The price of an element, by all of its threads."""
+    """The cost of an element, by all of its threads."""
     return _one_of_group(gpu, accesses, plan) * plan.size / math.prod(plan.copies.values())
 
 
 def _one_of_group(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:
-    """The price of one thread of a group."""
+    """The cost of one thread of a group."""
     copies = {accesses.names[index]: count for index, count in plan.copies.items()}
     if plan.order is None:
-        return Prices(
+        return BodyCosts(
             gpu, accesses, [dict.fromkeys(accesses.names, 0)] * gpu.warp, copies, None, plan.lanes
         ).thread()
     extents = {name: accesses.extent(name) for name in accesses.names}
     warp = warp_over(gpu, [accesses.names[index] for index in plan.order], extents, {})
-    return Prices(gpu, accesses, warp, copies, None, plan.lanes, is_column=True).thread()
+    return BodyCosts(gpu, accesses, warp, copies, None, plan.lanes, is_column=True).thread()
 
 
 def _trips(accesses: Accesses, plan: GroupPlan) -> tuple[Affine, ...]:

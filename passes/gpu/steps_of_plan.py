@@ -3,12 +3,13 @@ map."""
 
 from __future__ import annotations
 
-from tadc.passes.gpu.plan import GroupPlan, ThreadPlan
-from tadc.passes.maps.map import Choice, Fold, Map, MapFunction
+from tadc.passes.gpu.boxes import spans_inside
+from tadc.passes.gpu.plan import GroupPlan, ThreadPlan, TilePlan
+from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives.points import points
 from tadc.passes.nest.primitives.rewriting import loops_in
-from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Points, Reorder, Split, Step
+from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Points, Reorder, Share, Split, Step
 
 
 class Fresh:
@@ -79,3 +80,50 @@ def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> 
         steps.append(Reorder(order))
     bound = Bind("grid", tuple(grid)), Bind("jam", tuple(jam)), Bind("lane", tuple(lane))
     return (*steps, *(bind for bind in bound if bind.indices), InBlocks(plan.block))
+
+
+def steps_of_tile_plan(item: Map, function: MapFunction, plan: TilePlan) -> tuple[Step, ...]:
+    """A tile of elements to a block: threads along one or two indices, with copies each."""
+    fresh = Fresh(item, function)
+    splits, jam = list[Step](), list[str]()
+    block, thread = list[str](), dict[int, str]()
+    for n, index in enumerate(item.indices):
+        along, rest, values = plan.along(n), index, 0
+        # Blocks of an index, copies that are far apart, threads, copies that are side by side.
+        for place, step in enumerate((along.extent, along.run * along.threads, along.run, 1)):
+            if step == values:
+                continue
+            outer, inner = (rest, "") if step == 1 else (fresh.new(index), fresh.new(index))
+            if inner:
+                splits.append(Split(rest, step, "exact" if place else "guard", outer, inner))
+            if place == 0:
+                block.append(outer)
+            elif place == 2:
+                thread[n] = outer
+            else:
+                jam.append(outer)
+            rest, values = inner, step
+            if step == 1:
+                break
+    threads = tuple(thread[n] for n in sorted(thread, key=lambda n: (n == plan.fast[0], n)))
+    bound = Bind("block", tuple(block)), Bind("thread", threads), Bind("jam", tuple(jam))
+    shared = _shared(item, plan)
+    share = (Share(shared, plan.over or "", plan.steps),) if shared or plan.over else ()
+    order = (Reorder((*block, *threads, *jam)),) if splits else ()
+    return (*splits, *order, *(bind for bind in bound if bind.indices), *share, InBlocks(plan.block))
+
+
+def _shared(item: Map, plan: TilePlan) -> tuple[str, ...]:
+    """The reads that threads copy, in the order of the map; no box is known of one inside of a further
+    reduction, unless rows of this one say which values its indices have."""
+    folds = [let.value for let in item.body.lets if plan.over in let.names and isinstance(let.value, Fold)]
+    further = [let.value for fold in folds for let in fold.body.all_lets() if isinstance(let.value, Fold)]
+    known = {index for fold in folds for index in spans_inside(fold.body)}
+    open = {index for fold in further for index in fold.indices} - known
+    return tuple(
+        let.names[0]
+        for let in item.body.all_lets()
+        if isinstance(let.value, Load)
+        and let.names[0] in plan.staged
+        and not any(form.variables & open for form in let.value.at)
+    )

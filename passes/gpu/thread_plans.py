@@ -1,4 +1,4 @@
-"""The ways to lay the elements of a map over threads, an element or a tile to each, and their prices."""
+"""The ways to lay the elements of a map over threads, an element or a tile to each, and their costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import permutations
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.plan import ThreadPlan
-from tadc.passes.gpu.prices import Prices, shares_of_windows, warp_over
+from tadc.passes.gpu.thread_costs import BodyCosts, shares_of_windows, warp_over
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load
 from tadc.passes.schedule.accesses import GUARD, Accesses, Loop, Read
@@ -151,14 +151,14 @@ def fits(plan: ThreadPlan, sizes: Sequence[Affine]) -> tuple[Condition, ...]:
     return tuple(found)
 
 
-def thread_price(gpu: Gpu, accesses: Accesses, plan: ThreadPlan) -> float:
-    """The price of a map whose threads have tiles."""
+def thread_cost(gpu: Gpu, accesses: Accesses, plan: ThreadPlan) -> float:
+    """The cost of a map whose threads have tiles."""
     extents = {name: accesses.extent(name) for name in accesses.names}
     names = [accesses.names[index] for index in plan.order]
     tile = {name: plan.extent(n) for n, name in enumerate(accesses.names) if plan.extent(n) > 1}
     vector = names[-1] if plan.width > 1 else None
     threads = math.prod(-(-extents[name] // tile.get(name, 1)) for name in accesses.names)
-    one = Prices(gpu, accesses, warp_over(gpu, names, extents, tile), tile, vector).thread()
+    one = BodyCosts(gpu, accesses, warp_over(gpu, names, extents, tile), tile, vector).thread()
     if not all(is_known(accesses, name) for name in accesses.names):
         return one / math.prod(tile.values())
     return one * max(threads, gpu.busy)

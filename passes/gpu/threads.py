@@ -6,83 +6,45 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import gcd
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.block_memory import registers, shared_buffer
+from tadc.passes.gpu.copies import BlockThreads
 from tadc.passes.gpu.group_folds import Group, GroupFold
 from tadc.passes.gpu.launch import GridAxis
+from tadc.passes.gpu.positions import unravel
+from tadc.passes.gpu.run_stores import RunStores
+from tadc.passes.gpu.staged_folds import StagedFold, copied_first
 from tadc.passes.gpu.teams import TeamLoop, Together
+from tadc.passes.gpu.thread_lanes import ThreadLanes
 from tadc.passes.maps.buffers import product
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold, Let
-from tadc.passes.maps.tile_values import LANE
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
-from tadc.passes.nest.lanes import Lanes, last_stride
+from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.nest import DIVIDED, Body, Bound, Compute, For, If, Kind, Nest, Stage, Statement
+from tadc.passes.nest.nest import (
+    DIVIDED,
+    At,
+    Body,
+    Bound,
+    Compute,
+    For,
+    If,
+    Kind,
+    Know,
+    Nest,
+    Stage,
+    Statement,
+)
 from tadc.passes.nest.primitives.rewriting import bound_forms, computes_in, loads_in, loops_in
 from tadc.passes.nest.shared_folds import shared_takes
 from tadc.passes.nest.stores import Place, TileStores
-
-
-@dataclass(frozen=True)
-class ThreadLanes(Lanes):
-    """Lanes of one thread: a load of consecutive elements that are aligned is one instruction."""
-
-    def aligned(self, made: Any, buffer: Any, forms: Sequence[Affine]) -> Any:
-        """Note on an access that its address is aligned, if that is proven."""
-        strides, _ = buffer.type.get_strides_and_offset()
-        dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
-        offset = 0
-        for form, stride in zip(forms, strides, strict=True):
-            first = form.substitute({LANE: Affine.const(0)})
-            offset = gcd(offset, divisor(first) * (1 if stride == dynamic else stride))
-        if offset % self.width == 0:
-            number = ir.IntegerType.get_signless(64, self.low.context)
-            size = self.width * (buffer.type.element_type.width // 8)
-            made.attributes["alignment"] = ir.IntegerAttr.get(number, size)
-        return made
-
-    def loaded_run(self, vector: Any, operands: Sequence[Any], forms: Sequence[Affine], point: Any) -> Any:
-        """A `vector.load`."""
-        made = super().loaded_run(vector, operands, forms, point)
-        return self.aligned(made.owner, operands[0], forms).results[0]
-
-    def store(self, value: Any, buffer: Any, forms: Sequence[Affine], point: Any) -> None:
-        """Lanes that are apart in memory are stored one by one."""
-        if not any(LANE in form.variables for form in forms) or last_stride(forms) == 1:
-            super().store(value, buffer, forms, point)
-            return
-        value = self.spread(value, point)
-        for lane in range(self.width):
-            static = {"static_position": ir.DenseI64ArrayAttr.get([lane])}
-            element = value.type.element_type
-            one = self.low.create("vector.extract", [element], [value], point, static).results[0]
-            here = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
-            super().store(one, buffer, here, point)
-
-    def store_run(
-        self, vector: Any, buffer: Any, forms: Sequence[Affine], point: Any, line: int | None = None
-    ) -> None:
-        """A `vector.store`; lines are the hardware's affair."""
-        first = {LANE: Affine.const(0)}
-        indices = [self.low.affine([form.substitute(first)], point) for form in forms]
-        made = self.low.create("vector.store", [], [vector, buffer, *indices], point)
-        self.aligned(made, buffer, forms)
-
-
-def divisor(form: Affine) -> int:
-    """A number that divides all values of a form; 0 if that is 0."""
-    total = form.constant
-    for _, k in form.terms:
-        total = gcd(total, k)
-    return total
 
 
 @dataclass(frozen=True)
@@ -92,9 +54,11 @@ class Thread(Target):
 
     `together` are the threads that run a statement together; with `columns` they are apart, and compute the
     element that `column` numbers. `unseen` are tensors that others may have written since all threads met;
-    those that are `private` have other elements for each thread.
+    those that are `private` have other elements for each thread. `threads` are those of the block by loops
+    that are divided among them.
     """
 
+    gpu: Gpu
     low: BodyLowering
     function: ir.Operation
     block: int
@@ -103,27 +67,36 @@ class Thread(Target):
     columns: int = 1
     unseen: set[str] = field(default_factory=set[str])
     private: set[str] = field(default_factory=set[str])
+    threads: BlockThreads | None = None
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
         """What makes vectors of a width."""
         return ThreadLanes(low, width)
 
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
-        """A reduction that a group shares, or each thread runs alone."""
-        if self.together is None or not fold.takes.threads:
+        """A reduction that a group shares, whose operands a block copies, or that a thread runs alone."""
+        if self.together is not None and fold.takes.threads:
+            number = self.together.number
+            group = Group(self.low, self.function, fold.takes, number, self.column, self.columns)
+            put_results(GroupFold(body, let, fold, context, group))
+        elif self.threads is not None and fold.takes.steps:
+            put_results(StagedFold(body, let, fold, context, self.threads))
+        else:
             super().fold(body, let, fold, context)
-            return
-        number = self.together.number
-        group = Group(self.low, self.function, fold.takes, number, self.column, self.columns)
-        put_results(GroupFold(body, let, fold, context, group))
+
+    def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
+        """Copy what the threads of a block share; what then computes a block, and the block over that."""
+        if self.threads is None or not compute.shared:
+            return body, compute.block
+        return copied_first(self.threads, body, compute.block, compute.shared, context)
 
     def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
         """What stores the values of a computation: the first of the threads that have them does."""
         made = super().stores(compute, low, places, scope)
+        within = made.within
         if self.together is not None and self.together.count > 1:
-            first = Constraint(self.together.number, equality=True)
-            made.within = (*made.within, first)
-        return made
+            within = (*within, Constraint(self.together.number, equality=True))
+        return RunStores(made.lanes, made.tile, places, made.context, within=within)
 
     def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
         """Memory of a block, or of a thread: of a tensor in registers each thread has every so many."""
@@ -207,14 +180,18 @@ class Thread(Target):
             number = self.low.extreme("affine.min", [number, last], scope.point)
 
         def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
-            target = replace(self, together=own.together, column=own.column, columns=own.each)
-            inner = replace(scope, point=inside, target=target, only=only)
             places = unravel(number, counts, self.low, inside)
-            for one, place, (start, stop) in zip(loops, places, ends, strict=True):
+            threads = None if rows or kind != "thread" else self.all_threads(number, places, counts)
+            target = replace(
+                self, together=own.together, column=own.column, columns=own.each, threads=threads
+            )
+            inner = replace(scope, point=inside, target=target, only=only)
+            for one, place, count, (start, stop) in zip(loops, places, counts, ends, strict=True):
                 index = start + place * one.step
+                known = (Constraint(place), Constraint(count - 1 - place))
                 inner = inner.naming(one.index, index)
                 facts = facts_of(one, index, (start, stop), scope)
-                inner = inner.knowing(*(facts[:1] if is_idle else facts))
+                inner = inner.knowing(*known, *facts) if not is_idle else inner.knowing(*facts[:1])
             emit_body((If(inside_of, body),) if inside_of else body, self.low, inner)
             return []
 
@@ -222,6 +199,11 @@ class Thread(Target):
             self.low.choose(self.low.holds(rows, scope.point), [], fill, None, scope.point)
         else:
             fill(scope.point)
+
+    def all_threads(self, number: Affine, places: Sequence[Affine], counts: Sequence[Affine]) -> BlockThreads:
+        """The threads of the block, by their places in loops that are divided among them."""
+        ranges = {name: n.constant for p, n in zip(places, counts, strict=True) for name in p.variables}
+        return BlockThreads(self.gpu, self.function, self.block, number, ranges)
 
     def within(self, own: Own, counts: Sequence[Affine], scope: Scope) -> Domain:
         """What holds of threads that have one of so many points; nothing where all have one."""
@@ -316,16 +298,18 @@ def _hull(bound: Bound, around: Mapping[str, tuple[Affine, Affine]], sign: int) 
 
 
 def nested(loop: For) -> list[For]:
-    """A loop and those of its kind that are directly in each other."""
-    loops = [loop]
-    while (
-        len(loops[-1].body) == 1
-        and isinstance(inner := loops[-1].body[0], For)
-        and inner.kind == loop.kind
-        and not inner.teams
-    ):
-        loops.append(inner)
-    return loops
+    """A loop and those of its kind that are directly in each other; what is named in between is named in
+    the innermost one."""
+    loops, own = [loop], set[str]()
+    while True:
+        *names, last = loops[-1].body
+        own |= {item.index for item in names if isinstance(item, At)}
+        if not (isinstance(last, For) and last.kind == loop.kind and not last.teams):
+            return loops
+        ends = (*bound_forms(last.start), *bound_forms(last.stop))
+        if not all(isinstance(item, At | Know) for item in names) or any(f.variables & own for f in ends):
+            return loops
+        loops.append(replace(last, body=(*names, *last.body)))
 
 
 def trips(ends: tuple[Affine, Affine], step: int) -> Affine:
@@ -350,31 +334,3 @@ def extent_of(counts: Sequence[Affine], low: BodyLowering, point: ir.InsertionPo
     if all(count.is_constant for count in counts):
         return Affine.const(math.prod(count.constant for count in counts))
     return low.variable(product(low, counts, point))
-
-
-def unravel(flat: Affine, shape: Sequence[Affine], low: BodyLowering, point: Any) -> list[Affine]:
-    """The indices of a row-major position."""
-    if all(extent.is_constant for extent in shape):
-        forms = _static(flat, [extent.constant for extent in shape])
-        return [form if form.is_linear else low.variable(low.affine([form], point)) for form in forms]
-    indices: list[Affine] = []
-    left = low.affine([flat], point)
-    for extent in reversed(shape[1:]):
-        operands = [left, low.affine([extent], point)]
-        left, rest = (
-            low.create(f"arith.{name}", [low.index_type], operands, point).results[0]
-            for name in ("divui", "remui")
-        )
-        indices.append(low.variable(rest))
-    return [low.variable(left), *reversed(indices)] if shape else []
-
-
-def _static(flat: Affine, shape: Sequence[int]) -> list[Affine]:
-    """The same as forms, for extents that are known."""
-    forms: list[Affine] = []
-    stride = math.prod(shape)
-    for size in shape:
-        stride //= max(size, 1)
-        index = flat.floordiv(max(stride, 1))
-        forms.append(index.mod(max(size, 1)) if forms else index)
-    return forms

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, resident
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.prices import ACCESS, STEP, lines, stored_at
+from tadc.passes.gpu.thread_costs import ACCESS, STEP, lines, stored_at
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
@@ -44,13 +45,13 @@ LEAST_REUSE = 4
 """So often at least an element that is copied is to be read."""
 
 BARRIER = 40.0
-"""The price of a barrier, and of waiting for what was copied before it."""
+"""The cost of a barrier, and of waiting for what was copied before it."""
 
 ENOUGH = 512
 """With so many threads on a multiprocessor, one block computes while another waits."""
 
 SHARED_INDEX = 6.0
-"""The price of finding an element to copy."""
+"""The cost of finding an element to copy."""
 
 
 Spans = tuple[tuple[int, int], ...]
@@ -66,16 +67,20 @@ class _Tile:
     along: Mapping[str, Along]
     steps: Mapping[str, int]
 
-    @property
+    @cached_property
     def threads(self) -> int:
         return math.prod(one.threads for one in self.along.values())
+
+    @cached_property
+    def results(self) -> int:
+        return self.copies(frozenset(self.along))
 
     def copies(self, names: frozenset[str]) -> int:
         return math.prod(one.copies for name, one in self.along.items() if name in names)
 
 
 def tile_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
-    """The plans with shared memory that fit, with their prices for the whole map."""
+    """The plans with shared memory that fit, with their costs for the whole map."""
     for loop in accesses.body.inner:
         if not loop.binders or not loop.direct or math.prod(loop.trips) < STEPS[0]:
             continue
@@ -92,13 +97,16 @@ class _Choice:
     def __init__(self, gpu: Gpu, accesses: Accesses, loop: Loop) -> None:
         self.gpu, self.accesses, self.loop = gpu, accesses, loop
         self.reads = [(read, inner) for inner in loop.below() for read in inner.reads]
+        self.extents = {name: self.extent(name) for name in accesses.names}
+        self.bytes = {read.name: accesses.bytes_of(read) for read, _ in self.reads}
+        self.stored = stored_at(accesses)
+        self.all_steps = tuple(dict.fromkeys(_steps(loop.trips, target) for target in STEPS))
         self.forms = {read.name: accesses.place(read) for read, _ in self.reads}
         self.runs = {name: self.run(name) for name in accesses.names}
         self.known_spans: dict[tuple[object, ...], Spans] = {}
         self.known_warps: dict[tuple[object, ...], Sequence[Mapping[str, int]]] = {}
         self.known_lines: dict[tuple[object, ...], float] = {}
         self.inner: dict[str, int] = {}
-        self.starts: dict[str, tuple[tuple[int, int], ...]] = {}
         self.is_open = not all(self.take_inner(inner) for inner in loop.below() if inner is not loop)
 
     def extent(self, name: str) -> int:
@@ -109,7 +117,6 @@ class _Choice:
 
     def take_inner(self, inner: Loop) -> bool:
         """Note the ranges of a reduction inside; whether they are numbers."""
-        found: list[tuple[int, int]] = []
         for name in inner.binders:
             range = self.accesses.ranges[name]
             if range is None or not (range.low.is_constant and range.extent.is_constant):
@@ -117,15 +124,13 @@ class _Choice:
             if self.accesses.forms[name] != Affine.var(name):
                 return False
             self.inner[name] = max(range.extent.constant, 1)
-            found.append((range.low.constant, self.inner[name]))
-        self.starts[inner.fold] = tuple(found)
         return True
 
     def tiles(self) -> Iterator[_Tile]:
         """All candidates that the extents leave room for."""
         if self.is_open:
             return
-        names = [name for name in self.accesses.names if self.extent(name) >= LEAST_EXTENT]
+        names = [name for name, extent in self.extents.items() if extent >= LEAST_EXTENT]
         most = MOST_CODE // max(self.loop.size, 1)
         for fast in names:
             for slow in names:
@@ -142,16 +147,12 @@ class _Choice:
         """The candidates of one shape."""
         along: dict[str, Along] = {}
         for name, threads, count in zip((fast, slow), shape, copies, strict=True):
-            tile, extent = threads * count, self.extent(name)
+            tile, extent = threads * count, self.extents[name]
             if tile >= 2 * extent or (count > 1 and -(-extent // tile) * tile > extent * 1.34):
                 return
             along[name] = Along(threads, count, math.gcd(count, self.runs[name]))
-        seen: set[tuple[int, ...]] = set()
-        for target in STEPS:
-            steps = _steps(self.loop.trips, target)
-            if steps not in seen:
-                seen.add(steps)
-                yield _Tile(fast, slow, along, dict(zip(self.loop.binders, steps, strict=True)))
+        for steps in self.all_steps:
+            yield _Tile(fast, slow, along, dict(zip(self.loop.binders, steps, strict=True)))
 
     def run(self, name: str) -> int:
         """How many consecutive elements a thread may have: vectors of shared memory are aligned then."""
@@ -166,7 +167,7 @@ class _Choice:
         return most
 
     def plan(self, tile: _Tile) -> tuple[float, TilePlan] | None:
-        """The plan and its price; None where it does not fit, or nothing is worth copying."""
+        """The plan and its cost; None where it does not fit, or nothing is worth copying."""
         ranges = {name: one.extent for name, one in tile.along.items()}
         ranges |= {name: count for name, count in tile.steps.items() if count > 1}
         ranges |= self.inner
@@ -180,8 +181,11 @@ class _Choice:
             if points < LEAST_REUSE * math.prod(n for n, _ in box) or not self.is_shared(read, tile):
                 continue
             staged[read.name] = box
-            used += math.prod(padded(self.gpu, [n for n, _ in box], True)) * self.accesses.bytes_of(read)
+            used += math.prod(padded(self.gpu, [n for n, _ in box], True)) * self.bytes[read.name]
         if not staged or used > MOST_BYTES:
+            return None
+        held = self.resident(tile, staged, used)
+        if not held:
             return None
         index = {name: n for n, name in enumerate(self.accesses.names)}
         slow = None if tile.slow is None else (index[tile.slow], tile.along[tile.slow])
@@ -191,19 +195,15 @@ class _Choice:
             self.loop.fold,
             tuple(tile.steps[name] for name in self.loop.binders),
             frozenset(staged),
-            self.starts,
         )
-        held = self.resident(tile, staged, used)
-        if not held:
-            return None
         # Blocks wait at barriers: others are to run meanwhile.
-        return self.price(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
+        return self.cost(tile, staged) * max(1.0, ENOUGH / held) ** 0.5, plan
 
     def resident(self, tile: _Tile, staged: Mapping[str, Spans], shared: int) -> int:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
-        results = tile.copies(frozenset(tile.along))
+        results = tile.results
         needed = registers(self.accesses, results, operands + min(loads, 2 * self.gpu.warp))
         return 0 if needed > MOST_REGISTERS else resident(self.gpu, tile.threads, needed, shared)
 
@@ -212,7 +212,7 @@ class _Choice:
         forms = self.forms[read.name]
         key = read.name, *(ranges.get(name, 1) for name in sorted(read.names))
         if key not in self.known_spans:
-            self.known_spans[key] = spans_of(forms, ranges, self.accesses.bytes_of(read)) or ()
+            self.known_spans[key] = spans_of(forms, ranges, self.bytes[read.name]) or ()
         return self.known_spans[key]
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:
@@ -224,10 +224,10 @@ class _Choice:
             self.forms[read.name]
         )
 
-    # -- prices ----------------------------------------------------------------------------------
+    # -- costs ----------------------------------------------------------------------------------
 
-    def price(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
-        """The price of the whole map."""
+    def cost(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
+        """The cost of the whole map."""
         rounds = math.prod(
             -(-trips // tile.steps[name])
             for name, trips in zip(self.loop.binders, self.loop.trips, strict=True)
@@ -236,19 +236,18 @@ class _Choice:
         one = rounds * (self.copying(tile, staged) + steps * self.combining(self.loop, tile, staged))
         one += self.storing(tile) + 100
         blocks = math.prod(
-            -(-self.extent(name) // (tile.along[name].extent if name in tile.along else 1))
-            for name in self.accesses.names
+            -(-extent // (tile.along[name].extent if name in tile.along else 1))
+            for name, extent in self.extents.items()
         )
         # A thread with many independent results needs few others beside it.
-        least = self.gpu.busy / min(4, tile.copies(frozenset(tile.along)))
+        least = self.gpu.busy / min(4, tile.results)
         return one * max(blocks * tile.threads, least)
 
     def copying(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
-        """The price of a block of steps before any is combined."""
+        """The cost of a block of steps before any is combined."""
         total = 2 * BARRIER
-        bytes_each = {read.name: self.accesses.bytes_of(read) for read, _ in self.reads}
         for name, box in staged.items():
-            each = bytes_each[name]
+            each = self.bytes[name]
             row, step = box[-1]
             warp = self.gpu.warp
             touched = max(min(warp, -(-warp // row)), math.ceil(warp * each * step / self.gpu.line))
@@ -257,7 +256,7 @@ class _Choice:
         return total
 
     def combining(self, loop: Loop, tile: _Tile, staged: Mapping[str, Spans]) -> float:
-        """The price of one step of a loop."""
+        """The cost of one step of a loop."""
         total = sum(FUNCTION_COSTS.get(o.name, FUNCTION) * tile.copies(o.names) for o in loop.operations)
         for read in loop.reads:
             copies = tile.copies(read.names)
@@ -266,7 +265,7 @@ class _Choice:
                 lanes = 2 if tile.fast in read.names and wide > 1 else 1
                 total += copies / wide * (1 + ACCESS * lanes)
             elif read.names & set(loop.binders):
-                each = self.accesses.bytes_of(read)
+                each = self.bytes[read.name]
                 total += copies * (1 + ACCESS * self.lines(read, tile, each))
         for inner in loop.inner:
             trips = math.prod(inner.trips)
@@ -297,9 +296,9 @@ class _Choice:
         return lanes
 
     def storing(self, tile: _Tile) -> float:
-        """The price of storing a thread's elements."""
-        stored, each = stored_at(self.accesses)
-        count = tile.copies(frozenset(tile.along))
+        """The cost of storing a thread's elements."""
+        stored, each = self.stored
+        count = tile.results
         return self.accesses.results * count * (2 + ACCESS * self.lines(stored, tile, each))
 
 

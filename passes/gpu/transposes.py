@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.prices import ACCESS, Prices, warp_over
+from tadc.passes.gpu.thread_costs import ACCESS, BodyCosts, warp_over
 from tadc.passes.gpu.tile_choice import BARRIER, OPEN, SHARED_INDEX
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Read
@@ -30,19 +30,19 @@ LEAST = 8
 
 
 def transposing_plans(gpu: Gpu, accesses: Accesses) -> Iterator[tuple[float, TilePlan]]:
-    """The plans for each index that something is read along, with their prices for the whole map."""
+    """The plans for each index that something is read along, with their costs for the whole map."""
     if accesses.body.inner or len(accesses.names) < 2:
         return
     fast = accesses.names[-1]
     for slow in accesses.names[:-1]:
-        turned = [read for read in accesses.body.reads if is_turned(read, fast, slow)]
-        if turned and min(_extent(accesses, fast), _extent(accesses, slow)) >= LEAST:
-            plan = _plan(gpu, accesses, fast, slow, turned)
+        transposed = [read for read in accesses.body.reads if is_transposed(read, fast, slow)]
+        if transposed and min(_extent(accesses, fast), _extent(accesses, slow)) >= LEAST:
+            plan = _plan(gpu, accesses, fast, slow, transposed)
             if plan is not None:
                 yield plan
 
 
-def is_turned(read: Read, fast: str, slow: str) -> bool:
+def is_transposed(read: Read, fast: str, slow: str) -> bool:
     """Whether neighbours along `slow` are neighbours in memory, and those along `fast` far apart."""
     step = read.strides.get(fast, 0)
     return read.strides.get(slow, 0) in (1, -1) and step is not None and abs(step) > 1
@@ -56,13 +56,13 @@ def _extent(accesses: Accesses, name: str) -> int:
 
 
 def _plan(
-    gpu: Gpu, accesses: Accesses, fast: str, slow: str, turned: list[Read]
+    gpu: Gpu, accesses: Accesses, fast: str, slow: str, transposed: list[Read]
 ) -> tuple[float, TilePlan] | None:
-    """The plan, and its price; None where shared memory does not hold the tiles."""
+    """The plan, and its cost; None where shared memory does not hold the tiles."""
     own = {fast: Along(TILE, 1), slow: Along(SLOW, -(-min(_extent(accesses, slow), TILE) // SLOW))}
     ranges = {name: along.extent for name, along in own.items()}
     used = 0
-    for read in turned:
+    for read in transposed:
         each = accesses.bytes_of(read)
         spans = spans_of(accesses.place(read), ranges, each)
         if spans is None:
@@ -71,13 +71,13 @@ def _plan(
     if used > gpu.static_shared:
         return None
     index = {name: n for n, name in enumerate(accesses.names)}
-    staged = frozenset(read.name for read in turned)
+    staged = frozenset(read.name for read in transposed)
     plan = TilePlan((index[fast], own[fast]), (index[slow], own[slow]), None, (), staged)
     copies = own[slow].copies
     extents = {name: _extent(accesses, name) for name in accesses.names}
-    all_reads = Prices(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
-    price = all_reads.thread() - sum(all_reads.read(read, all_reads.warp) for read in turned)
-    price += 2 * BARRIER + len(turned) * copies * (2 + SHARED_INDEX + 3 * ACCESS)
+    all_reads = BodyCosts(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
+    cost = all_reads.thread() - sum(all_reads.read(read, all_reads.warp) for read in transposed)
+    cost += 2 * BARRIER + len(transposed) * copies * (2 + SHARED_INDEX + 3 * ACCESS)
     tiles = math.prod(-(-extents[name] // ranges.get(name, 1)) for name in accesses.names)
     # A thread with several independent elements needs fewer others beside it.
-    return price * max(tiles * plan.block, gpu.busy / min(4, copies)), plan
+    return cost * max(tiles * plan.block, gpu.busy / min(4, copies)), plan

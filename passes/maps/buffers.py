@@ -21,7 +21,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.marks import CHAIN, IN_PLACE
-from tadc.passes.maps.tile_values import owner, region_operations, yielded
+from tadc.passes.maps.regions import owner, region_operations, yielded
 
 
 def memref_of(tensor: ir.Type) -> ir.Type:

@@ -12,11 +12,9 @@ from typing import Any
 from tadc.dialect.index_maps import map_attribute
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
-from tadc.dialect.reader import UnsupportedIR
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.maps.operand_forms import subscripts
 
 #: Of comparisons of indices, which are signed.
 PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
@@ -24,20 +22,17 @@ PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sgt": 4, "sge": 5}
 
 @dataclass
 class BodyLowering:
-    """What is known of a lowered function; `memrefs` maps tensors to buffers, `values` scalars to scalars.
+    """What is known of a lowered function; `memrefs` maps tensors to buffers.
 
-    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes. Of tensors
-    with `shifts` the buffer has a few rows, and row i is so far above the place i in it.
+    `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
     """
 
     context: ir.Context
     memrefs: dict[ir.Value, ir.Value] = field(default_factory=dict[ir.Value, ir.Value])
     copies: dict[ir.Value, list[ir.Value]] = field(default_factory=dict[ir.Value, list[ir.Value]])
-    values: dict[ir.Value, ir.Value] = field(default_factory=dict[ir.Value, ir.Value])
     forms: dict[ir.Value, Affine] = field(default_factory=dict[ir.Value, Affine])
     variables: dict[str, ir.Value] = field(default_factory=dict[str, ir.Value])
     known: Domain = ()
-    shifts: dict[ir.Value, Affine] = field(default_factory=dict[ir.Value, Affine])
 
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)
@@ -140,33 +135,6 @@ class BodyLowering:
     def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """The first of two values where a condition holds."""
         return self.create("arith.select", [x.type], [condition, x, y], point).results[0]
-
-    # -- scalars -------------------------------------------------------------------------------
-
-    def value(self, value: ir.Value) -> ir.Value:
-        """The lowered value of a scalar."""
-        found = self.values.get(value)
-        if found is None:
-            raise UnsupportedIR("a region may use indices and scalars only", value.location)
-        return found
-
-    def copy(self, op: ir.Operation, point: ir.InsertionPoint) -> None:
-        """An upstream scalar operation stays, over lowered operands."""
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        results = [r.type for r in op.results]
-        made = self.create(op.name, results, [self.value(v) for v in op.operands], point, attributes)
-        self.values.update(zip(op.results, made.results, strict=True))
-
-    def subscripts(self, op: ir.Operation, indices: Sequence[ir.Value]) -> list[Affine]:
-        """The forms of an op's map over its index operands; of a read, the place in the buffer."""
-        found = subscripts(op, indices, self.forms)
-        return self.place(op.operands[0], found) if op.name == "tad.read" else found
-
-    def place(self, tensor: ir.Value, forms: Sequence[Affine]) -> list[Affine]:
-        """Where an element of a tensor is in its buffer."""
-        if tensor not in self.shifts:
-            return list(forms)
-        return [forms[0] - self.shifts[tensor], *forms[1:]]
 
     # -- loops and branches --------------------------------------------------------------------
 

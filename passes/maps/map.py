@@ -82,6 +82,8 @@ class Takes:
 
     Or so many `threads` share it, a number for each index, the last one's fastest: each takes every so many
     values of an index. The results of each `warp` of them are joined by halves, those of warps in order.
+    Or its loops go in blocks of so many `steps` of each index: what the loads called `shared` read in a block
+    of steps, the threads of a block copy to memory that they share before they use it.
     """
 
     lanes: int = 1
@@ -90,6 +92,8 @@ class Takes:
     unrolled: bool = False
     threads: tuple[int, ...] = ()
     warp: int = 1
+    steps: tuple[int, ...] = ()
+    shared: tuple[str, ...] = ()
 
     @property
     def together(self) -> int:

@@ -27,7 +27,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import JOINED, PARTS
-from tadc.passes.maps.tile_values import is_reduction
+from tadc.passes.maps.regions import is_reduction
 from tadc.passes.terms.costs import Costs
 from tadc.passes.terms.costs import extent as about
 from tadc.passes.terms.index_ranges import Range, ranges_within

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 from tadc.dialect.mlir import ir
+from tadc.dialect.scalar_ops import FUNCTION_OF
 from tadc.passes.maps import chains
 from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.tile_values import is_reduction
-from tadc.passes.maps.work import FREE, weight_of
+from tadc.passes.maps.regions import is_reduction
 from tadc.passes.rewrites.rows import MOST
-from tadc.passes.terms.costs import DEAR
+from tadc.passes.terms.costs import DEAR, WEIGHTS
 
 
 def may_have_rows(op: ir.Operation) -> bool:
@@ -28,7 +28,9 @@ def may_have_rows(op: ir.Operation) -> bool:
 
 
 def _is_expensive(op: ir.Operation) -> bool:
-    return is_reduction(op) or (not op.regions and op.name not in FREE and weight_of(op) >= DEAR)
+    if op.name == "tad.apply":
+        return WEIGHTS[ir.StringAttr(op.attributes["fn"]).value] >= DEAR
+    return is_reduction(op) or WEIGHTS.get(FUNCTION_OF.get(op.name, ""), 0) >= DEAR
 
 
 def may_fuse(function: ir.Operation) -> bool:

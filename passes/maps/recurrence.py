@@ -51,7 +51,7 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
-class _OwnRead:
+class OwnRead:
     """The element that is read, by index, and what holds where it is, in one of some cases."""
 
     forms: tuple[tuple[str, Affine], ...]
@@ -66,7 +66,7 @@ def recurrence_of(item: Map) -> Recurrence | None:
     """How to visit the elements of a map with an order; None of another map."""
     if item.order is None:
         return None
-    reads, order = _own_reads(item), item.order
+    reads, order = own_reads(item), item.order
     zero = Affine.const(0)
     batch = frozenset(n for n in item.indices if all(read.back(n) == zero for read in reads))
     if len(order.terms) == 1:
@@ -84,11 +84,11 @@ def recurrence_of(item: Map) -> Recurrence | None:
     return Recurrence((), order=order, batch=batch)
 
 
-def _is_legal(reads: Sequence[_OwnRead], chosen: Sequence[str], signs: Sequence[int]) -> bool:
+def _is_legal(reads: Sequence[OwnRead], chosen: Sequence[str], signs: Sequence[int]) -> bool:
     """Whether each read is lexicographically before, in loops over the chosen indices."""
     left = list(reads)
     for name, sign in zip(chosen, signs, strict=True):
-        still: list[_OwnRead] = []
+        still: list[OwnRead] = []
         for read in left:
             back = read.back(name) * sign
             if implied(back - 1, read.facts):
@@ -100,17 +100,17 @@ def _is_legal(reads: Sequence[_OwnRead], chosen: Sequence[str], signs: Sequence[
     return not left
 
 
-def _own_reads(item: Map) -> list[_OwnRead]:
+def own_reads(item: Map) -> list[OwnRead]:
     """The reads of the tensor itself."""
     (own,) = item.tensors
-    found: dict[_OwnRead, None] = {}
+    found: dict[OwnRead, None] = {}
 
     def visit(block: Block, cases: Sequence[Domain]) -> None:
         for let in block.lets:
             match let.value:
                 case Load(tensor=tensor, at=at) if tensor == own.name:
                     forms = tuple(zip(item.indices, at, strict=True))
-                    found.update({_OwnRead(forms, facts): None for facts in cases})
+                    found.update({OwnRead(forms, facts): None for facts in cases})
                 case Choice(rows=rows, then=then, otherwise=otherwise):
                     inside(then, rows, cases)
                     others = [case for facts in cases for case in outside(rows, facts)]

@@ -15,8 +15,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.map import Fold, Let
-from tadc.passes.maps.tile_values import LANE, PARTS
+from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
@@ -36,6 +35,7 @@ from tadc.passes.nest.nest import (
 )
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
+from tadc.passes.nest.tile_variables import LANE, PARTS
 
 ALIGNMENT = 64
 """Bytes of a line of the cache, which staged tensors start at."""
@@ -61,6 +61,10 @@ class Target:
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""
         serial_loop(loop, low, scope)
+
+    def shared(self, compute: Compute, body: Lockstep, context: Context) -> tuple[Lockstep, Block]:
+        """Copy what threads share; what then computes a block, and the block over what was copied."""
+        return body, compute.block
 
     def before(self, statement: Statement, scope: Scope) -> None:
         """What stands before a statement: threads may have to wait for others."""
@@ -141,6 +145,8 @@ def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
     """The scope where an index has a value, and what is known of it."""
     made = _bound(value, low, scope)
     scope = scope.naming(index, made)
+    if isinstance(value, Either):
+        return scope.knowing(*_of_either(value, made, scope))
     if not isinstance(value, Extreme) or made.is_constant:
         return scope
     forms = [scope.form(form) for form in value.forms]
@@ -161,6 +167,18 @@ def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
             if all(other is form or implied((other - rest) * sign, scope.facts) for other in forms):
                 rows.append(Constraint((made - rest) * sign))
     return scope.knowing(*dict.fromkeys(rows))
+
+
+def _of_either(value: Either, made: Affine, scope: Scope) -> list[Constraint]:
+    """What is known of one of two forms: it is no less than the second where the first is not, or no more."""
+    then, otherwise, holds = scope.form(value.then), scope.form(value.otherwise), scope.rows(value.rows)
+    found: list[Constraint] = []
+    for sign in (1, -1):
+        if implied((then - otherwise) * sign, (*scope.facts, *holds)):
+            found.append(Constraint((made - otherwise) * sign))
+        if implied((then - otherwise) * sign, scope.facts):
+            found.append(Constraint((then - made) * sign))
+    return found
 
 
 def _bound(bound: Bound, low: BodyLowering, scope: Scope) -> Affine:
@@ -375,10 +393,10 @@ def _values(
     depends = Dependence(compute.block, scope.forms, tile)
     buffers = {name: found[0] for name, found in scope.buffers.items()}
     target = scope.target
-    shapes: Mapping[str, tuple[Affine, ...]] = scope.shapes if open_rows(compute, scope, tile) else {}
     body = Lockstep(
-        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile), shapes
-    )
+        low, tile, depends, buffers, target.fold, target.lanes(low, tile.width), Values(tile),
+        scope.shapes, beyond=bool(open_rows(compute, scope, tile)),
+    )  # fmt: skip
     along = _along(compute, scope)
     own = [name for name in tile.copies if name not in ACROSS]
 
@@ -391,7 +409,8 @@ def _values(
         then(elements)
 
     context = Context(scope.point, scope.facts, scope.forms)
-    body.in_turns(compute.block, context, [name for name in own if name not in along], hand_over)
+    body, block = target.shared(compute, body, context)
+    body.in_turns(block, context, [name for name in own if name not in along], hand_over)
 
 
 def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
-from tadc.passes.maps.reduction_nests import JOIN
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
 from tadc.passes.nest.folds import Combine, FoldLoops, factors
+from tadc.passes.nest.joins import JOIN
 from tadc.passes.nest.lane_folds import LaneFold
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.strided_folds import StridedFold

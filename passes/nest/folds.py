@@ -22,13 +22,13 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.nest import LoopNest, loop_nest
 from tadc.passes.maps.map import Apply, Ask, Block, Fold, Let
-from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.joins import Join
 from tadc.passes.nest.lanes import extreme
 from tadc.passes.nest.lockstep import Context, Lockstep, at_copy
 from tadc.passes.nest.moving_bounds import Shift, shift_of
 from tadc.passes.nest.tile import Copy, at, bound_name
+from tadc.passes.nest.tile_variables import LANE
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
@@ -124,6 +124,10 @@ class FoldLoops:
         self.combine, self.join, self.start = combine, join, start
         copies = list(self.body.tile.points(self.carried))
         first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
+        return self.all_steps(first, context)
+
+    def all_steps(self, first: list[ir.Value], context: Context) -> list[ir.Value]:
+        """What is left of `first` after every element."""
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
 

@@ -10,12 +10,12 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Level
 from tadc.passes.maps.map import Fold, Let
-from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.maps.tile_values import LANE, PARTS
 from tadc.passes.nest.folds import Combine, FoldLoops
+from tadc.passes.nest.joins import Join
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.tile import ACROSS
+from tadc.passes.nest.tile_variables import LANE, PARTS
 
 
 class LaneFold(FoldLoops):

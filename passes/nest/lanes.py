@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Floor
-from tadc.passes.maps.reduction_nests import Join
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.maps.tile_values import LANE
+from tadc.passes.nest.joins import Join
 from tadc.passes.nest.lane_indices import LaneIndices, has_lane, is_vector
 from tadc.passes.nest.shuffles import shuffled
+from tadc.passes.nest.tile import Copy, Tile, at
+from tadc.passes.nest.tile_variables import LANE
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,12 @@ class Lanes(LaneIndices):
         return self.low.create(
             "vector.gather", [vector], [buffer, *base, offsets, mask, zero], point
         ).results[0]
+
+    def held(
+        self, buffer: ir.Value, forms: Sequence[Affine], tile: Tile, point: ir.InsertionPoint
+    ) -> Callable[[Copy], ir.Value]:
+        """What loads an element of a buffer that has one for each point of a tile, active or not."""
+        return lambda copy: self.load(buffer, [at(form, copy) for form in forms], None, point)
 
     def _one(
         self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: ir.InsertionPoint

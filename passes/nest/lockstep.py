@@ -20,10 +20,10 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.squares import Squares, copies_of_square
 from tadc.passes.nest.tile import Copy, Dependence, Tile, Values, at
+from tadc.passes.nest.tile_variables import LANE
 
 #: A value, and what makes it in a copy.
 Maker = tuple[Let, Callable[[Copy], ir.Value]]
@@ -84,7 +84,10 @@ class Lockstep:
     lanes: Lanes
     values: Values
     shapes: Mapping[str, tuple[Affine, ...]] = field(default_factory=dict[str, tuple[Affine, ...]])
-    """Of tensors that are read at the next element of theirs where a point is beyond all elements."""
+    beyond: bool = False
+    """Whether points may be beyond all elements: there the next element of tensors with `shapes` is read."""
+    held: frozenset[str] = frozenset()
+    """The tensors that have an element for each point, active or not."""
 
     # -- values by copy --------------------------------------------------------------------------
 
@@ -199,7 +202,9 @@ class Lockstep:
         """What loads an element in a copy."""
         point, buffer = context.point, self.buffers[load.tensor]
         forms = [form.substitute(context.forms) for form in load.at]
-        if load.tensor in self.shapes:
+        if load.tensor in self.held:
+            return self.lanes.held(buffer, forms, self.tile, point)
+        if self.beyond and load.tensor in self.shapes:
             return self.nearest(buffer, forms, self.shapes[load.tensor], context)
         square = copies_of_square(forms, self.tile) if context.masks is None else None
         if square is not None:

@@ -125,12 +125,14 @@ class Compute:
     """Evaluates a block, then stores values of it; `weaves` vectors in registers if stores are scattered.
 
     Only where the rows `within` hold: elsewhere in a tile what is next to an element is read, nothing stored.
+    What the loads called `shared` read, the threads of a block copy first to memory that they share.
     """
 
     block: Block
     stores: tuple[Store, ...]
     weaves: bool = False
     within: Domain = ()
+    shared: tuple[str, ...] = ()
 
 
 Statement = For | If | At | Know | Stage | Compute

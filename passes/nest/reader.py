@@ -156,8 +156,9 @@ class _Reader(ValueReader):
         if self.accept_word("compute"):
             weaves = self.accept("interleaved")
             within = self.rows() if self.accept_word("within") else ()
+            shared = self.value_names() if self.accept_word("shared") else ()
             self.expect("{")
-            found = replace(self.compute(), weaves=weaves, within=within)
+            found = replace(self.compute(), weaves=weaves, within=within, shared=shared)
             self.expect("}")
             return found
         found = self.compute()

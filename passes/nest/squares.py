@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.shuffles import transposed
 from tadc.passes.nest.tile import Copy, Tile, at
+from tadc.passes.nest.tile_variables import LANE
 
 
 class Squares:

@@ -184,6 +184,19 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Share:
+    """The threads of a block of a GPU copy what reads read to memory that they share.
+
+    With a `fold`, whose loops go in blocks of so many `steps` of each index, before each of these; else
+    before anything is computed.
+    """
+
+    reads: tuple[str, ...]
+    fold: str = ""
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Transpose:
     """The vectors of a read, whose lanes are far apart, are read along the loop `index` of as many copies,
     and transposed in registers."""
@@ -265,6 +278,6 @@ class Fits:
 
 Step = (
     Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | FoldThreads | Leap |
-    Stage | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
+    Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.reduction_nests import JOIN
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.caches import LINE, element_bytes
+from tadc.passes.nest.joins import JOIN
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
 from tadc.passes.nest.squares import along_copies
 from tadc.passes.nest.tile import Copy, Tile, at
+from tadc.passes.nest.tile_variables import LANE
 
 TOGETHER = 4
 """So many copies are interleaved."""

@@ -23,11 +23,11 @@ from tadc.lattice.bounds import Level
 from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Load
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.maps.tile_values import LANE
 from tadc.passes.nest.folds import Fill, FoldLoops
 from tadc.passes.nest.lanes import Lanes, extreme
 from tadc.passes.nest.lockstep import Context, Lockstep, Maker
 from tadc.passes.nest.tile import at, lane_step
+from tadc.passes.nest.tile_variables import LANE
 
 
 class StridedFold(FoldLoops):

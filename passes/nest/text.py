@@ -176,7 +176,9 @@ def _takes(takes: Takes) -> str:
     if takes.threads:
         text += f" threads {', '.join(map(str, takes.threads))}"
     text += f" warp {takes.warp}" if takes.warp != 1 else ""
-    return f"{text} unrolled" if takes.unrolled else text
+    text += " unrolled" if takes.unrolled else ""
+    text += f" steps {', '.join(map(str, takes.steps))}" if takes.steps else ""
+    return f"{text} shared {', '.join(takes.shared)}" if takes.shared else text
 
 
 def _store(store: Store) -> str:
@@ -296,6 +298,7 @@ class _Printer:
         block, stores = compute.block, compute.stores
         how = f"{' interleaved' if compute.weaves else ''}"
         how += f" within {rows_text(compute.within)}" if compute.within else ""
+        how += f" shared {', '.join(compute.shared)}" if compute.shared else ""
         braces = how or not block.lets or not stores
         if braces:
             self.open(f"compute{how}")

@@ -15,7 +15,7 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
-from tadc.passes.maps.tile_values import LANE, PARTS
+from tadc.passes.nest.tile_variables import LANE, PARTS
 
 Copy = Mapping[str, int]
 """A value for each variable of a tile but the lane."""

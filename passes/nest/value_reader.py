@@ -206,7 +206,10 @@ class ValueReader(FormCursor):
                 counts[word] = self.integer("a number")
         threads = self.numbers() if self.accept("threads") else ()
         warp = self.integer("a number") if self.accept("warp") else 1
-        takes = Takes(**counts, unrolled=self.accept("unrolled"), threads=threads, warp=warp)
+        unrolled = self.accept("unrolled")
+        steps = self.numbers() if self.accept("steps") else ()
+        shared = self.value_names() if self.accept("shared") else ()
+        takes = Takes(**counts, unrolled=unrolled, threads=threads, warp=warp, steps=steps, shared=shared)
         return Fold(kind, indices, rows, self.block(), "", takes)
 
     def numbers(self) -> tuple[int, ...]:
@@ -216,12 +219,20 @@ class ValueReader(FormCursor):
             found.append(self.integer("a number"))
         return tuple(found)
 
+    def value_names(self) -> tuple[str, ...]:
+        """Names of values that may stand below, separated by commas."""
+        found = [self.expect_kind("value", "a value such as `%1`").text]
+        while self.accept(","):
+            found.append(self.expect_kind("value", "a value such as `%1`").text)
+        return tuple(found)
+
     def has_indices(self) -> bool:
         """Whether a reduction goes on with indices, which may be called as what follows them."""
         word, after = self.token.text, self.tokens[self.at + 1]
         if word == "where":
             return after.text in ("where", ",", "{")
-        return word != "{" and after.kind != "number" and (word, after.text) != ("unrolled", "{")
+        bare = word == "unrolled" and after.text in ("{", "steps", "shared")
+        return word != "{" and not bare and after.kind not in ("number", "value")
 
 
 def _typed(value: Value, type: Type) -> Value:

@@ -224,6 +224,7 @@ class _Walk:
                 return replace(scope, tensors=tensors)
             case Compute(within=rows):
                 used = [row.form for row in rows]
+                self.shared(statement, statement.shared, statement.block.all_lets())
                 self.known(statement, used, scope.indices)
                 self.together(statement, "what it is within", used, scope.lanes, scope)
                 self.compute(statement, scope.with_facts(where(rows)))
@@ -306,9 +307,19 @@ class _Walk:
         if takes.lanes > 1 and takes.leap == 1 and scope.lanes:
             label = f"a reduction in lanes, inside of the loop of lanes `{scope.lanes[-1]}`"
             self.wrong(let, label, "one of them is enough: leave the other's lanes out")
+        if takes.steps and len(takes.steps) != len(fold.indices):
+            self.wrong(let, "a number of steps for each index is missing", "write one for each, or none")
+        self.shared(let, takes.shared, fold.body.all_lets())
         indices = self.new(let, fold.indices, scope)
         self.known(let, [row.form for row in fold.rows], indices)
         self.block(fold.body, replace(scope.with_facts(where(fold.rows)), indices=indices))
+
+    def shared(self, node: object, names: Iterable[str], lets: Iterable[Let]) -> None:
+        """What the threads of a block copy are loads inside."""
+        found = {let.names[0] for let in lets if isinstance(let.value, Load)}
+        for name in names:
+            if name not in found:
+                self.wrong(node, f"`{name}` is no load in here", "name one, or none")
 
     # -- accesses ------------------------------------------------------------------------------
 

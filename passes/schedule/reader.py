@@ -33,6 +33,7 @@ from tadc.passes.nest.steps import (
     Residues,
     Reverse,
     Rows,
+    Share,
     Split,
     Stage,
     Step,
@@ -222,6 +223,20 @@ class _Reader(FormCursor):
         fill: Fill = self.one_of(FILLS, "way to fill a buffer") if self.accept("by") else "vectors"
         return Stage(read, inside, over, fill)
 
+    def share(self) -> Step:
+        """`share %1, %2 in %3 steps 4, 8`."""
+        reads = [self.value()] if self.token.kind == "value" else []
+        while reads and self.accept(","):
+            reads.append(self.value())
+        if not self.accept("in"):
+            return Share(tuple(reads))
+        fold = self.value()
+        self.expect("steps")
+        steps = [self.positive("a number of steps")]
+        while self.accept(","):
+            steps.append(self.positive("a number of steps"))
+        return Share(tuple(reads), fold, tuple(steps))
+
     def prefetch(self) -> Step:
         """`prefetch %2 rows`, `prefetch %2 run i0 over j0, k lines 1`."""
         read = self.value()
@@ -268,6 +283,7 @@ _STEPS: dict[str, Callable[[_Reader], Step]] = {
     "fold_threads": _Reader.fold_threads,
     "leap": _Reader.leap,
     "stage": _Reader.stage,
+    "share": _Reader.share,
     "transpose": lambda reader: Transpose(reader.value(), reader.loop()),
     "interleave": lambda reader: Interleave(reader.loop()),
     "stream": _Reader.stream,

@@ -54,13 +54,17 @@ def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMach
 
 @dataclass
 class _Loops:
-    """The loops that an index has become, and the kinds of those inside."""
+    """The loops that an index has become, and the kinds of those inside.
+
+    Of an index in groups, `edges` are those over what is left outside of groups.
+    """
 
     tile: str
     residue: str = ""
     chunk: str = ""
     copies: str = ""
     lane: str = ""
+    edges: _Loops | None = None
 
 
 class _Steps:
@@ -221,18 +225,30 @@ class _Steps:
                 loops.chunk, loops.tile = outer, inner
             if tile == 1:
                 continue
-            outer, inner = self.fresh(index), self.fresh(index)
-            self.steps.append(Split(loops.tile, tile, self.tail(index, tile), outer, inner))
-            self.became(index, outer, inner)
-            if index != tiling.lanes:
-                loops.copies = inner
-            elif tile == tiling.width:
-                loops.lane = inner
-            else:
-                loops.copies, loops.lane = self.fresh(index), self.fresh(index)
-                self.steps.append(Split(inner, tiling.width, "exact", loops.copies, loops.lane))
-                place = self.natural.index(inner)
-                self.natural[place : place + 1] = [loops.copies, loops.lane]
+            self.tiles(index, loops, self.tail(index, tile))
+            # Where the size is not known, there may be as many as no group of tiles holds.
+            if index == tiling.lanes and loops.residue and not self.extents[index].is_constant:
+                loops.edges = _Loops(index)
+                self.natural.append(index)
+                self.tiles(index, loops.edges, "overlap")
+
+    def tiles(self, index: str, loops: _Loops, tail: Tail) -> None:
+        """Tiles of a loop of an index, of copies and lanes."""
+        tiling, tile = self.tiling, self.tiling.extent(index)
+        outer, inner = self.fresh(index), self.fresh(index)
+        self.steps.append(Split(loops.tile, tile, tail, outer, inner))
+        place = self.natural.index(loops.tile)
+        self.natural[place : place + 1] = [outer, inner]
+        loops.tile = outer
+        if index != tiling.lanes:
+            loops.copies = inner
+        elif tile == tiling.width:
+            loops.lane = inner
+        else:
+            loops.copies, loops.lane = self.fresh(index), self.fresh(index)
+            self.steps.append(Split(inner, tiling.width, "exact", loops.copies, loops.lane))
+            place = self.natural.index(inner)
+            self.natural[place : place + 1] = [loops.copies, loops.lane]
 
     def tail(self, index: str, tile: int) -> Tail:
         """What is done where tiles do not fit."""
@@ -271,7 +287,7 @@ class _Steps:
             if packed and number == around:
                 found += self.chunks(packed)
             loops = self.loops[index]
-            found.append(loops.tile)
+            found += [loops.tile, *([loops.edges.tile] if loops.edges else [])]
             if loops.residue and index != tiling.lanes:
                 found.append(loops.residue)
         if packed and around == len(tiling.order):
@@ -288,12 +304,16 @@ class _Steps:
     def jammed(self) -> list[str]:
         """The loops over copies, of vectors last."""
         names = sorted(self.tiling.blocks, key=lambda name: name == self.tiling.lanes)
-        return [self.loops[name].copies for name in names if self.loops[name].copies]
+        own = [found for name in names for found in (self.loops[name], self.loops[name].edges) if found]
+        return [loops.copies for loops in own if loops.copies]
 
     def lane(self) -> list[str]:
         """The loop over the lanes."""
         lanes = self.tiling.lanes
-        return [] if lanes is None else [self.loops[lanes].lane]
+        if lanes is None:
+            return []
+        loops = self.loops[lanes]
+        return [loops.lane, *([loops.edges.lane] if loops.edges else [])]
 
     def kinds(self) -> None:
         """The loops of a tile in lockstep, those over residues written out."""

@@ -33,6 +33,7 @@ from tadc.passes.nest.steps import (
     Residues,
     Reverse,
     Rows,
+    Share,
     Split,
     Stage,
     Step,
@@ -100,6 +101,9 @@ def _of_memory(step: Step) -> str:
             where = f" inside {inside}" if inside else ""
             by = f" by {fill}" if fill != "vectors" else ""
             return f"stage {read}{where} over {', '.join(over)}{by}"
+        case Share(reads=reads, fold=fold, steps=steps):
+            by = f" in {fold} steps {', '.join(map(str, steps))}" if fold else ""
+            return f"share{' ' * bool(reads)}{', '.join(reads)}{by}"
         case Transpose(read=read, index=index):
             return f"transpose {read} {index}"
         case Interleave(index=index):

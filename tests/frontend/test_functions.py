@@ -105,7 +105,7 @@ OF_FUNCTIONS = {
 }
 OF_REDUCTIONS = {
     "tadc.passes.derivatives.reduction_rules": "a derivative",
-    "tadc.passes.cpu.tile_kinds": "a lowering",
+    "tadc.passes.nest.fold_kinds": "a lowering",
     "tadc.uncertainty.enclosures": "what its bounds combine by",
 }
 EXPANDED = {"tadc.passes.maps.scalar_lowering": "what it expands to"}

@@ -86,6 +86,7 @@ class _Maker:
             "tuple[int, ...]": lambda: tuple(rng.randint(1, 40) for _ in range(rng.randrange(3))),
             "Body": lambda: self.body(1),
             "str": lambda: rng.choice(["", *REDUCTIONS]),
+            "tuple[str, ...]": lambda: self.several(lambda: f"%{rng.randint(0, 9)}", 2),
             "tuple[Affine, Affine] | None": lambda: rng.choice([None, (self.form(), self.form())]),
         }
         return makers[type]()

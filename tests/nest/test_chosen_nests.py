@@ -20,7 +20,7 @@ from tadc.passes.nest.verify import verify
 from tadc.passes.schedule.choose import plans_of
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
-from tests.nest.programs import PROGRAMS, maps_of_program
+from tests.nest.programs import maps_of_program
 
 Arrays = dict[str, NDArray[np.generic]]
 

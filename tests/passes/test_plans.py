@@ -16,74 +16,67 @@ from tadc.driver import compile_until
 from tadc.execute import compile_program, evaluate
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
-from tadc.lattice.affine import Affine
-from tadc.passes.cpu.plans import Plan, plan_of
-from tadc.passes.cpu.tile_schedule import Schedule
-from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.machine import Machine
-from tadc.passes.maps.probes import probed_operations
+from tadc.passes.maps.map import MapFunction
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.plans import Plan, plan_of
+from tadc.passes.schedule.probes import probed_operations
+from tadc.passes.schedule.tiling import Tiling
 from tadc.stages import Compilation, Options
 
 WORTH = 1 << 18
 
 
-def only_map(text: str) -> tuple[Compilation, object]:
-    """The first tensor of a program, and the state that keeps it alive."""
+def maps(text: str) -> MapFunction:
+    """The maps of a program, as it is written."""
     state = Compilation(Options(), Source(text, "<test>"))
     compile_until(state, "tad")
     (function,) = tad_functions(state.module.operation)
-    return state, maps_of(function)[0]
+    return read_maps(function)
 
 
-def plan(text: str, *shape: int | str, registers: int = 28) -> Plan:
-    """The plan of a program of one tensor of this shape, for the machine that most have."""
-    state, op = only_map(text)
-    with state.module.context:
-        sizes = [Affine.const(size) if isinstance(size, int) else Affine.var(size) for size in shape]
-        return plan_of(op, sizes, {}, Machine(registers=registers, least_work=WORTH))
+def plan(text: str, registers: int = 28) -> Plan:
+    """The plan of a program of one tensor, for the machine that most have."""
+    function = maps(text)
+    return plan_of(function.maps[0], function, CpuMachine(registers=registers, least_work=WORTH))
 
 
-#: Programs, the shape, and the operations: a read, a step of a sum or arithmetic is one, `sin` ten.
+#: Programs, and the operations: a read, a step of a sum or arithmetic is one, `sin` ten.
 COUNTED = {
-    "no sum": ("x: f64[7, 5]\nf[i, j] = x[i, j] + 1", (7, 5), 7 * 5 * 3),
+    "no sum": ("x: f64[7, 5]\nf[i, j] = x[i, j] + 1", 7 * 5 * 3),
     "box": (
         "a: f64[9, 11]\nb: f64[11, 4]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
-        (9, 4),
         9 * 4 * (11 * 4 + 1),
     ),
     "triangle": (
         "x: f64[500]\nf[i: 500] = sum{k}_0^i (x[k])",
-        (500,),
         sum((i + 1) * 2 + 1 for i in range(500)),
     ),
     "rarely": (
         "x: f64[400]\nf[i: 400] = if {i < 100} then (sum{k: 400} (x[k])) else (0)",
-        (400,),
         400 * 2 + 100 * 400 * 2,
     ),
     "two bounds": (
         "x: f64[300]\nf[i: 300] = sum{k}_(max [0; i - 40])^(min [299; i + 40]) (x[k])",
-        (300,),
         sum((min(299, i + 40) - max(0, i - 40) + 1) * 2 + 1 for i in range(300)),
     ),
-    "nothing": ("x: f64[0]\nf[i] = x[i]", (0,), 0),
+    "nothing": ("x: f64[0]\nf[i] = x[i]", 0),
 }
 
 
-@pytest.mark.parametrize(("text", "shape", "expected"), COUNTED.values(), ids=COUNTED)
-def test_probes(text: str, shape: tuple[int, ...], expected: int) -> None:
+@pytest.mark.parametrize(("text", "expected"), COUNTED.values(), ids=COUNTED)
+def test_probes(text: str, expected: int) -> None:
     """Descents count boxes exactly, and the rest within what 32 of them can."""
-    state, op = only_map(text)
-    with state.module.context:
-        found = probed_operations(op, shape)
-        assert found == probed_operations(op, shape)
+    item = maps(text).maps[0]
+    found = probed_operations(item)
+    assert found == probed_operations(item)
     exact = not any(word in text for word in ("^i", "if", "max"))
     assert found == expected if exact else math.isclose(found, expected, rel_tol=0.5)
 
 
 def test_small_maps_are_plain() -> None:
     """No copies, no vectors, no threads, and little code."""
-    found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))", 400)
+    found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))")
     assert found.is_plain
     assert found.is_small
     assert not found.axes
@@ -91,28 +84,28 @@ def test_small_maps_are_plain() -> None:
 
 def test_large_maps_are_tiled() -> None:
     """Vectors, and threads."""
-    found = plan("a: f64[512, 512]\nb: f64[512, 512]\nf[i, j] = sum{k} (a[i, k] * b[k, j])", 512, 512)
-    assert found.schedule is not None
+    found = plan("a: f64[512, 512]\nb: f64[512, 512]\nf[i, j] = sum{k} (a[i, k] * b[k, j])")
+    assert found.tiling is not None
     assert found.axes
     assert not found.is_small
 
 
 def test_unknown_sizes_are_tiled() -> None:
     """A symbol may be large."""
-    found = plan("x: f64[N]\nf[i] = sin(x[i])", "N")
+    found = plan("x: f64[N]\nf[i] = sin(x[i])")
     assert found.work is None
-    assert found.schedule is not None
+    assert found.tiling is not None
 
 
 def test_long_bodies_need_more_work() -> None:
     """The same elements with vectors where the body is short, without where it takes long to compile."""
     term = "sin(x[i, {0}] * x[i, {1}] + x[{0}, i])"
-    assert plan("x: f64[40000]\nf[i] = sin(x[i] * x[i] + 1)", 40000).schedule is not None
+    assert plan("x: f64[40000]\nf[i] = sin(x[i] * x[i] + 1)").tiling is not None
     long = " + ".join(term.format(n, n + 1) for n in range(39))
-    found = plan(f"x: f64[40, 40]\nf[i: 40, j: 14] = {long}", 40, 14)
+    found = plan(f"x: f64[40, 40]\nf[i: 40, j: 14] = {long}")
     assert found.work is not None
     assert found.work > WORTH
-    assert found.schedule is None
+    assert found.tiling is None
 
 
 SEEDS = (4, 41, 91, 230, 246)
@@ -134,27 +127,25 @@ def test_same_values(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shape", "blocks"),
+    ("text", "blocks"),
     [
         # 24 results, 4 vectors and what one of the rows reads.
         (
             "a: f32[960, 960]; b: f32[960, 960]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
-            (960, 960),
-            {1: 4, 0: 6},
+            {"j": 4, "i": 6},
         ),
         # Nothing is computed twice in rows of 27.
         (
             """x: f32[8, 32, 56, 56]; w: f32[64, 32, 3, 3]
 y[n, o, i: 27, j: 27] = sum{c, u, v} (x[n, c, 2*i + u, 2*j + v] * w[o, c, u, v])""",
-            (8, 64, 27, 27),
-            {1: 2, 3: 9},
+            {"o": 2, "j": 9},
         ),
     ],
 )
-def test_tiles_that_fill_the_registers(text: str, shape: tuple[int, ...], blocks: dict[int, int]) -> None:
-    schedule = plan(text, *shape, registers=29).schedule
-    assert schedule is not None
-    assert schedule.blocks == blocks
+def test_tiles_that_fill_the_registers(text: str, blocks: dict[str, int]) -> None:
+    tiling = plan(text, registers=29).tiling
+    assert tiling is not None
+    assert tiling.blocks == blocks
 
 
 @pytest.mark.parametrize("rows", [1, 300, 1000, 2048])
@@ -168,8 +159,8 @@ def test_more_code_than_is_worth_compiling(rows: int, monkeypatch: pytest.Monkey
 
 
 def test_fewer_copies() -> None:
-    found = Schedule(16, (0, 1), 1, {0: 12, 1: 2})
+    found = Tiling(16, ("i", "j"), "j", {"i": 12, "j": 2})
     for share, count in ((0.96, 11), (0.5, 6), (0.01, 1)):
-        assert found.smaller(share) == Schedule(16, (0, 1), 1, {0: count, 1: 2})
-    assert Schedule(16, (0, 1), 1, {0: 1}).smaller(0.5) is None
-    assert Schedule(16, (0, 1), 1).smaller(0.5) is None
+        assert found.smaller(share) == Tiling(16, ("i", "j"), "j", {"i": count, "j": 2})
+    assert Tiling(16, ("i", "j"), "j", {"i": 1}).smaller(0.5) is None
+    assert Tiling(16, ("i", "j"), "j").smaller(0.5) is None

@@ -59,6 +59,8 @@ PROGRAMS = {
     "diagonal of columns": "a: f64[37, 37]\nf[i, j] = exp(a[i, j] - a[j, j])",
     "transposed": "x: f64[37, 29]; y: f64[29, 37]\nf[i, j] = x[j, i] * y[i, j] + exp(y[i, j])",
     "transposed in a sum": "a: f64[3, 30, 21]; b: f64[3, 21]\nf[i, j] = sum{k} (a[k, j, i]**2 * b[k, i])",
+    "pairs in rows of any size": "x: f64[K, N]\n"
+    "f[i: K, j: N] = if {j // 2 < N // 2} then (max{p: 2} (x[i, 2*(j // 2) + p])) else (x[i, j])",
     "sizes": "x: f64[N]\nw: f64[K]\nf[i: N - K + 1] = sum{k} (x[i + k] * w[k]**2)",
 }
 SIZES = {"N": 41, "K": 6}

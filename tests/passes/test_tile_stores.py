@@ -9,10 +9,9 @@ import tadc
 from tadc.dialect.reader import tad_functions
 from tadc.driver import compile_until
 from tadc.frontend.source import Source
-from tadc.lattice.affine import Affine
-from tadc.passes.cpu.plans import plan_of
-from tadc.passes.maps.buffers import maps_of
-from tadc.passes.maps.machine import Machine
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.plans import plan_of
 from tadc.stages import Compilation, Options
 
 PROGRAMS = {
@@ -42,13 +41,10 @@ def test_what_goes_past_caches(name: str) -> None:
     state = Compilation(Options(), Source(text, "<test>"))
     compile_until(state, "tad")
     (function,) = tad_functions(state.module.operation)
-    op = maps_of(function)[0]
-    shape = tadc.function(text).program.definitions[0].shape
-    with state.module.context:
-        sizes = [Affine.const(size) for size in shape if isinstance(size, int)]
-        schedule = plan_of(op, sizes, {}, Machine(least_work=1 << 18)).schedule
-    assert schedule is not None
-    assert schedule.streams == streams
+    found = read_maps(function)
+    tiling = plan_of(found.maps[0], found, CpuMachine(least_work=1 << 18)).tiling
+    assert tiling is not None
+    assert tiling.streams == streams
 
 
 @pytest.mark.parametrize("offset", [0, 1, 15])

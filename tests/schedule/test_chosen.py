@@ -20,6 +20,8 @@ PROGRAMS = {
     "filter": "x: f32[100000]\nw: f32[64]\ny[i: 99937] = sum{k} (x[i + k] * w[k])",
     "transpose": "x: f32[2000, 2000]\ny[i, j] = 2 * x[j, i]",
     "upsampling": "x: f32[512, 512]\ny[i: 1024, j: 1024] = x[i // 2, j // 2]",
+    "pool": "x: f32[N, W]\n"
+    "y[i: N, j: W] = if {j // 2 < W // 2} then (max{p: 2} (x[i, 2*(j // 2) + p])) else (0)",
     "mean": "x: f32[1000, 10000]\nm[i] = sum{j} (x[i, j])",
     "softmax": "x: f32[256, 1024]\ne[i, j] = exp(x[i, j])\ns[i] = sum{j} (e[i, j])\ny[i, j] = e[i, j] / s[i]",
     "suffix": "x: f64[8, 9999]\nscan{-t} p[b, t] = if {t < 9998} then (p[b, t + 1] + x[b, t]) else (x[b, t])",

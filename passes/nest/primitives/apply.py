@@ -25,6 +25,7 @@ from tadc.passes.nest.steps import (
     Residues,
     Reverse,
     Rows,
+    Share,
     Split,
     Stage,
     Step,
@@ -117,6 +118,8 @@ def _one(nest: Nest, step: Step) -> Nest:
             return folds.leap(nest, step)
         case Stage():
             return staging.stage(nest, step)
+        case Share():
+            return memory.share(nest, step)
         case Stream():
             return memory.stream(nest, step)
         case Interleave():

@@ -18,13 +18,13 @@ from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
 from tadc.passes.terms.costs import ELEMENT
 
 ACCESS = 4.0
-"""The price of one line."""
+"""The cost of one line."""
 
 STEP = 2.0
-"""The price of one step of a loop."""
+"""The cost of one step of a loop."""
 
 JOIN = 14.0
-"""The price of joining two results within a warp."""
+"""The cost of joining two results within a warp."""
 
 SOME = 64
 """An extent that is not known counts for so much where strides are compared."""
@@ -105,8 +105,8 @@ def stored_at(accesses: Accesses) -> tuple[Read, int]:
     return Read("", tensor.name, strides, True), ELEMENT[tensor.type]
 
 
-class Prices:
-    """Prices of a map's body; `shared` has for reductions how many threads are laid along each index."""
+class BodyCosts:
+    """Costs of a map's body; `shared` has for reductions how many threads are laid along each index."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Prices:
         self.shared, self.is_column = shared or {}, is_column
 
     def thread(self) -> float:
-        """The price of what one thread does, its stores included."""
+        """The cost of what one thread does, its stores included."""
         body = self.accesses.body
         return self.loop(body, self.warp) + self.stores()
 
@@ -133,7 +133,7 @@ class Prices:
         return math.prod(n for name, n in self.copies.items() if name in names)
 
     def loop(self, loop: Loop, warp: Warp) -> float:
-        """The price of a loop, by what a thread runs of it."""
+        """The cost of a loop, by what a thread runs of it."""
         trips = self.trips(loop)
         if loop.fold in self.shared and not self.is_column:
             places = dict(zip(loop.binders, self.shared[loop.fold], strict=True))
@@ -142,12 +142,12 @@ class Prices:
         total = sum(FUNCTION_COSTS.get(o.name, FUNCTION) * self.count(o.names) for o in loop.operations)
         kept, windows = 0.0, {} if own else shares_of_windows(self.accesses, loop.reads, self.copies)
         for read in loop.reads:
-            price = self.read(read, warp) * (1.0 if own else windows.get(read.name, 1.0))
+            cost = self.read(read, warp) * (1.0 if own else windows.get(read.name, 1.0))
             # A read that does not move with the loop is made before it.
             if own and not own & read.names:
-                kept += price
+                kept += cost
             else:
-                total += price
+                total += cost
         total += sum(self.loop(inner, warp) for inner in loop.inner)
         if not own:
             return total + kept
@@ -167,7 +167,7 @@ class Prices:
         return math.prod(-(-count // lane) for count, lane in zip(loop.trips, lanes, strict=True))
 
     def read(self, read: Read, warp: Warp) -> float:
-        """The price of all copies of a read."""
+        """The cost of all copies of a read."""
         copies = self.count(read.names)
         each = self.accesses.bytes_of(read)
         if self.vector is not None and read.strides.get(self.vector, 0) == 1:
@@ -176,7 +176,7 @@ class Prices:
         return copies * (1 + ACCESS * lines(self.gpu, read, warp, each))
 
     def stores(self) -> float:
-        """The price of storing what a thread computes."""
+        """The cost of storing what a thread computes."""
         stored, each = stored_at(self.accesses)
         count = math.prod(self.copies.values())
         width = self.copies[self.vector] if self.vector is not None else 1

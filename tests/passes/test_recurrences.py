@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tadc.dialect.ops import indices_of
+from tadc.dialect.reader import tad_functions
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.steps import MOST_CASES, OwnReads, steps_of
+from tadc.passes.maps.map import Map
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.maps.recurrence import MOST_CASES, own_reads, recurrence_of
 from tadc.passes.terms import ranges
-from tests.dialect.support import operations, program, written
+from tests.dialect.support import program, written
 
 
 def components(count: int) -> str:
@@ -21,14 +23,22 @@ def components(count: int) -> str:
     return f"x: f64[6]\nscan{{t}} h[t: 6, c: {count}] = {body}"
 
 
+def recurrence(text: str) -> Map:
+    """The one recurrence of a program."""
+    module = written(text)
+    (function,) = tad_functions(module.operation)
+    (found,) = (item for item in read_maps(function).maps if item.order is not None)
+    return found
+
+
 @pytest.mark.parametrize("count", [4, 16])
 def test_every_read_of_components_is_looked_at_twice_at_most(count: int) -> None:
     """Where a read stands in n branches of `else`, most of the 2^n cases have no point."""
-    module = written(components(count))
-    (scan,) = operations(module, "tad.scan")
-    found = OwnReads(scan).found
-    assert count <= len(found) <= 2 * count
-    assert steps_of(scan).ordered == (0,)
+    item = recurrence(components(count))
+    assert count <= len(own_reads(item)) <= 2 * count
+    found = recurrence_of(item)
+    assert found is not None
+    assert found.ordered == ("t",)
 
 
 def test_ranges_of_components_are_proven_once_for_each_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,9 +60,9 @@ def test_of_many_cases_what_is_known_is_less_but_true() -> None:
     for k in range(2, 9):
         body = f"if {{i + {k}*j = {3 * k} and j > 0}} then (h[i - 1, j]) else ({body} + h[i - 1, 0])"
     text = f"x: f64[6]\nscan{{i}} h[i: 40, j: 9] = if {{i = 0}} then (1) else ({body})"
-    module = written(text)
-    (scan,) = operations(module, "tad.scan")
-    found = OwnReads(scan).found
-    assert len(indices_of(scan)) == 2
-    assert len(found) <= 14 * MOST_CASES
-    assert steps_of(scan).ordered == (0,)
+    item = recurrence(text)
+    assert len(item.indices) == 2
+    assert len(own_reads(item)) <= 14 * MOST_CASES
+    found = recurrence_of(item)
+    assert found is not None
+    assert found.ordered == ("i",)

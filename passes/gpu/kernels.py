@@ -1,0 +1,133 @@
+"""The kernels of a function: maps get plans, plans are steps, steps make nests. Chains are nests at once.
+
+Gather form needs no atomics: each element is computed by one thread, or by a group of threads that join
+their results in a fixed order, and stored once. The kernels of a function run in the order of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tadc.lattice.affine import Affine
+from tadc.passes.gpu.chain_nests import ChainNest
+from tadc.passes.gpu.interleaved import places_of
+from tadc.passes.gpu.launch import Condition
+from tadc.passes.gpu.nests import KernelNest, kernel_nest
+from tadc.passes.gpu.plan import Variant
+from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
+from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.thread_plans import can_be_vector
+from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.memory import chains_in
+from tadc.passes.maps.read_maps import read_maps_and_names
+from tadc.passes.nest.text import form_text
+from tadc.passes.schedule.accesses import Accesses
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel by its name, the maps that it computes, its nest, and the sizes that it is for: those where
+    all of `when` holds, and all of none of `unless`."""
+
+    name: str
+    maps: tuple[Map, ...]
+    made: KernelNest
+    when: tuple[Condition, ...] = ()
+    unless: tuple[tuple[Condition, ...], ...] = ()
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """What it computes."""
+        return tuple(tensor.name for item in self.maps for tensor in item.tensors)
+
+    def about(self) -> str:
+        """The name, and the sizes that it is for."""
+        names = {f"s{n}": Affine.var(name) for n, name in enumerate(self.made.function.sizes)}
+        tests: list[str] = []
+        for test in self.when:
+            extents = [form_text(extent.substitute(names)) for extent in test.extents]
+            product = " * ".join(f"({text})" if " " in text else text for text in extents)
+            least = [f"{product} >= {test.least}"] * (test.least > 0)
+            tests += [*least, *([] if test.most is None else [f"{product} <= {test.most}"])]
+        where = f" where {' and '.join(tests)}" if tests else ""
+        chain = "" if len(self.maps) == 1 else ": a chain of maps, which a block runs one after the other"
+        return f"{self.name}{where}{chain}"
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """What becomes kernels: a `tad` function for a GPU."""
+
+    function: Any
+    gpu: Gpu
+
+    @cached_property
+    def maps(self) -> MapFunction:
+        """The maps as data."""
+        return self._read[0]
+
+    @cached_property
+    def names(self) -> dict[Any, str]:
+        """The names of tensors, sizes and scalars."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[MapFunction, dict[Any, str]]:
+        return read_maps_and_names(self.function)
+
+    @cached_property
+    def places(self) -> dict[str, Any]:
+        """The tensors that are stored in the rows of others."""
+        return places_of(self.maps)
+
+    @cached_property
+    def buffers(self) -> Buffers:
+        """The tensors in memory."""
+        found, values = buffers_of(self.function), {name: value for value, name in self.names.items()}
+        wholes = {values[name]: values[place.whole.name] for name, place in self.places.items()}
+        return replace(found, replaced=found.replaced | wholes)
+
+    def all(self) -> Iterator[Kernel]:
+        """The kernels in order; of those of one map the first runs that is for the sizes."""
+        maps, name = self.maps.maps, symbol_of(self.function)
+        wholes = {place.whole.name for place in self.places.values()}
+        for together in chains_in(maps):
+            items, kernel = [maps[n] for n in together], f"{name}_{together[0]}"
+            if items[0].marks.chain is not None:
+                yield Kernel(kernel, tuple(items), self.chain(items))
+            elif items[0].tensors[0].name not in wholes:
+                yield from self.of_map(kernel, items[0])
+
+    def location(self, kernel: Kernel) -> Any:
+        """Where what a kernel computes was defined."""
+        first = kernel.maps[0].tensors[0].name
+        return next(op.location for op in maps_of(self.function) if self.names[op.results[0]] == first)
+
+    def of_map(self, name: str, item: Map) -> Iterator[Kernel]:
+        """The kernels of a map: for other sizes others."""
+        before: list[tuple[Condition, ...]] = []
+        variants = [Variant(None)] if item.marks.in_place else variants_of(self.gpu, item, self.maps)
+        for number, variant in enumerate(variants):
+            made = kernel_nest(self.maps, item, variant.plan, self.places, self.gpu.warp)
+            own = f"{name}_{number}" if number else name
+            yield Kernel(own, (item,), made, variant.when, tuple(before))
+            before.append(variant.when)
+
+    def chain(self, items: Sequence[Map]) -> KernelNest:
+        """The nest of a chain."""
+        chain = RowChain.of(items[0])
+        near = near_tensors(items, chain, self.gpu)
+        inner = frozenset(tensor.name for tensor in near if is_inner(tensor.name, items, self.maps))
+        widths = {item.tensors[0].name: self.width(item) for item in items}
+        nest = ChainNest(self.maps, items, chain, near, inner, widths, self.gpu.warp).nest()
+        return KernelNest(self.maps, items[0], (), nest, inner=inner)
+
+    def width(self, item: Map) -> int:
+        """The most elements of a vector of a map of a chain."""
+        accesses, order = Accesses(item, self.maps, item.extents, [1] * len(item.extents)), item.indices
+        return next((width for width in (4, 2) if can_be_vector(accesses, range(len(order)), width)), 1)

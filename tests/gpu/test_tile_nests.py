@@ -1,0 +1,66 @@
+"""The nests of tiles that blocks of threads compute: right, and of the same values as the plain ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tadc.passes.gpu.plan import Along, TilePlan
+from tadc.passes.gpu.steps_of_plan import steps_of_tile_plan
+from tadc.passes.maps.map import Load
+from tadc.passes.nest.interpret import interpret
+from tadc.passes.nest.plain import plain_nest
+from tadc.passes.nest.primitives.apply import apply_steps
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
+from tadc.passes.nest.reader import read_nest
+from tadc.passes.nest.steps import Share
+from tadc.passes.nest.text import nest_text
+from tadc.passes.nest.verify import verify
+from tests.nest.programs import maps_of_program
+
+MATMUL = "a: f32[7, 6]\nb: f32[6, 11]\nc[i, j] = sum{k} (a[i, k] * b[k, j])"
+TRANSPOSE = "x: f32[5, 3, 9]\ny[i: 9, k: 3, j: 5] = 2*x[j, k, i]"
+PLANS = {
+    "run": (MATMUL, TilePlan((1, Along(2, 4, 2)), (0, Along(2, 2)), "fold", (4,), frozenset())),
+    "columns": (MATMUL, TilePlan((0, Along(4, 1)), (1, Along(2, 4, 4)), "fold", (3,), frozenset())),
+    "transpose": (TRANSPOSE, TilePlan((2, Along(4, 1)), (0, Along(2, 2)), None, (), frozenset())),
+    "row": (TRANSPOSE, TilePlan((2, Along(4, 2)), None, None, (), frozenset())),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_nests_of_tiles(name: str) -> None:
+    text, plan = PLANS[name]
+    function = maps_of_program(text, "value")
+    (item,) = function.maps
+    over = item.body.lets[0].names[0] if plan.over else None
+    staged = frozenset(let.names[0] for let in item.body.all_lets() if isinstance(let.value, Load))
+    plan = TilePlan(plan.fast, plan.slow, over, plan.steps, staged)
+    plain = plain_nest(function, item)
+    nest = apply_steps(plain, steps_of_tile_plan(item, function, plan))
+    assert verify(nest) == []
+    assert read_nest(nest_text(nest)) == nest
+    numbers = np.random.default_rng(0)
+    shapes = {t.name: tuple(e.constant for e in t.shape) for t in function.arguments}
+    arrays = {tensor: numbers.uniform(0.5, 1.5, shape).astype("f4") for tensor, shape in shapes.items()}
+    expected, found = interpret(plain, arrays), interpret(nest, arrays)
+    assert found.reads == expected.reads
+    assert found.writes == expected.writes
+    (tensor,) = nest.computed
+    assert found.results[tensor].tobytes() == expected.results[tensor].tobytes()
+
+
+@pytest.mark.parametrize("step", [Share(("%9",)), Share(("%9",), "%2", (4,)), Share((), "%2", (4, 4))])
+def test_what_is_shared_is_read_there(step: Share) -> None:
+    function = maps_of_program(MATMUL, "value")
+    with pytest.raises(DoesNotFit):
+        apply_steps(plain_nest(function, function.maps[0]), [step])
+
+
+def test_shared_names_are_verified() -> None:
+    function = maps_of_program(MATMUL, "value")
+    (item,) = function.maps
+    loads = tuple(let.names[0] for let in item.body.all_lets() if isinstance(let.value, Load))
+    nest = apply_steps(plain_nest(function, item), [Share(loads, item.body.lets[0].names[0], (4,))])
+    (found,) = verify(read_nest(nest_text(nest).replace(f"shared {loads[0]}", "shared %9")))
+    assert found.primary.text == "`%9` is no load in here"

@@ -1,0 +1,122 @@
+"""Which plans maps get on a GPU, and which of them are fused there; no code is made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tadc.dialect.reader import tad_functions
+from tadc.driver import compile_until
+from tadc.frontend.source import Source
+from tadc.lattice.affine import Affine
+from tadc.passes.gpu.fusion_cost import ThreadCost
+from tadc.passes.gpu.launch import Condition
+from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan, Variant
+from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.maps.fuse import fused
+from tadc.passes.maps.machine import gpu_of
+from tadc.passes.maps.map import Fold, Load, Map, MapFunction
+from tadc.passes.maps.read_maps import read_maps
+from tadc.stages import Compilation, Options
+from tests.nest.programs import maps_of_program
+
+GPU = gpu_of("sm_90")
+N, M = Affine.var("s0"), Affine.var("s1")
+
+
+def chosen(text: str) -> tuple[Map, list[Variant]]:
+    """The one map of a program, and its plans."""
+    function = maps_of_program(text, "value")
+    (item,) = function.maps
+    return item, variants_of(GPU, item, function)
+
+
+def names_of(item: Map, kind: type[Fold | Load]) -> list[str]:
+    """The first names of the folds or the loads of a map."""
+    return [let.names[0] for let in item.body.all_lets() if isinstance(let.value, kind)]
+
+
+def only(variants: list[Variant]) -> Plan:
+    """The plan of a map that has one, for all sizes."""
+    (variant,) = variants
+    assert not variant.when
+    assert variant.plan is not None
+    return variant.plan
+
+
+def test_both_factors_of_a_product_go_through_shared_memory() -> None:
+    """A plan has the names of the fold and of the loads."""
+    text = "a: f32[2048, 2048]; b: f32[2048, 2048]; c[i, j] = sum{k} (a[i, k] * b[k, j])"
+    item, variants = chosen(text)
+    plan = only(variants)
+    assert isinstance(plan, TilePlan)
+    assert [plan.over] == names_of(item, Fold)
+    assert plan.staged == frozenset(names_of(item, Load))
+
+
+@pytest.mark.parametrize("exponent", [1, 2])
+def test_few_long_sums_have_a_block_each(exponent: int) -> None:
+    """The threads along each index of a fold are by its name."""
+    item, variants = chosen(f"x: f32[150, 10000]; s[i] = sum{{j}} (x[i, j]**{exponent})")
+    plan = only(variants)
+    assert isinstance(plan, GroupPlan)
+    (fold,) = names_of(item, Fold)
+    assert plan.lanes == {fold: (plan.size,)}
+    assert plan.size > GPU.warp
+
+
+def test_only_what_is_read_across_is_copied() -> None:
+    """Of two loads the transposed one."""
+    item, variants = chosen("x: f32[2000, 2000]; y[i, j] = 2 * x[j, i] + x[i, j]")
+    plan = only(variants)
+    assert isinstance(plan, TilePlan)
+    assert plan.over is None
+    (across,) = (
+        let.names[0]
+        for let in item.body.lets
+        if isinstance(let.value, Load) and let.value.at == tuple(map(Affine.var, reversed(item.indices)))
+    )
+    assert plan.staged == {across}
+
+
+def test_conditions_are_over_sizes_by_position() -> None:
+    """A block an element for few long sums, a warp for others, and a thread for short ones."""
+    _, variants = chosen("x: f32[N, M]; s[i] = sum{j} (x[i, j])")
+    block, warp, thread = variants
+    assert isinstance(block.plan, GroupPlan)
+    assert isinstance(warp.plan, GroupPlan)
+    assert isinstance(thread.plan, ThreadPlan)
+    assert [test.extents for test in block.when] == [(N,), (M,)]
+    assert warp.when == (Condition((M,), least=64),)
+    assert not thread.when
+
+
+def test_elements_in_the_order_of_memory_need_no_index() -> None:
+    """Reads at the own place of tensors of the same shape alone."""
+    assert only(chosen("x: f32[N, M]; y[i, j] = exp(x[i, j])")[1]) == ThreadPlan((0, 1), {}, 4, flat=True)
+    _, variants = chosen("x: f32[N, M]; y[i, j] = x[i, j] + i")
+    assert not any(isinstance(v.plan, ThreadPlan) and v.plan.flat for v in variants)
+
+
+def unfused(text: str) -> MapFunction:
+    """The maps of a program, none of them fused."""
+    state = Compilation(Options(), Source(text, "<test>"))
+    compile_until(state, "hoist")
+    (function,) = tad_functions(state.module.operation)
+    return read_maps(function)
+
+
+def test_maps_are_fused_where_a_launch_and_loads_are_saved() -> None:
+    """Their costs are asked for as data."""
+    maps = unfused("x: f32[4096]; a[i] = exp(x[i]) + 1; b[i] = exp(x[i]) * x[i]; c[i] = a[i] * b[i]")
+    assert len(maps.maps) > 1
+    assert len(fused(maps, ThreadCost(GPU)).maps) == 1
+
+
+def test_the_whole_may_cost_what_its_parts_do_and_no_more() -> None:
+    """The cost of a known map has that of a launch, so two small ones cost more than one."""
+    maps = unfused("x: f32[64]; a[i] = 2 * x[i]; b[i] = 3 * x[i]")
+    machine = ThreadCost(GPU)
+    first, second = (machine.cost(item, maps) for item in maps.maps)
+    assert machine.pays(first, [first, second])
+    assert machine.pays((first[0] + second[0], 0), [first, second])
+    assert not machine.pays((first[0] + second[0] + 1, 0), [first, second])
