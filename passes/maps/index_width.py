@@ -19,7 +19,7 @@ LIMIT = (1 << 31) - 1
 Interval = tuple[int, int]
 
 
-def fits_32_bits(module: ir.Module) -> bool:
+def fits_32_bits(module: ir.Operation) -> bool:
     """Whether no index of a gpu module's functions, nor the place of an element in a buffer, needs more."""
     try:
         for function in module.regions[0].blocks[0].operations:
