@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tadc.passes.maps.regions import Tile
+from tadc.passes.nest.tile import Tile
 
 TILE = Tile(4, {"a": 2, "b": 3, "c": 2})
 
