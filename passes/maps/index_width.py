@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from tadc.dialect.index_maps import parse_map
 from tadc.dialect.mlir import ir
@@ -20,7 +19,7 @@ LIMIT = (1 << 31) - 1
 Interval = tuple[int, int]
 
 
-def fits_32_bits(module: Any) -> bool:
+def fits_32_bits(module: ir.Operation) -> bool:
     """Whether no index of a gpu module's functions, nor the place of an element in a buffer, needs more."""
     try:
         for function in module.regions[0].blocks[0].operations:
@@ -38,9 +37,9 @@ class _TooWide(Exception):
 class _Ranges:
     """The ranges of the indices of a function."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: ir.Operation) -> None:
         self.function = function
-        self.known: dict[Any, Interval] = {}
+        self.known: dict[ir.Value, Interval] = {}
 
     def check(self) -> None:
         """Find all of them. Raises _TooWide."""
@@ -53,7 +52,7 @@ class _Ranges:
                 raise _TooWide
         self.block(block)
 
-    def block(self, block: Any) -> None:
+    def block(self, block: ir.Block) -> None:
         """Take in a block, and those inside."""
         for operation in block.operations:
             op = operation.operation
@@ -69,7 +68,7 @@ class _Ranges:
                 for inner in region.blocks:
                     self.block(inner)
 
-    def take(self, op: Any) -> None:
+    def take(self, op: ir.Operation) -> None:
         """The range of the result of an operation. Raises _TooWide for one that is not known."""
         if op.name == "arith.constant":
             value = ir.IntegerAttr(op.attributes["value"]).value
@@ -101,7 +100,7 @@ class _Ranges:
         else:
             raise _TooWide
 
-    def keep(self, value: Any, found: Interval) -> None:
+    def keep(self, value: ir.Value, found: Interval) -> None:
         """Note a range."""
         if max(abs(end) for end in found) > LIMIT:
             raise _TooWide
@@ -119,7 +118,7 @@ _OF_MAP: Mapping[str, Callable[[Sequence[Interval]], Interval]] = {
 }
 
 
-def _names(op: Any) -> list[str]:
+def _names(op: ir.Operation) -> list[str]:
     """The names of the operands in the forms of an operation's map."""
     dims = parse_map(str(op.attributes["map"])).dims
     return [f"d{n}" if n < dims else f"s{n - dims}" for n in range(len(op.operands))]

@@ -27,17 +27,17 @@ class BodyLowering:
     `copies` are further buffers that a tensor is stored to; `known` is what holds of the sizes.
     """
 
-    context: Any
-    memrefs: dict[Any, Any] = field(default_factory=dict[Any, Any])
-    copies: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
-    forms: dict[Any, Affine] = field(default_factory=dict[Any, Affine])
-    variables: dict[str, Any] = field(default_factory=dict[str, Any])
+    context: ir.Context
+    memrefs: dict[ir.Value, ir.Value] = field(default_factory=dict[ir.Value, ir.Value])
+    copies: dict[ir.Value, list[ir.Value]] = field(default_factory=dict[ir.Value, list[ir.Value]])
+    forms: dict[ir.Value, Affine] = field(default_factory=dict[ir.Value, Affine])
+    variables: dict[str, ir.Value] = field(default_factory=dict[str, ir.Value])
     known: Domain = ()
 
     def __post_init__(self) -> None:
         self.index_type = ir.IndexType.get(self.context)
         self.location = ir.Location.unknown(self.context)
-        self.places: dict[Place | None, Any] = {}
+        self.places: dict[Place | None, ir.Location] = {}
         self.types = {
             "f32": ir.F32Type.get(self.context),
             "f64": ir.F64Type.get(self.context),
@@ -55,7 +55,7 @@ class BodyLowering:
             self.places[place] = found
         self.location = found
 
-    def scalar_type(self, name: str) -> Any:
+    def scalar_type(self, name: str) -> ir.Type:
         """The type of scalars: `f32`, `f64` or `i1`."""
         return self.types[name]
 
@@ -64,19 +64,19 @@ class BodyLowering:
     def create(
         self,
         name: str,
-        results: Sequence[Any],
-        operands: Sequence[Any],
-        point: Any,
-        attributes: dict[str, Any] | None = None,
+        results: Sequence[ir.Type],
+        operands: Sequence[ir.Value],
+        point: ir.InsertionPoint,
+        attributes: dict[str, ir.Attribute] | None = None,
         regions: int = 0,
-    ) -> Any:
+    ) -> ir.Operation:
         """Make an operation at a point, at the current location."""
         return ir.Operation.create(
             name, results=list(results), operands=list(operands), attributes=attributes or {},
             regions=regions, loc=self.location, ip=point,
         )  # fmt: skip
 
-    def constant(self, type: Any, value: int | float, point: Any) -> Any:
+    def constant(self, type: ir.Type, value: int | float, point: ir.InsertionPoint) -> ir.Value:
         """A constant of a float or the index type, or of a vector of floats."""
         if type == self.index_type:
             attribute = ir.IntegerAttr.get(type, int(value))
@@ -91,13 +91,15 @@ class BodyLowering:
             loc=unnamed(self.location), ip=point,
         ).results[0]  # fmt: skip
 
-    def variable(self, value: Any) -> Affine:
+    def variable(self, value: ir.Value) -> Affine:
         """Name an index value; the form that stands for it."""
         name = f"v{len(self.variables)}"
         self.variables[name] = value
         return Affine.var(name)
 
-    def affine(self, forms: Sequence[Affine], point: Any, operation: str = "affine.apply") -> Any:
+    def affine(
+        self, forms: Sequence[Affine], point: ir.InsertionPoint, operation: str = "affine.apply"
+    ) -> ir.Value:
         """The value of a form, or the least or greatest of several."""
         distinct = list(dict.fromkeys(forms))
         if len(distinct) == 1:
@@ -113,24 +115,24 @@ class BodyLowering:
         operands = [self.variables[n] for n in names]
         return self.create(operation, [self.index_type], operands, point, attributes).results[0]
 
-    def extreme(self, operation: str, forms: Sequence[Affine], point: Any) -> Affine:
+    def extreme(self, operation: str, forms: Sequence[Affine], point: ir.InsertionPoint) -> Affine:
         """The least of forms by `affine.min`, or the greatest by `affine.max`."""
         if all(form.is_constant for form in forms):
             values = [form.constant for form in forms]
             return Affine.const(min(values) if operation == "affine.min" else max(values))
         return self.variable(self.affine(forms, point, operation))
 
-    def index(self, value: int, point: Any) -> Any:
+    def index(self, value: int, point: ir.InsertionPoint) -> ir.Value:
         """A constant index."""
         return self.constant(self.index_type, value, point)
 
-    def compare(self, predicate: str, x: Any, y: Any, point: Any) -> Any:
+    def compare(self, predicate: str, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """A comparison of two indices, by a predicate of `arith.cmpi`."""
         truth, whole = (ir.IntegerType.get_signless(bits, self.context) for bits in (1, 64))
         number = {"predicate": ir.IntegerAttr.get(whole, PREDICATES[predicate])}
         return self.create("arith.cmpi", [truth], [x, y], point, number).results[0]
 
-    def select(self, condition: Any, x: Any, y: Any, point: Any) -> Any:
+    def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """The first of two values where a condition holds."""
         return self.create("arith.select", [x.type], [condition, x, y], point).results[0]
 
@@ -139,11 +141,11 @@ class BodyLowering:
     def loop(
         self,
         name: str,
-        ends: tuple[Any, Any, int],
-        carried: Sequence[Any],
-        fill: Callable[[Affine, list[Any], Any], list[Any]],
-        point: Any,
-    ) -> list[Any]:
+        ends: tuple[ir.Value, ir.Value, int],
+        carried: Sequence[ir.Value],
+        fill: Callable[[Affine, list[ir.Value], ir.InsertionPoint], list[ir.Value]],
+        point: ir.InsertionPoint,
+    ) -> list[ir.Value]:
         """An `scf.for` from a start below a stop by a step, which carries values; `fill` makes what is
         inside."""
         start, stop, by = ends
@@ -161,12 +163,12 @@ class BodyLowering:
 
     def choose(
         self,
-        condition: Any,
-        types: Sequence[Any],
-        then: Callable[[Any], list[Any]],
-        otherwise: Callable[[Any], list[Any]] | None,
-        point: Any,
-    ) -> list[Any]:
+        condition: ir.Value,
+        types: Sequence[ir.Type],
+        then: Callable[[ir.InsertionPoint], list[ir.Value]],
+        otherwise: Callable[[ir.InsertionPoint], list[ir.Value]] | None,
+        point: ir.InsertionPoint,
+    ) -> list[ir.Value]:
         """An `scf.if` whose regions are filled by functions of their insertion point."""
         made = self.create("scf.if", types, [condition], point, regions=2)
         for region, fill in zip(made.regions, (then, otherwise), strict=True):
@@ -175,7 +177,7 @@ class BodyLowering:
                 self.create("scf.yield", [], fill(inside), inside)
         return list(made.results)
 
-    def holds(self, rows: Domain, point: Any) -> Any:
+    def holds(self, rows: Domain, point: ir.InsertionPoint) -> ir.Value:
         """Whether all rows hold, as an i1."""
         truth = ir.IntegerType.get_signless(1, self.context)
         zero = self.constant(self.index_type, 0, point)

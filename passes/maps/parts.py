@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tadc.dialect.locations import name_of
 from tadc.dialect.mlir import ir
@@ -97,7 +96,7 @@ WIDE = 8
 """An index of fewer values shares too little."""
 
 
-def may_be_cut(op: Any, cutting: Cutting) -> bool:
+def may_be_cut(op: ir.Operation, cutting: Cutting) -> bool:
     """Whether a `tad.map` has few elements and a reduction that is evaluated for each."""
     type = op.results[0].type
     if not type.has_static_shape or not 0 < math.prod(type.shape) < cutting.elements:
@@ -105,7 +104,7 @@ def may_be_cut(op: Any, cutting: Cutting) -> bool:
     return any(is_reduction(inner.operation) for inner in op.regions[0].blocks[0].operations)
 
 
-def mark_maps(function: Any, marks: Mapping[str, str]) -> None:
+def mark_maps(function: ir.Operation, marks: Mapping[str, str]) -> None:
     """Give the maps of these names their marks, for schedules to see."""
     for op in maps_of(function):
         mark = marks.get(name_of(op.location))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.scalar_ops import FUNCTION_OF
@@ -13,7 +12,7 @@ from tadc.passes.rewrites.rows import MOST
 from tadc.passes.terms.costs import EXPENSIVE, WEIGHTS
 
 
-def may_have_rows(op: Any) -> bool:
+def may_have_rows(op: ir.Operation) -> bool:
     """Whether a `tad.map` has a short row and a sum with something expensive, as `passes/rewrites/rows.py`
     splits."""
     type = op.results[0].type
@@ -27,25 +26,25 @@ def may_have_rows(op: Any) -> bool:
     return any(_is_expensive(o.operation) for found in sums for o in found.regions[0].blocks[0].operations)
 
 
-def is_reduction(op: Any) -> bool:
+def is_reduction(op: ir.Operation) -> bool:
     """Whether an operation reduces over a set."""
     return op.name in ("tad.sum", "tad.sums", "tad.reduce")
 
 
-def _is_expensive(op: Any) -> bool:
+def _is_expensive(op: ir.Operation) -> bool:
     if op.name == "tad.apply":
         return WEIGHTS[ir.StringAttr(op.attributes["fn"]).value] >= EXPENSIVE
     return is_reduction(op) or WEIGHTS.get(FUNCTION_OF.get(op.name, ""), 0) >= EXPENSIVE
 
 
-def may_fuse(function: Any) -> bool:
+def may_fuse(function: ir.Operation) -> bool:
     """Whether there are several maps, or several sums in one."""
     maps = maps_of(function)
     sums = (inner.operation.name == "tad.sum" for op in maps for inner in op.regions[0].blocks[0].operations)
     return len(maps) > 1 or sum(sums) > 1
 
 
-def may_chain(function: Any) -> bool:
+def may_chain(function: ir.Operation) -> bool:
     """Whether there are several maps, and tensors larger than what stays in the caches anyway."""
     maps = maps_of(function)
     values = [*function.regions[0].blocks[0].arguments, *(value for op in maps for value in op.results)]

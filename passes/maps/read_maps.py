@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from tadc.dialect.index_maps import box_extents, parse_map, parse_set
 from tadc.dialect.locations import name_of, place_of
@@ -37,12 +36,12 @@ from tadc.passes.maps.map import (
 from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, PARTS, STEPS
 
 
-def read_maps(function: Any) -> MapFunction:
+def read_maps(function: ir.Operation) -> MapFunction:
     """The maps of a `tad` function. Raises UnsupportedIR for operations that maps do not have."""
     return _Reader(function).read()
 
 
-def read_maps_and_names(function: Any) -> tuple[MapFunction, dict[Any, str]]:
+def read_maps_and_names(function: ir.Operation) -> tuple[MapFunction, dict[ir.Value, str]]:
     """The maps of a `tad` function, and the names in them of its tensors, sizes and scalars."""
     reader = _Reader(function)
     found = reader.read()
@@ -54,15 +53,15 @@ def read_maps_and_names(function: Any) -> tuple[MapFunction, dict[Any, str]]:
 class _Reader:
     """A function on its way to maps; `forms` has indices and sizes, `values` the names of scalars."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: ir.Operation) -> None:
         self.function = function
         self.names = Names()
-        self.tensors: dict[Any, Tensor] = {}
-        self.forms: dict[Any, Affine] = {}
-        self.values: dict[Any, str] = {}
-        self.scalars: dict[Any, str] = {}
+        self.tensors: dict[ir.Value, Tensor] = {}
+        self.forms: dict[ir.Value, Affine] = {}
+        self.values: dict[ir.Value, str] = {}
+        self.scalars: dict[ir.Value, str] = {}
         self.numbers = itertools.count()
-        self.constants: dict[Any, Value] = {}
+        self.constants: dict[ir.Value, Value] = {}
         self.above: list[Let] = []
 
     def read(self) -> MapFunction:
@@ -93,7 +92,7 @@ class _Reader:
         given = tuple(self.tensors[result].name for result in results)
         return MapFunction(symbol_of(function), tuple(arguments), tuple(names), made, given, known)
 
-    def tensor(self, value: Any, shape: tuple[Affine, ...]) -> Tensor:
+    def tensor(self, value: ir.Value, shape: tuple[Affine, ...]) -> Tensor:
         """A tensor of the function."""
         location = location_of(value)
         label = name_of(location)
@@ -102,7 +101,7 @@ class _Reader:
         self.tensors[value] = found
         return found
 
-    def map(self, op: Any) -> Map:
+    def map(self, op: ir.Operation) -> Map:
         """One map; names of indices and values are used again in the next one."""
         block, before = op.regions[0].blocks[0], set(self.names.taken)
         indices = [self.index(argument) for argument in indices_of(op)]
@@ -121,18 +120,18 @@ class _Reader:
         self.names.taken = before
         return Map(tensors, tuple(indices), tensors[0].shape, body, order, _marks(op), place_of(op.location))
 
-    def index(self, argument: Any) -> str:
+    def index(self, argument: ir.Value) -> str:
         """A name for an index that a region binds."""
         found = self.names.new(name_of(argument.location) or "i")
         self.forms[argument] = Affine.var(found)
         return found
 
-    def value(self, made: Any) -> str:
+    def value(self, made: ir.Value) -> str:
         """A name for a value of the body."""
         self.values[made] = f"%{next(self.numbers)}"
         return self.values[made]
 
-    def block(self, block: Any) -> Block:
+    def block(self, block: ir.Block) -> Block:
         """A region."""
         found: list[Let] = []
         operations = [operation.operation for operation in block.operations]
@@ -148,7 +147,7 @@ class _Reader:
             found.append(Let(tuple(map(self.value, results)), made, place_of(op.location)))
         return Block(tuple(found), tuple(self.given(value) for value in operations[-1].operands))
 
-    def given(self, value: Any) -> str:
+    def given(self, value: ir.Value) -> str:
         """The name of a value that is used; constants of the function are the first values of the body."""
         found = self.values.get(value)
         if found is not None:
@@ -158,11 +157,11 @@ class _Reader:
         self.above.append(Let((self.value(value),), self.constants[value]))
         return self.values[value]
 
-    def forms_of(self, operands: Iterable[Any]) -> tuple[Affine, ...]:
+    def forms_of(self, operands: Iterable[ir.Value]) -> tuple[Affine, ...]:
         """What index operands stand for."""
         return tuple([self.forms[value] for value in operands])
 
-    def operation(self, op: Any, name: str, type: str) -> Value:
+    def operation(self, op: ir.Operation, name: str, type: str) -> Value:
         """What an operation of a region computes."""
         match name:
             case "tad.read":
@@ -182,7 +181,7 @@ class _Reader:
             case _:
                 return self.apply(op, name, type)
 
-    def fold(self, op: Any, name: str, type: str) -> Fold:
+    def fold(self, op: ir.Operation, name: str, type: str) -> Fold:
         """A reduction; its indices are bound in its body alone."""
         kind = ir.StringAttr(op.attributes["kind"]).value if name == "tad.reduce" else "sum"
         block = op.regions[0].blocks[0]
@@ -191,7 +190,7 @@ class _Reader:
         rows = _rows(str(op.attributes["domain"]), own, self.forms_of(op.operands))
         return Fold(kind, names, rows, self.block(block), type)
 
-    def apply(self, op: Any, name: str, type: str) -> Apply:
+    def apply(self, op: ir.Operation, name: str, type: str) -> Apply:
         """A scalar operation."""
         operands = list(op.operands)
         if name == INTEGER_POWER:
@@ -240,11 +239,11 @@ def _extents(text: str, symbols: tuple[Affine, ...]) -> tuple[Affine, ...]:
     return tuple(form.substitute(mapping) for form in box_extents(parse_set(text)) or ())
 
 
-def _number(op: Any) -> Number:
+def _number(op: ir.Operation) -> Number:
     return Number(ir.FloatAttr(op.attributes["value"]).value, str(op.results[0].type))
 
 
-def _marks(op: Any) -> Marks:
+def _marks(op: ir.Operation) -> Marks:
     flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED)]
     if CHAIN not in op.attributes:
         return Marks(None, 0, (), *flags)

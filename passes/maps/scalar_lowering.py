@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from tadc.dialect.mlir import ir
@@ -13,15 +13,21 @@ from tadc.frontend.functions import complete
 class Builder(Protocol):
     """What expansions need of the lowering."""
 
-    context: Any
+    context: ir.Context
 
     def create(
-        self, name: str, results: Any, operands: Any, point: Any, attributes: Any = None, regions: int = 0
-    ) -> Any:
+        self,
+        name: str,
+        results: Sequence[ir.Type],
+        operands: Sequence[ir.Value],
+        point: ir.InsertionPoint,
+        attributes: dict[str, ir.Attribute] | None = None,
+        regions: int = 0,
+    ) -> ir.Operation:
         """Make an operation."""
         ...
 
-    def constant(self, type: Any, value: int | float, point: Any) -> Any:
+    def constant(self, type: ir.Type, value: int | float, point: ir.InsertionPoint) -> ir.Value:
         """Make a constant."""
         ...
 
@@ -29,34 +35,34 @@ class Builder(Protocol):
 class Scalars:
     """Arithmetic at a point, on values of one float type or vectors of one."""
 
-    def __init__(self, builder: Builder, point: Any, type: Any) -> None:
+    def __init__(self, builder: Builder, point: ir.InsertionPoint, type: ir.Type) -> None:
         self.builder, self.point, self.type = builder, point, type
 
     @property
-    def truth(self) -> Any:
+    def truth(self) -> ir.Type:
         """The type of a comparison."""
         one = ir.IntegerType.get_signless(1, self.builder.context)
         return ir.VectorType.get(self.type.shape, one) if isinstance(self.type, ir.VectorType) else one
 
-    def logic(self, name: str, x: Any, y: Any) -> Any:
+    def logic(self, name: str, x: ir.Value, y: ir.Value) -> ir.Value:
         """An operation on two comparisons."""
         return self.builder.create(name, [self.truth], [x, y], self.point).results[0]
 
-    def op(self, name: str, *operands: Any) -> Any:
+    def op(self, name: str, *operands: ir.Value) -> ir.Value:
         """An operation of one result of the type."""
         return self.builder.create(name, [self.type], operands, self.point).results[0]
 
-    def const(self, value: float) -> Any:
+    def const(self, value: float) -> ir.Value:
         """A constant."""
         return self.builder.constant(self.type, value, self.point)
 
-    def compare(self, predicate: int, x: Any, y: Any) -> Any:
+    def compare(self, predicate: int, x: ir.Value, y: ir.Value) -> ir.Value:
         """An `arith.cmpf`."""
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.builder.context), predicate)
         made = self.builder.create("arith.cmpf", [self.truth], [x, y], self.point, {"predicate": number})
         return made.results[0]
 
-    def select(self, condition: Any, x: Any, y: Any) -> Any:
+    def select(self, condition: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
         """An `arith.select`."""
         return self.builder.create("arith.select", [self.type], [condition, x, y], self.point).results[0]
 
@@ -64,7 +70,7 @@ class Scalars:
 EQUAL, GREATER, LESS, LESS_EQUAL, NOT_EQUAL, UNORDERED = 1, 2, 4, 5, 13, 14
 
 
-def _sign(b: Builder, point: Any, x: Any) -> Any:
+def _sign(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
     """-1, 0, 1; NaN and signed zeros stay what they are."""
     s = Scalars(b, point, x.type)
     unit = s.op("math.copysign", s.const(1.0), x)
@@ -72,7 +78,7 @@ def _sign(b: Builder, point: Any, x: Any) -> Any:
     return s.select(keep, x, unit)
 
 
-def _sigmoid(b: Builder, point: Any, x: Any) -> Any:
+def _sigmoid(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
     """1 / (1 + exp(-x)) without overflow: e = exp(-|x|), then 1 or e over 1 + e."""
     s = Scalars(b, point, x.type)
     one = s.const(1.0)
@@ -81,21 +87,21 @@ def _sigmoid(b: Builder, point: Any, x: Any) -> Any:
     return s.op("arith.divf", above, s.op("arith.addf", one, e))
 
 
-def _relu(b: Builder, point: Any, x: Any) -> Any:
+def _relu(b: Builder, point: ir.InsertionPoint, x: ir.Value) -> ir.Value:
     """0 below 0, else x, NaN included."""
     s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     return s.select(s.compare(LESS_EQUAL, x, zero), zero, x)
 
 
-def _safe(b: Builder, point: Any, x: Any, y: Any) -> Any:
+def _safe(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
     """`x * y`; 0 where x is 0, whatever y is."""
     s = Scalars(b, point, x.type)
     zero = s.const(0.0)
     return s.select(s.compare(NOT_EQUAL, x, zero), s.op("arith.mulf", x, y), zero)
 
 
-def _mod(b: Builder, point: Any, x: Any, y: Any) -> Any:
+def _mod(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
     """The floored remainder, with the sign of y, as in Python."""
     s = Scalars(b, point, x.type)
     zero = s.const(0.0)
@@ -108,8 +114,8 @@ def _mod(b: Builder, point: Any, x: Any, y: Any) -> Any:
     return s.select(whole, s.op("math.copysign", zero, y), s.select(differs, shifted, rest))
 
 
-def _extremum(predicate: int) -> Callable[..., Any]:
-    def expand(b: Builder, point: Any, x: Any, y: Any) -> Any:
+def _extremum(predicate: int) -> Callable[..., ir.Value]:
+    def expand(b: Builder, point: ir.InsertionPoint, x: ir.Value, y: ir.Value) -> ir.Value:
         """NaN if either is, as in NumPy; `maximumf` has no lowering on older GPUs."""
         s = Scalars(b, point, x.type)
         best = s.select(s.compare(predicate, x, y), x, y)
@@ -118,7 +124,7 @@ def _extremum(predicate: int) -> Callable[..., Any]:
     return expand
 
 
-EXPANSIONS: dict[str, Callable[..., Any]] = {
+EXPANSIONS: dict[str, Callable[..., ir.Value]] = {
     "sign": _sign,
     "sigmoid": _sigmoid,
     "relu": _relu,
@@ -130,7 +136,7 @@ EXPANSIONS: dict[str, Callable[..., Any]] = {
 complete("what it expands to", EXPANSIONS, SCALAR_FUNCTIONS)
 
 
-def integer_power(b: Builder, point: Any, x: Any, n: int) -> Any:
+def integer_power(b: Builder, point: ir.InsertionPoint, x: ir.Value, n: int) -> ir.Value:
     """`x**n` by repeated squaring."""
     s = Scalars(b, point, x.type)
     result: Any = None

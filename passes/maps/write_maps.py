@@ -7,7 +7,6 @@ and change little, write little.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from tadc.dialect import scalar_ops
 from tadc.dialect.index_maps import in_order, map_attribute, set_attribute
@@ -37,7 +36,7 @@ from tadc.passes.maps.read_maps import read_maps
 
 
 def rewrite_maps(
-    function: Any, rewrite: Callable[[MapFunction], MapFunction], known: dict[str, MapFunction]
+    function: ir.Operation, rewrite: Callable[[MapFunction], MapFunction], known: dict[str, MapFunction]
 ) -> None:
     """Let a `tad` function compute what `rewrite` makes of its maps. Raises UnsupportedIR as `read_maps`.
 
@@ -49,7 +48,7 @@ def rewrite_maps(
         write_maps(function, before, after)
 
 
-def write_maps(function: Any, before: MapFunction, after: MapFunction) -> None:
+def write_maps(function: ir.Operation, before: MapFunction, after: MapFunction) -> None:
     """Let a `tad` function, whose maps were `before`, compute other ones for the same arguments.
 
     Maps of `before` that `after` has too, the very objects, keep their operations. Raises TypeError for
@@ -98,7 +97,7 @@ def _rounds(body: Block) -> bool:
 class MapWriter:
     """Writes maps at the end of a function; `tensors` and `sizes` are its values by name."""
 
-    def __init__(self, function: Any, known: MapFunction) -> None:
+    def __init__(self, function: ir.Operation, known: MapFunction) -> None:
         """`known` is what the function was read as."""
         self.context = function.context
         block = function.regions[0].blocks[0]
@@ -109,8 +108,8 @@ class MapWriter:
         self.tensors = dict(zip((a.name for a in known.arguments), arguments, strict=True))
         for item, op in zip(known.maps, maps_of(function), strict=True):
             self.tensors.update(zip(_names(item), op.results, strict=True))
-        self.numbers: dict[Number, Any] = {}
-        self.exponents: dict[int, Any] = {}
+        self.numbers: dict[Number, ir.Value] = {}
+        self.exponents: dict[int, ir.Value] = {}
         for op in operations:
             if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.FloatAttr):
                 value, type = ir.FloatAttr(op.attributes["value"]).value, str(op.results[0].type)
@@ -121,11 +120,11 @@ class MapWriter:
         self.types = {"f32": ir.F32Type.get(), "f64": ir.F64Type.get(), "i1": ir.IntegerType.get_signless(1)}
         self.index_type = ir.IndexType.get()
         self.unknown = ir.Location.unknown(self.context)
-        self.attributes: dict[object, Any] = {}
-        self.values: dict[str, Any] = {}
-        self.indices: dict[str, Any] = {}
+        self.attributes: dict[object, ir.Attribute] = {}
+        self.values: dict[str, ir.Value] = {}
+        self.indices: dict[str, ir.Value] = {}
 
-    def map(self, item: Map) -> Any:
+    def map(self, item: Map) -> ir.Operation:
         """The operation of a map, before the end of the function."""
         taken, place = set(self.names.taken), self.place(item.place)
         own, *others = _names(item)
@@ -153,7 +152,7 @@ class MapWriter:
         self.tensors, self.names.taken = outside, taken | {own, *others}
         return made
 
-    def marks(self, item: Map) -> dict[str, Any]:
+    def marks(self, item: Map) -> dict[str, ir.Attribute]:
         """The attributes of the marks of a map."""
         marks, unit = item.marks, ir.UnitAttr.get(self.context)
         flags = {STEPS: marks.steps, IN_PLACE: marks.in_place, PARTS: marks.parts, JOINED: marks.joined}
@@ -162,7 +161,7 @@ class MapWriter:
             found[CHAIN] = ir.DenseI64ArrayAttr.get([marks.chain, marks.rows, *marks.blocks])
         return found
 
-    def tensor_type(self, tensor: Tensor) -> Any:
+    def tensor_type(self, tensor: Tensor) -> ir.Type:
         """The type of a tensor."""
         dynamic = ir.ShapedType.get_dynamic_size()
         shape = [extent.constant if extent.is_constant else dynamic for extent in tensor.shape]
@@ -170,14 +169,16 @@ class MapWriter:
 
     # -- regions -------------------------------------------------------------------------------
 
-    def open(self, op: Any, number: int, indices: Sequence[str], place: Any) -> Any:
+    def open(self, op: ir.Operation, number: int, indices: Sequence[str], place: ir.Location) -> ir.Block:
         """The block of a region, which binds indices."""
         places = [ir.Location.name(self.names.label(name), place, context=self.context) for name in indices]
         block = ir.Block.create_at_start(op.regions[number], [self.index_type] * len(indices), places)
         self.indices.update(zip(indices, block.arguments, strict=True))
         return block
 
-    def fill(self, block: Any, body: Block, place: Any, *, many: bool = False, above: bool = False) -> None:
+    def fill(
+        self, block: ir.Block, body: Block, place: ir.Location, *, many: bool = False, above: bool = False
+    ) -> None:
         """Write the values of a block, and what it gives; numbers that are `above` all maps stay there."""
         point = ir.InsertionPoint(block)
         for let in body.lets:
@@ -190,7 +191,7 @@ class MapWriter:
         given = [self.values[name] for name in body.gives]
         ir.Operation.create("tad.yields" if many else "tad.yield", operands=given, loc=place, ip=point)
 
-    def let(self, let: Let, point: Any, place: Any) -> Sequence[Any]:
+    def let(self, let: Let, point: ir.InsertionPoint, place: ir.Location) -> Sequence[ir.Value]:
         """The results of one value."""
         value = let.value
         if isinstance(value, Ask):
@@ -199,11 +200,11 @@ class MapWriter:
 
         def create(
             name: str,
-            operands: Sequence[Any],
-            attributes: dict[str, Any],
+            operands: Sequence[ir.Value],
+            attributes: dict[str, ir.Attribute],
             regions: int = 0,
-            result: Any = None,
-        ) -> Any:
+            result: ir.Type | None = None,
+        ) -> ir.Operation:
             return ir.Operation.create(
                 name, results=[result or type] * len(let.names), operands=operands, attributes=attributes,
                 regions=regions, loc=place, ip=point,
@@ -233,7 +234,7 @@ class MapWriter:
             case Fold():
                 return self.fold(value, create, place).results
 
-    def fold(self, fold: Fold, create: Any, place: Any) -> Any:
+    def fold(self, fold: Fold, create: Callable[..., ir.Operation], place: ir.Location) -> ir.Operation:
         """The operation of a reduction."""
         outer = [name for name in in_order(row.form for row in fold.rows) if name not in fold.indices]
         attributes = {"domain": self.set(fold.rows, fold.indices, outer)}
@@ -245,7 +246,13 @@ class MapWriter:
         self.fill(self.open(made, 0, fold.indices, place), fold.body, place, many=many)
         return made
 
-    def apply(self, value: Apply, create: Any, point: Any, place: Any) -> Any:
+    def apply(
+        self,
+        value: Apply,
+        create: Callable[..., ir.Operation],
+        point: ir.InsertionPoint,
+        place: ir.Location,
+    ) -> ir.Operation:
         """The operation of a function."""
         function, operands = value.function, [self.values[name] for name in value.operands]
         if function == "powi":
@@ -272,21 +279,21 @@ class MapWriter:
 
     # -- attributes and places -----------------------------------------------------------------
 
-    def forms(self, forms: Iterable[Affine], names: Sequence[str]) -> Any:
+    def forms(self, forms: Iterable[Affine], names: Sequence[str]) -> ir.Attribute:
         """The affine map of forms over named indices; the same one is read once."""
         key = (tuple(forms), tuple(names))
         if key not in self.attributes:
             self.attributes[key] = map_attribute(key[0], names, self.context)
         return self.attributes[key]
 
-    def set(self, rows: Domain, names: Sequence[str], outer: Sequence[str]) -> Any:
+    def set(self, rows: Domain, names: Sequence[str], outer: Sequence[str]) -> ir.Attribute:
         """The integer set of rows."""
         key = (rows, tuple(names), tuple(outer))
         if key not in self.attributes:
             self.attributes[key] = set_attribute(rows, names, self.context, outer)
         return self.attributes[key]
 
-    def place(self, place: Place | None) -> Any:
+    def place(self, place: Place | None) -> ir.Location:
         """The location of a place."""
         if place is None:
             return self.unknown
@@ -296,7 +303,7 @@ class MapWriter:
             )
         return self.attributes[place]
 
-    def labelled(self, label: str, place: Place | None) -> Any:
+    def labelled(self, label: str, place: Place | None) -> ir.Location:
         """The location of a place, with a name that a person reads."""
         where = self.place(place)
         return ir.Location.name(label, where, context=self.context) if label else where

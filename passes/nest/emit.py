@@ -7,9 +7,8 @@ computed at all of its points in lockstep (`lockstep.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
@@ -73,7 +72,7 @@ class Target:
     def after_turn(self, loop: For, scope: Scope) -> None:
         """What stands at the end of each turn of a loop."""
 
-    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> Any:
+    def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
         """A buffer for a tensor."""
         return _room(stage.tensor.type, [e.constant for e in stage.tensor.shape], low, scope.point)
 
@@ -85,10 +84,10 @@ class Scope:
     `indices` are those of the map, `shapes` the extents of tensors, as forms over sizes.
     """
 
-    point: Any
+    point: ir.InsertionPoint
     forms: Mapping[str, Affine]
     facts: Domain
-    buffers: Mapping[str, tuple[Any, ...]]
+    buffers: Mapping[str, tuple[ir.Value, ...]]
     tile: Tile = field(default_factory=Tile)
     indices: tuple[str, ...] = ()
     target: Target = field(default_factory=Target)
@@ -212,8 +211,8 @@ def _extremes(forms: list[Affine], sign: int, facts: Domain) -> list[Affine]:
 def _if(statement: If, low: BodyLowering, scope: Scope) -> None:
     rows = scope.rows(statement.rows)
 
-    def fill(body: Body, *more: Constraint) -> Any:
-        def emit(inside: Any) -> list[Any]:
+    def fill(body: Body, *more: Constraint) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
+        def emit(inside: ir.InsertionPoint) -> list[ir.Value]:
             emit_body(body, low, replace(scope, point=inside).knowing(*more))
             return []
 
@@ -243,7 +242,7 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     last = low.affine([stop], scope.point)
     ends = (low.affine([start], scope.point), last, loop.step)
 
-    def fill(index: Affine, carried: list[Any], inside: Any) -> list[Any]:
+    def fill(index: Affine, carried: list[ir.Value], inside: ir.InsertionPoint) -> list[ir.Value]:
         inner = replace(scope, point=inside).naming(loop.index, index)
         emit_body(loop.body, low, inner.knowing(*facts_of(loop, index, (start, stop), scope)))
         scope.target.after_turn(loop, inner)
@@ -310,7 +309,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
         for compute, inner in inside:
             _compute(compute, low, inner)
         return
-    groups: list[list[tuple[Copy, list[Any]]]] = []
+    groups: list[list[tuple[Copy, list[ir.Value]]]] = []
     for compute, inner in inside:
         groups.append([])
         _values(compute, low, inner, groups[-1].extend)
@@ -383,7 +382,11 @@ def _along(compute: Compute, scope: Scope) -> frozenset[str]:
 
 
 def _values(
-    compute: Compute, low: BodyLowering, scope: Scope, then: Any, stores: TileStores | None = None
+    compute: Compute,
+    low: BodyLowering,
+    scope: Scope,
+    then: Callable[[Elements], None],
+    stores: TileStores | None = None,
 ) -> None:
     """Hand over the values of the stores in the copies of a tile."""
     tile = tile_of(compute, scope)
@@ -416,7 +419,7 @@ def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:
     return tuple(row for row in scope.rows(compute.within) if not implied(row.form, known))
 
 
-def _room(type: str, extents: list[int], low: BodyLowering, point: Any) -> Any:
+def _room(type: str, extents: list[int], low: BodyLowering, point: ir.InsertionPoint) -> ir.Value:
     """A buffer on the stack of the lowered function, made where it starts: loops must not make more."""
     aligned = {
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
@@ -426,7 +429,7 @@ def _room(type: str, extents: list[int], low: BodyLowering, point: Any) -> Any:
     return low.create("memref.alloca", [memref], [], function_start(point), aligned).results[0]
 
 
-def function_start(point: Any) -> Any:
+def function_start(point: ir.InsertionPoint) -> ir.InsertionPoint:
     """Where the function that holds a point begins."""
     op = point.block.owner.operation
     while op.name != "func.func":

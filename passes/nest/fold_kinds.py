@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
@@ -33,7 +33,7 @@ def put_results(made: FoldLoops) -> None:
         body.values.put(name, made.kept, results[number * each : (number + 1) * each])
 
 
-def _sum(of: FoldLoops, s: Scalars, element: str, result: Any, copy: Copy) -> Any:
+def _sum(of: FoldLoops, s: Scalars, element: str, result: ir.Value, copy: Copy) -> ir.Value:
     """A product is added in one rounding."""
     if element in of.left_out:
         x, y = (
@@ -51,7 +51,7 @@ def _joined(kind: str) -> Combine:
 _COMBINE: dict[str, Combine] = {**{kind: _joined(kind) for kind in JOIN}, "sum": _sum}
 
 #: The results of a fold for each element of a tile.
-Lowering = Callable[[FoldLoops], list[Any]]
+Lowering = Callable[[FoldLoops], list[ir.Value]]
 
 
 def _folded(kind: str) -> Lowering:
@@ -60,12 +60,12 @@ def _folded(kind: str) -> Lowering:
     return lambda of: of.fold(combine, join, start)
 
 
-def _summed(of: FoldLoops) -> list[Any]:
+def _summed(of: FoldLoops) -> list[ir.Value]:
     of.leave_out_products()
     return of.fold(_COMBINE["sum"], JOIN["sum"], REDUCTIONS["sum"].nothing)
 
 
-def _logsumexp(of: FoldLoops) -> list[Any]:
+def _logsumexp(of: FoldLoops) -> list[ir.Value]:
     """`m + log(sum{k} (exp(e - m)))` with m the maximum, 0 where that is not finite.
 
     It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
@@ -73,22 +73,22 @@ def _logsumexp(of: FoldLoops) -> list[Any]:
     low, point = of.body.low, of.context.point
     copies = list(of.body.tile.points(of.kept))
     greatest = of.fold(_COMBINE["max"], JOIN["max"], REDUCTIONS["max"].nothing)
-    shifts: dict[tuple[int, ...], Any] = {}
+    shifts: dict[tuple[int, ...], ir.Value] = {}
     for copy, most in zip(copies, greatest, strict=True):
         s = Scalars(low, point, most.type)
         finite = s.compare(LESS, s.op("math.absf", most), s.const(math.inf))
         shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
 
-    def shift(copy: Copy) -> Any:
+    def shift(copy: Copy) -> ir.Value:
         return shifts[tuple(copy[name] for name in of.kept)]
 
-    def add(of: FoldLoops, s: Scalars, element: str, result: Any, copy: Copy) -> Any:
+    def add(of: FoldLoops, s: Scalars, element: str, result: ir.Value, copy: Copy) -> ir.Value:
         value = of.joining(s, element, copy)
         moved = s.op("arith.subf", value, of.body.lanes.spread_to(shift(copy), s.type, s.point))
         return s.op("arith.addf", result, s.op("math.exp", moved))
 
     totals = of.fold(add, JOIN["sum"], 0.0)
-    results: list[Any] = []
+    results: list[ir.Value] = []
     for copy, total in zip(copies, totals, strict=True):
         s = Scalars(low, point, total.type)
         results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))

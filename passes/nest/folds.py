@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy as copying
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
+from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.frontend.index_sets import IndexSetLimit
 from tadc.frontend.terms import Domain
@@ -33,9 +34,9 @@ MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
 
 #: A result with one more element, a value of the block: of that element, the result so far and the copy.
-Combine = Callable[["FoldLoops", Scalars, str, Any, Copy], Any]
+Combine = Callable[["FoldLoops", Scalars, str, ir.Value, Copy], ir.Value]
 #: What is in a loop: of its index and what it carries, at a point.
-Fill = Callable[[Affine, list[Any], Any], list[Any]]
+Fill = Callable[[Affine, list[ir.Value], ir.InsertionPoint], list[ir.Value]]
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,10 @@ class Span:
     From `inner_start` to `inner_stop`, all do; None where these are the same.
     """
 
-    start: Any
-    stop: Any
-    inner_start: Any = None
-    inner_stop: Any = None
+    start: ir.Value
+    stop: ir.Value
+    inner_start: ir.Value | None = None
+    inner_stop: ir.Value | None = None
 
 
 class FoldLoops:
@@ -106,7 +107,7 @@ class FoldLoops:
         self.left_out = tuple(let.names[0] for let in found)
         self.made = made
 
-    def joining(self, s: Scalars, element: str, copy: Copy) -> Any:
+    def joining(self, s: Scalars, element: str, copy: Copy) -> ir.Value:
         """A value of the block in a copy, of the type that the loops carry."""
         return self.body.lanes.spread_to(self.body.value(element, copy), s.type, s.point)
 
@@ -116,7 +117,7 @@ class FoldLoops:
 
     # -- loops -----------------------------------------------------------------------------------
 
-    def fold(self, combine: Combine, join: Join, start: float) -> list[Any]:
+    def fold(self, combine: Combine, join: Join, start: float) -> list[ir.Value]:
         """What is left of `start` after every element, for each copy along `kept`, result by result."""
         low, context = self.body.low, self.context
         self.body.locate(self.let.place)
@@ -125,19 +126,23 @@ class FoldLoops:
         first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
         return self.all_steps(first, context)
 
-    def all_steps(self, first: list[Any], context: Context) -> list[Any]:
+    def all_steps(self, first: list[ir.Value], context: Context) -> list[ir.Value]:
         """What is left of `first` after every element."""
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
 
-        def loops(inside: Any) -> list[Any]:
+        def loops(inside: ir.InsertionPoint) -> list[ir.Value]:
             return self.loop(self.nest.levels, {}, first, masked, context.moved(inside))
 
         return self.where(still, loops, first, context.point)
 
     def where(
-        self, rows: Domain, then: Callable[[Any], list[Any]], otherwise: list[Any], point: Any
-    ) -> list[Any]:
+        self,
+        rows: Domain,
+        then: Callable[[ir.InsertionPoint], list[ir.Value]],
+        otherwise: list[ir.Value],
+        point: ir.InsertionPoint,
+    ) -> list[ir.Value]:
         """What `then` makes where all rows hold, else the values given."""
         if not rows:
             return then(point)
@@ -149,10 +154,10 @@ class FoldLoops:
         self,
         levels: Sequence[Level],
         bound: Mapping[str, Affine],
-        carried: list[Any],
+        carried: list[ir.Value],
         masked: bool,
         context: Context,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """Loops over levels, outermost first; what they carry at the end."""
         if not levels:
             return self.innermost(bound, carried, masked, context)
@@ -161,8 +166,13 @@ class FoldLoops:
         return self.one_level(levels, bound, carried, masked, context)
 
     def last_loop(
-        self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
-    ) -> list[Any]:
+        self,
+        level: Level,
+        bound: Mapping[str, Affine],
+        carried: list[ir.Value],
+        masked: bool,
+        context: Context,
+    ) -> list[ir.Value]:
         """The innermost loop."""
         return self.one_level([level], bound, carried, masked, context)
 
@@ -170,10 +180,10 @@ class FoldLoops:
         self,
         levels: Sequence[Level],
         bound: Mapping[str, Affine],
-        carried: list[Any],
+        carried: list[ir.Value],
         masked: bool,
         context: Context,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """The loop over the first of some levels, in parts where its bounds move with the tile."""
         level = levels[0]
         shift = shift_of(level, bound, self.moving)
@@ -182,8 +192,8 @@ class FoldLoops:
         span = self.span(level, bound, masked or context.in_part, context.point)
         in_part = context.in_part or span.inner_start is not None
 
-        def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
-            def inside(index: Affine, values: list[Any], point: Any) -> list[Any]:
+        def run(start: ir.Value, stop: ir.Value, values: list[ir.Value], masked: bool) -> list[ir.Value]:
+            def inside(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
                 inner = {**bound, level.name: index}
                 there = replace(context, point=point, in_part=in_part)
                 return self.loop(levels[1:], inner, values, masked, there)
@@ -192,7 +202,7 @@ class FoldLoops:
                 return self.asking_loop(level.name, (start, stop), bound, values, inside, context)
             return self.one_loop(level.name, (start, stop, 1), values, inside, context.point)
 
-        if span.inner_start is None:
+        if span.inner_start is None or span.inner_stop is None:
             return run(span.start, span.stop, carried, masked or self.moves_at(level, bound))
         carried = run(span.start, span.inner_start, carried, True)
         carried = run(span.inner_start, span.inner_stop, carried, masked)
@@ -203,10 +213,10 @@ class FoldLoops:
         shift: Shift,
         levels: Sequence[Level],
         bound: Mapping[str, Affine],
-        carried: list[Any],
+        carried: list[ir.Value],
         masked: bool,
         context: Context,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """A loop of the same steps for all points of the tile, each at an index of its own.
 
         It is under masks where not all of these are between the other bounds. A few steps stand one after the
@@ -216,12 +226,12 @@ class FoldLoops:
         start = low.affine([form - shift.by for form in shift.same[0]], point, "affine.max")
         stop = low.affine([form - shift.by for form in shift.same[1]], point, "affine.min")
 
-        def run(masked: bool) -> Callable[[Any], list[Any]]:
-            def inside(index: Affine, values: list[Any], point: Any) -> list[Any]:
+        def run(masked: bool) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
+            def inside(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
                 inner = {**bound, level.name: index + shift.by}
                 return self.loop(levels[1:], inner, values, masked, context.moved(point))
 
-            def steps(point: Any) -> list[Any]:
+            def steps(point: ir.InsertionPoint) -> list[ir.Value]:
                 if not shift.is_exact or not self.value.takes.unrolled or len(levels) > 1:
                     return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
                 values = carried
@@ -246,7 +256,7 @@ class FoldLoops:
         """Whether the bounds of a level move with the tile."""
         return self.moves([b.form.substitute(bound) for b in (*level.lower, *level.upper)])
 
-    def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: Any) -> Span:
+    def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: ir.InsertionPoint) -> Span:
         """The ends of the loop over a level, of its middle part too if it may be taken apart."""
         low = self.body.low
         ranges = {name: size for name, size in self.body.tile.ranges.items() if name in self.moving}
@@ -254,7 +264,7 @@ class FoldLoops:
         upper = [b.floor().substitute(bound) + 1 for b in level.upper]
         moving = self.moves([*lower, *upper])
 
-        def ends(sign: int) -> tuple[Any, Any]:
+        def ends(sign: int) -> tuple[ir.Value, ir.Value]:
             """The hull of all points for -1, what they share for 1."""
             return (
                 low.affine([extreme(form, ranges, sign) for form in lower], point, "affine.max"),
@@ -269,7 +279,14 @@ class FoldLoops:
             return Span(start, stop)
         return self.ordered(start, stop, *ends(1), point)
 
-    def ordered(self, start: Any, stop: Any, inner_start: Any, inner_stop: Any, point: Any) -> Span:
+    def ordered(
+        self,
+        start: ir.Value,
+        stop: ir.Value,
+        inner_start: ir.Value,
+        inner_stop: ir.Value,
+        point: ir.InsertionPoint,
+    ) -> Span:
         """The ends in this order, so that the three parts have every element once."""
         stop = self.choose_index("arith.maxsi", start, stop, point)
         inner_start = self.choose_index("arith.minsi", inner_start, stop, point)
@@ -278,19 +295,19 @@ class FoldLoops:
         inner_stop = self.choose_index("arith.maxsi", inner_stop, inner_start, point)
         return Span(start, stop, inner_start, inner_stop)
 
-    def choose_index(self, name: str, x: Any, y: Any, point: Any) -> Any:
+    def choose_index(self, name: str, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """The lesser or the greater of two indices."""
         return self.body.low.create(name, [x.type], [x, y], point).results[0]
 
     def asking_loop(
         self,
         name: str,
-        ends: tuple[Any, Any],
+        ends: tuple[ir.Value, ir.Value],
         bound: Mapping[str, Affine],
-        carried: list[Any],
+        carried: list[ir.Value],
         fill: Fill,
         context: Context,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """The innermost loop, which asks for lines ahead."""
         asks = [let.value for let in self.value.body.lets if isinstance(let.value, Ask)]
         if not asks:
@@ -298,7 +315,7 @@ class FoldLoops:
         every = max(ask.every for ask in asks)
         low = self.body.low
 
-        def each(index: Affine, values: list[Any], point: Any) -> list[Any]:
+        def each(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
             self.ask([ask for ask in asks if ask.every == 1], {**bound, name: index}, context, point)
             return fill(index, values, point)
 
@@ -306,14 +323,16 @@ class FoldLoops:
             return self.one_loop(name, (*ends, 1), carried, each, context.point)
         stop = low.variable(ends[1])
 
-        def step(index: Affine, values: list[Any], point: Any) -> list[Any]:
+        def step(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
             self.ask([ask for ask in asks if ask.every > 1], {**bound, name: index}, context, point)
             until = low.affine([index + every, stop], point, "affine.min")
             return self.one_loop(name, (low.affine([index], point), until, 1), values, each, point)
 
         return self.one_loop(name, (*ends, every), carried, step, context.point)
 
-    def ask(self, asks: Sequence[Ask], bound: Mapping[str, Affine], context: Context, point: Any) -> None:
+    def ask(
+        self, asks: Sequence[Ask], bound: Mapping[str, Affine], context: Context, point: ir.InsertionPoint
+    ) -> None:
         """Ask for lines, of each copy."""
         forms = {**context.forms, **self.indices(bound)}
         for ask in asks:
@@ -324,8 +343,13 @@ class FoldLoops:
                 self.body.lanes.prefetch(self.body.buffers[ask.tensor], there, point, nearest=not ask.far)
 
     def one_loop(
-        self, name: str, ends: tuple[Any, Any, int], carried: list[Any], fill: Fill, point: Any
-    ) -> list[Any]:
+        self,
+        name: str,
+        ends: tuple[ir.Value, ir.Value, int],
+        carried: list[ir.Value],
+        fill: Fill,
+        point: ir.InsertionPoint,
+    ) -> list[ir.Value]:
         """An `scf.for` from a start below a stop by a step, which carries values."""
         start, stop, step = ends
         return self.body.low.loop(name[1:], (start, stop, step), carried, fill, point)
@@ -339,11 +363,11 @@ class FoldLoops:
     def innermost(
         self,
         bound: Mapping[str, Affine],
-        carried: list[Any],
+        carried: list[ir.Value],
         masked: bool,
         context: Context,
         tests: Domain | None = None,
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """Take in one element at each point, under masks where not all points have it: by `tests`, or all."""
         rows = tuple(c.substitute(bound) for c in self.rows)
         inside = context.with_forms(self.indices(bound)).moved(context.point, *rows)
@@ -366,7 +390,7 @@ class FoldLoops:
             bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
         return (*bounds, *self.nest.outside, *self.nest.inside)
 
-    def take(self, carried: list[Any], context: Context) -> list[Any]:
+    def take(self, carried: list[ir.Value], context: Context) -> list[ir.Value]:
         """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
         copies = list(self.body.tile.points(self.carried))
@@ -380,7 +404,7 @@ class FoldLoops:
         self.body.in_turns(self.value.body, context, self.carried, then, self.left_out)
         return results
 
-    def under(self, rows: Domain, carried: list[Any], context: Context) -> list[Any]:
+    def under(self, rows: Domain, carried: list[ir.Value], context: Context) -> list[ir.Value]:
         """The same at points where rows hold; the results stay as they are at others."""
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
@@ -391,9 +415,9 @@ class FoldLoops:
         some = len(made) == 1 and context.masks is None
         inner = replace(body.masked(conditions, self.carried, copies, context), some=some, any=True)
         assert inner.masks is not None
-        masks = [inner.mask(copy) for copy in copies]
+        masks = [mask for copy in copies if (mask := inner.mask(copy)) is not None]
 
-        def then(inside: Any) -> list[Any]:
+        def then(inside: ir.InsertionPoint) -> list[ir.Value]:
             found = self.take(carried, inner.moved(inside))
             # Not by the whole mask, which may differ between lanes where the results do not.
             return [body.lanes.select(c, x, y, inside) for c, x, y in zip(each, found, carried, strict=True)]
@@ -401,11 +425,11 @@ class FoldLoops:
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda inside: carried, point)
 
-    def zero(self, point: Any) -> Any:
+    def zero(self, point: ir.InsertionPoint) -> ir.Value:
         """The index 0."""
         return self.body.low.constant(self.body.low.index_type, 0, point)
 
-    def combined(self, s: Scalars, element: str, result: Any, copy: Copy) -> Any:
+    def combined(self, s: Scalars, element: str, result: ir.Value, copy: Copy) -> ir.Value:
         """A result with one more element."""
         return self.combine(self, s, element, result, copy)
 

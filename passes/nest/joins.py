@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, Scalars
 
 #: Two results of parts of a set, in order, to that of both; an element is the result of itself.
-Join = Callable[[Scalars, Any, Any], Any]
+Join = Callable[[Scalars, ir.Value, ir.Value], ir.Value]
 
 JOIN: dict[str, Join] = {
     "sum": lambda s, x, y: s.op("arith.addf", x, y),

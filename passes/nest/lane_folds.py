@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Level
 from tadc.passes.maps.map import Fold, Let
@@ -32,11 +32,11 @@ class LaneFold(FoldLoops):
         """The loops carry a result for each lane."""
         return True
 
-    def fold(self, combine: Combine, join: Join, start: float) -> list[Any]:
+    def fold(self, combine: Combine, join: Join, start: float) -> list[ir.Value]:
         """The results of all parts and lanes in one, for each copy along `kept`."""
         results = super().fold(combine, join, start)
         point = self.context.point
-        found: dict[tuple[int, ...], Any] = {}
+        found: dict[tuple[int, ...], ir.Value] = {}
         each = product(range(len(self.elements)), self.body.tile.points(self.carried))
         for (number, copy), value in zip(each, results, strict=True):
             key = (number, *(copy[name] for name in self.kept))
@@ -45,29 +45,34 @@ class LaneFold(FoldLoops):
         return [self.body.lanes.folded(value, join, point) for value in found.values()]
 
     def last_loop(
-        self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
-    ) -> list[Any]:
+        self,
+        level: Level,
+        bound: Mapping[str, Affine],
+        carried: list[ir.Value],
+        masked: bool,
+        context: Context,
+    ) -> list[ir.Value]:
         """Steps of all parts and lanes: under masks before and after those that every point takes whole."""
         low, point = self.body.low, context.point
         guarded = masked or any(level.name in row.form.variables for row in self.nest.inside)
         span = self.span(level, bound, guarded or context.in_part, point)
         width, parts = self.body.tile.width, self.body.tile.copies.get(PARTS, 1)
         inner_start, inner_stop = span.inner_start, span.inner_stop
-        if inner_start is None:
+        if inner_start is None or inner_stop is None:
             inner_start, inner_stop = span.start, span.stop
             guarded = guarded or self.moves_at(level, bound)
         step = width * parts
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
         across = self.also_moving(ACROSS)
 
-        def run(start: Any, stop: Any, values: list[Any], masked: bool) -> list[Any]:
-            def inside(index: Affine, values: list[Any], point: Any) -> list[Any]:
+        def run(start: ir.Value, stop: ir.Value, values: list[ir.Value], masked: bool) -> list[ir.Value]:
+            def inside(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
                 inner = {**bound, level.name: index + lane}
                 return across.innermost(inner, values, masked, replace(context, point=point, in_part=True))
 
             return self.one_loop(level.name, (start, stop, step), values, inside, point)
 
-        def after(start: Any, stop: Any, less: int) -> Any:
+        def after(start: ir.Value, stop: ir.Value, less: int) -> ir.Value:
             """Where the first step is that does not begin, for `less` of 0, or end before a stop."""
             first, room = low.variable(start), low.variable(stop) - low.variable(start) + (step - 1 - less)
             count = self.choose_index("arith.maxsi", low.affine([room], point), self.zero(point), point)

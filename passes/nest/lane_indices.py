@@ -23,7 +23,7 @@ _FAR = 1 << 30
 """A number of 32 bits beyond what is compared with it."""
 
 
-def is_vector(value: Any) -> bool:
+def is_vector(value: ir.Value) -> bool:
     """Whether an SSA value is a vector."""
     return isinstance(value.type, ir.VectorType)
 
@@ -42,26 +42,26 @@ class LaneIndices:
 
     # -- types and plain vectors ---------------------------------------------------------------
 
-    def type(self, scalar: Any) -> Any:
+    def type(self, scalar: ir.Type) -> ir.Type:
         """The vector type over a scalar type."""
         return ir.VectorType.get([self.width], scalar)
 
     @property
-    def truth(self) -> Any:
+    def truth(self) -> ir.Type:
         """The type of a condition by lane."""
         return self.type(ir.IntegerType.get_signless(1, self.low.context))
 
-    def spread(self, value: Any, point: Any) -> Any:
+    def spread(self, value: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """A value as a vector: a scalar in all lanes."""
         if is_vector(value):
             return value
         return self.low.create("vector.broadcast", [self.type(value.type)], [value], point).results[0]
 
-    def spread_to(self, value: Any, type: Any, point: Any) -> Any:
+    def spread_to(self, value: ir.Value, type: ir.Type, point: ir.InsertionPoint) -> ir.Value:
         """A value as a vector where a type is one."""
         return self.spread(value, point) if isinstance(type, ir.VectorType) else value
 
-    def together(self, values: Sequence[Any], point: Any) -> list[Any]:
+    def together(self, values: Sequence[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
         """The values, all vectors if one is."""
         if not any(map(is_vector, values)):
             return list(values)
@@ -69,7 +69,7 @@ class LaneIndices:
 
     # -- indices -------------------------------------------------------------------------------
 
-    def index_vector(self, form: Affine, point: Any) -> Any:
+    def index_vector(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
         """The values of a form in the lanes, as a vector of indices."""
         rest = Affine.of({atom: k for atom, k in form.terms if not has_lane(atom)}, form.constant)
         total = self._by_lane(form, point) if rest == Affine.const(0) else None
@@ -81,7 +81,7 @@ class LaneIndices:
             start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
         )
 
-    def _by_lane(self, form: Affine, point: Any) -> Any:
+    def _by_lane(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
         """The sum of terms that hold the lane."""
         total: Any = None
         for atom, k in form.terms:
@@ -92,7 +92,7 @@ class LaneIndices:
             total = term if total is None else self._op("arith.addi", total, term, point)
         return self._number(0, point) if total is None else total
 
-    def _floor(self, atom: Floor, point: Any) -> Any:
+    def _floor(self, atom: Floor, point: ir.InsertionPoint) -> ir.Value:
         """A floor division in each lane: `arith.divsi` rounds towards zero."""
         numerator, denominator = (
             self.index_vector(atom.numerator, point),
@@ -104,7 +104,7 @@ class LaneIndices:
         one_less = self._op("arith.addi", quotient, self._number(-1, point), point)
         return self.select(below, one_less, quotient, point)
 
-    def _numbers(self, values: Sequence[int], point: Any) -> Any:
+    def _numbers(self, values: Sequence[int], point: ir.InsertionPoint) -> ir.Value:
         index = self.low.index_type
         elements = [ir.IntegerAttr.get(index, value) for value in values]
         attribute = ir.DenseElementsAttr.get(elements, self.type(index))
@@ -112,21 +112,21 @@ class LaneIndices:
             0
         ]
 
-    def _number(self, value: int, point: Any) -> Any:
+    def _number(self, value: int, point: ir.InsertionPoint) -> ir.Value:
         return self._numbers([value] * self.width, point)
 
-    def _op(self, name: str, x: Any, y: Any, point: Any) -> Any:
+    def _op(self, name: str, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         return self.low.create(name, [x.type], [x, y], point).results[0]
 
-    def _compare(self, predicate: int, x: Any, y: Any, point: Any) -> Any:
+    def _compare(self, predicate: int, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
         return self.low.create("arith.cmpi", [self.truth], [x, y], point, {"predicate": number}).results[0]
 
-    def index(self, form: Affine, point: Any) -> Any:
+    def index(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
         """A form as an index, or as a vector of indices."""
         return self.index_vector(form, point) if LANE in form.variables else self.low.affine([form], point)
 
-    def as_float(self, form: Affine, type: Any, point: Any) -> Any:
+    def as_float(self, form: Affine, type: ir.Type, point: ir.InsertionPoint) -> ir.Value:
         """A form as a number of a float type."""
         whole = ir.IntegerType.get_signless(64, self.low.context)
         index = self.index(form, point)
@@ -137,7 +137,7 @@ class LaneIndices:
 
     # -- conditions ----------------------------------------------------------------------------
 
-    def holds(self, rows: Domain, point: Any) -> Any:
+    def holds(self, rows: Domain, point: ir.InsertionPoint) -> ir.Value:
         """Whether all rows hold: an i1, or one for each lane where a row moves with the lane."""
         moving = [row for row in rows if LANE in row.form.variables]
         still = tuple(row for row in rows if LANE not in row.form.variables)
@@ -149,9 +149,10 @@ class LaneIndices:
                 form = self.index_vector(row.form, point)
                 made = self._compare(predicate, form, self._number(0, point), point)
             result = self.both(result, made, point)
+        assert result is not None  # rows that are not still move
         return result
 
-    def _in_short(self, row: Constraint, point: Any) -> Any:
+    def _in_short(self, row: Constraint, point: ir.InsertionPoint) -> ir.Value | None:
         """A row in numbers of 32 bits; None where that is not possible.
 
         What moves with the lane is compared with the rest, which all lanes share, and which may as well be
@@ -171,14 +172,14 @@ class LaneIndices:
         least = low.create("arith.constant", [type], [], point, {"value": attribute}).results[0]
         return self._compare(_EQUAL if row.equality else _AT_LEAST, self.spread(near, point), least, point)
 
-    def both(self, x: Any, y: Any, point: Any) -> Any:
+    def both(self, x: ir.Value | None, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """The conjunction of two conditions; None is true."""
-        if x is None or y is None:
-            return y if x is None else x
+        if x is None:
+            return y
         x, y = self.together([x, y], point)
         return self._op("arith.andi", x, y, point)
 
-    def negated(self, x: Any, point: Any) -> Any:
+    def negated(self, x: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """The opposite of a condition."""
         if is_vector(x):
             attribute = ir.DenseElementsAttr.get_splat(x.type, ir.BoolAttr.get(True))
@@ -187,7 +188,7 @@ class LaneIndices:
         true = self.low.create("arith.constant", [x.type], [], point, {"value": attribute}).results[0]
         return self._op("arith.xori", x, true, point)
 
-    def any(self, conditions: Sequence[Any], point: Any) -> Any:
+    def any(self, conditions: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
         """Whether one of some conditions holds in some lane, as an i1."""
         scalars = [c for c in conditions if not is_vector(c)]
         vectors = [c for c in conditions if is_vector(c)]
@@ -206,7 +207,7 @@ class LaneIndices:
             result = self._op("arith.ori", result, scalar, point)
         return result
 
-    def select(self, condition: Any, x: Any, y: Any, point: Any) -> Any:
+    def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """`x` in lanes where a condition holds, else `y`."""
         condition, x, y = self.together([condition, x, y], point)
         return self.low.create("arith.select", [x.type], [condition, x, y], point).results[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
@@ -26,7 +26,7 @@ from tadc.passes.nest.tile import Copy, Dependence, Tile, Values, at
 from tadc.passes.nest.tile_variables import LANE
 
 #: A value, and what makes it in a copy.
-Maker = tuple[Let, Callable[[Copy], Any]]
+Maker = tuple[Let, Callable[[Copy], ir.Value]]
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Context:
     loop is taken apart again: code would grow with every level.
     """
 
-    point: Any
+    point: ir.InsertionPoint
     facts: Domain
     forms: Mapping[str, Affine]
     names: tuple[str, ...] = ()
-    masks: Mapping[tuple[int, ...], Any] | None = None
+    masks: Mapping[tuple[int, ...], ir.Value] | None = None
     in_part: bool = False
     some: bool = False
     any: bool = False
 
-    def mask(self, copy: Copy) -> Any:
+    def mask(self, copy: Copy) -> ir.Value | None:
         """The condition of a copy, or None."""
         return None if self.masks is None else self.masks[tuple(copy[name] for name in self.names)]
 
-    def moved(self, point: Any, *rows: Constraint) -> Context:
+    def moved(self, point: ir.InsertionPoint, *rows: Constraint) -> Context:
         """The same at another point, where more rows hold."""
         return replace(self, point=point, facts=(*self.facts, *rows))
 
@@ -79,7 +79,7 @@ class Lockstep:
     low: BodyLowering
     tile: Tile
     depends: Dependence
-    buffers: Mapping[str, Any]
+    buffers: Mapping[str, ir.Value]
     fold: FoldLowering
     lanes: Lanes
     values: Values
@@ -95,15 +95,15 @@ class Lockstep:
         """For which variables a value is made copy by copy."""
         return self.tile.along({*self.depends(value), *context.names})
 
-    def value(self, value: str, copy: Copy) -> Any:
+    def value(self, value: str, copy: Copy) -> ir.Value:
         """What stands for a value in a copy."""
         return self.values.get(value, copy)
 
-    def scalar(self, let: Let) -> Any:
+    def scalar(self, let: Let) -> ir.Type:
         """The scalar type of what is named."""
         return self.low.scalar_type(_type(let))
 
-    def as_type(self, made: Any, value: str, point: Any) -> Any:
+    def as_type(self, made: ir.Value, value: str, point: ir.InsertionPoint) -> ir.Value:
         """A scalar in all lanes, if the value differs between lanes."""
         return self.lanes.spread(made, point) if LANE in self.depends(value) else made
 
@@ -149,7 +149,7 @@ class Lockstep:
             self.locate(let.place)
             self.copies_in(turn, let.names[0], make, context)
 
-    def copies_in(self, turn: Copy, name: str, make: Callable[[Copy], Any], context: Context) -> None:
+    def copies_in(self, turn: Copy, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
         """Make a value in those copies of one turn that are not made yet."""
         names = self.names(name, context)
         for copy in self.tile.points(names, turn):
@@ -172,7 +172,7 @@ class Lockstep:
         """Code that follows is for a place in a program."""
         self.low.locate(place)
 
-    def copies(self, name: str, make: Callable[[Copy], Any], context: Context) -> None:
+    def copies(self, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
         """Make a value in each copy that it needs."""
         names = self.names(name, context)
         made = [self.as_type(make(copy), name, context.point) for copy in self.tile.points(names)]
@@ -180,7 +180,7 @@ class Lockstep:
 
     # -- values without blocks -------------------------------------------------------------------
 
-    def maker(self, let: Let, context: Context) -> Callable[[Copy], Any]:
+    def maker(self, let: Let, context: Context) -> Callable[[Copy], ir.Value]:
         """What makes a value without blocks in a copy."""
         point, type = context.point, self.scalar(let)
         match let.value:
@@ -198,7 +198,7 @@ class Lockstep:
             case other:
                 raise UnsupportedIR(f"{other} has no lowering", self.low.location)
 
-    def loader(self, load: Load, context: Context) -> Callable[[Copy], Any]:
+    def loader(self, load: Load, context: Context) -> Callable[[Copy], ir.Value]:
         """What loads an element in a copy."""
         point, buffer = context.point, self.buffers[load.tensor]
         forms = [form.substitute(context.forms) for form in load.at]
@@ -213,15 +213,15 @@ class Lockstep:
         moving = {LANE, *(self.tile.ranges if context.any and not context.some else ())}
         still = (context.some or context.any) and not any(moving & form.variables for form in forms)
 
-        def loaded(copy: Copy) -> Any:
+        def loaded(copy: Copy) -> ir.Value:
             mask, place = None if still else context.mask(copy), [at(form, copy) for form in forms]
             return self.lanes.load(buffer, place, mask, point)
 
         return loaded
 
     def nearest(
-        self, buffer: Any, forms: Sequence[Affine], shape: Sequence[Affine], context: Context
-    ) -> Callable[[Copy], Any]:
+        self, buffer: ir.Value, forms: Sequence[Affine], shape: Sequence[Affine], context: Context
+    ) -> Callable[[Copy], ir.Value]:
         """What loads an element in a copy, or the next one in range of a point beyond all elements."""
         known, point = (*context.facts, *self.tile.facts), context.point
         ends = [
@@ -229,7 +229,7 @@ class Lockstep:
             for form, size in zip(forms, shape, strict=True)
         ]
 
-        def loaded(copy: Copy) -> Any:
+        def loaded(copy: Copy) -> ir.Value:
             place: list[Affine] = []
             for form, (first, last) in zip(forms, ends, strict=True):
                 here = at(form, copy)
@@ -240,7 +240,9 @@ class Lockstep:
 
         return loaded
 
-    def applied(self, apply: Apply, type: Any, operands: list[Any], point: Any) -> Any:
+    def applied(
+        self, apply: Apply, type: ir.Type, operands: list[ir.Value], point: ir.InsertionPoint
+    ) -> ir.Value:
         """A function of values."""
         name = apply.function
         if name == "powi":
@@ -283,19 +285,19 @@ class Lockstep:
         copies = list(self.tile.points(names))
         condition = self.low.holds(rows, context.point)
 
-        def fill(block: Block, *more: Constraint) -> Callable[[Any], list[Any]]:
+        def fill(block: Block, *more: Constraint) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
             return lambda inside: self.branch(name, block, copies, context.moved(inside, *more))
 
         types = [self.type_of(name, choice)] * len(copies)
         then, otherwise = fill(choice.then, *rows), fill(choice.otherwise)
         self.values.put(name, names, self.low.choose(condition, types, then, otherwise, context.point))
 
-    def type_of(self, name: str, choice: Choice) -> Any:
+    def type_of(self, name: str, choice: Choice) -> ir.Type:
         """The type of what stands for a choice."""
         scalar = self.low.scalar_type(choice.type)
         return self.lanes.type(scalar) if LANE in self.depends(name) else scalar
 
-    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> list[Any]:
+    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> list[ir.Value]:
         """The values of one branch of a choice."""
         self.block(block, context)
         made = [self.value(block.gives[0], copy) for copy in copies]
@@ -307,7 +309,7 @@ class Lockstep:
         names = self.names(name, context)
         copies = list(self.tile.points(names))
         holds = [self.lanes.holds(at_copy(rows, copy), point) for copy in copies]
-        sides: list[list[Any]] = []
+        sides: list[list[ir.Value]] = []
         for block, conditions, more in (
             (choice.then, holds, rows),
             (choice.otherwise, [self.lanes.negated(c, point) for c in holds], ()),
@@ -318,7 +320,7 @@ class Lockstep:
         self.values.put(name, names, [self.as_type(one, name, point) for one in made])
 
     def masked(
-        self, conditions: Sequence[Any], names: tuple[str, ...], copies: Sequence[Copy], context: Context
+        self, conditions: Sequence[ir.Value], names: tuple[str, ...], copies: Sequence[Copy], context: Context
     ) -> Context:
         """The context in which a condition holds besides, for each of the copies along names."""
         masks = {
@@ -329,7 +331,7 @@ class Lockstep:
 
     def where_active(
         self, name: str, choice: Choice, block: Block, copies: Sequence[Copy], context: Context
-    ) -> list[Any]:
+    ) -> list[ir.Value]:
         """The values of a branch under masks, zeros if no point is active."""
         if not block.lets:
             return self.branch(name, block, copies, context)
@@ -337,10 +339,10 @@ class Lockstep:
         type = self.type_of(name, choice)
         active = self.lanes.any(list(context.masks.values()), context.point)
 
-        def nothing(inside: Any) -> list[Any]:
+        def nothing(inside: ir.InsertionPoint) -> list[ir.Value]:
             return [self.low.constant(type, 0.0, inside)] * len(copies)
 
-        def something(inside: Any) -> list[Any]:
+        def something(inside: ir.InsertionPoint) -> list[ir.Value]:
             return self.branch(name, block, copies, context.moved(inside))
 
         return self.low.choose(active, [type] * len(copies), something, nothing, context.point)

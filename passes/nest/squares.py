@@ -10,8 +10,8 @@ for each lane instead, and as many of them as it has elements are transposed in 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.shuffles import transposed
@@ -22,12 +22,14 @@ from tadc.passes.nest.tile_variables import LANE
 class Squares:
     """One load of a block: its vector in each copy of a tile, made with those of the copies beside it."""
 
-    def __init__(self, lanes: Lanes, buffer: Any, forms: Sequence[Affine], name: str, point: Any) -> None:
+    def __init__(
+        self, lanes: Lanes, buffer: ir.Value, forms: Sequence[Affine], name: str, point: ir.InsertionPoint
+    ) -> None:
         """`name` is the variable of the copies, as `copies_of_square` finds it."""
         self.lanes, self.buffer, self.forms, self.name, self.point = lanes, buffer, forms, name, point
-        self.made: dict[tuple[Affine, ...], list[Any]] = {}
+        self.made: dict[tuple[Affine, ...], list[ir.Value]] = {}
 
-    def vector(self, copy: Copy) -> Any:
+    def vector(self, copy: Copy) -> ir.Value:
         """What the lanes read in a copy."""
         forms = tuple(at(form, {**copy, self.name: 0}) for form in self.forms)
         if forms not in self.made:
@@ -35,7 +37,7 @@ class Squares:
             self.made[forms] = transposed(self.lanes.low, rows, self.point)
         return self.made[forms][copy[self.name]]
 
-    def row(self, forms: Sequence[Affine], lane: int) -> Any:
+    def row(self, forms: Sequence[Affine], lane: int) -> ir.Value:
         """What a lane reads in all copies."""
         *others, last = (form.substitute({LANE: Affine.const(lane)}) for form in forms)
         return self.lanes.load(self.buffer, [*others, last + Affine.var(LANE)], None, self.point)

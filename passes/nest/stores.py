@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
@@ -31,7 +30,7 @@ TOGETHER = 4
 """So many copies are interleaved."""
 
 #: The values that a block gives to stores, in copies of a tile.
-Elements = Sequence[tuple[Copy, list[Any]]]
+Elements = Sequence[tuple[Copy, list[ir.Value]]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Place:
     """Where a store goes: each of its buffers, and the forms of the element."""
 
     store: Store
-    buffers: tuple[Any, ...]
+    buffers: tuple[ir.Value, ...]
     forms: tuple[Affine, ...]
 
 
@@ -104,12 +103,12 @@ class TileStores:
         pairs = iter([(copy, values) for (copy, _), values in zip(flat, made, strict=True)])
         return [[next(pairs) for _ in elements] for elements in turns]
 
-    def joined_at(self, place: Place, flat: Elements, given: list[Any]) -> list[Any]:
+    def joined_at(self, place: Place, flat: Elements, given: list[ir.Value]) -> list[ir.Value]:
         """The values of one store in all copies."""
         low, join = self.low, JOIN[place.store.joins]
 
-        def both(inside: Any) -> list[Any]:
-            found: list[Any] = []
+        def both(inside: ir.InsertionPoint) -> list[ir.Value]:
+            found: list[ir.Value] = []
             for (copy, _), value in zip(flat, given, strict=True):
                 forms = [at(form, copy) for form in place.forms]
                 before = self.lanes.load(place.buffers[0], forms, None, inside)
@@ -143,7 +142,7 @@ class TileStores:
         """Store the values of a copy where it is not beyond the map."""
         rows = at_copy(self.within, elements[0][0])
 
-        def fill(inside: Any) -> list[Any]:
+        def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
             for number, place in enumerate(self.places):
                 for buffer in place.buffers:
                     self.writer(number, place, buffer, elements, streams=False)(inside)
@@ -152,11 +151,11 @@ class TileStores:
         self.low.choose(self.low.holds(rows, self.point), [], fill, None, self.point)
 
     def writer(
-        self, number: int, place: Place, buffer: Any, elements: Elements, *, streams: bool
-    ) -> Callable[[Any], list[Any]]:
+        self, number: int, place: Place, buffer: ir.Value, elements: Elements, *, streams: bool
+    ) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
         """What stores the values of one tensor, of copies."""
 
-        def emit(inside: Any) -> list[Any]:
+        def emit(inside: ir.InsertionPoint) -> list[ir.Value]:
             for copy, values in elements:
                 value, forms = values[number], [at(form, copy) for form in place.forms]
                 if streams:
@@ -168,11 +167,11 @@ class TileStores:
 
         return emit
 
-    def vector_bytes(self, buffer: Any) -> int:
+    def vector_bytes(self, buffer: ir.Value) -> int:
         """The bytes of a vector of elements."""
         return self.lanes.width * element_bytes(buffer.type)
 
-    def are_lines(self, place: Place, buffer: Any, elements: Elements) -> bool:
+    def are_lines(self, place: Place, buffer: ir.Value, elements: Elements) -> bool:
         """Whether vectors are consecutive in memory, and divide the lines of it where the first one does."""
         strides, _ = buffer.type.get_strides_and_offset()
         copies = [[at(form, copy) for form in place.forms] for copy, _ in elements]
@@ -184,7 +183,7 @@ class TileStores:
             and all(form.is_constant and form.constant % self.lanes.width == 0 for form in apart)
         )
 
-    def starts_a_line(self, buffer: Any, forms: Sequence[Affine]) -> Any:
+    def starts_a_line(self, buffer: ir.Value, forms: Sequence[Affine]) -> ir.Value:
         """Whether the element of the first lane does; the vectors of other copies then divide lines too."""
         low, index, point = self.low, self.low.index_type, self.point
         strides, _ = buffer.type.get_strides_and_offset()
@@ -206,7 +205,7 @@ class TileStores:
                     woven = self.lanes.woven([values[number] for _, values in same], self.point)
                     self.by_lane(woven, buffer, [at(form, same[0][0]) for form in place.forms])
 
-    def by_lane(self, woven: Any, buffer: Any, forms: Sequence[Affine]) -> None:
+    def by_lane(self, woven: ir.Value, buffer: ir.Value, forms: Sequence[Affine]) -> None:
         """Store what each lane has of interleaved vectors."""
         piece = ir.VectorType.get([TOGETHER], woven.type.element_type)
         for lane in range(self.lanes.width):
@@ -219,7 +218,9 @@ class TileStores:
             self.lanes.store_run(made.results[0], buffer, there, self.point)
 
 
-def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Any) -> None:
+def store_residues(
+    lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: ir.InsertionPoint
+) -> None:
     """Store the values of all residues of the lanes, which stand side by side, from the places of the
     first."""
     for number, place in enumerate(places):

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.passes.maps.closest_bounds import counted_from
@@ -38,8 +38,13 @@ class StridedFold(FoldLoops):
         return Affine.var(LANE) * lane_step(fold, context.forms)
 
     def last_loop(
-        self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
-    ) -> list[Any]:
+        self,
+        level: Level,
+        bound: Mapping[str, Affine],
+        carried: list[ir.Value],
+        masked: bool,
+        context: Context,
+    ) -> list[ir.Value]:
         """The innermost loop, several steps at once; what it carries at the end."""
         low, count, parts = self.body.low, len(carried), self.value.takes.parts
         starts = [low.constant(self.type, self.start, context.point)] * (count * (parts - 1))
@@ -52,8 +57,13 @@ class StridedFold(FoldLoops):
         return results
 
     def parts_of_loop(
-        self, level: Level, bound: Mapping[str, Affine], carried: list[Any], masked: bool, context: Context
-    ) -> list[Any]:
+        self,
+        level: Level,
+        bound: Mapping[str, Affine],
+        carried: list[ir.Value],
+        masked: bool,
+        context: Context,
+    ) -> list[ir.Value]:
         """The same, with the results of all parts."""
         counted = counted_from(level.name, self.rows)
         assert counted is not None, "a loop that takes strided steps counts them"
@@ -78,7 +88,7 @@ class StridedFold(FoldLoops):
             return loop.single(rest, stop, carried, moves, point)
         common = self.body.low.holds((Constraint(inner_stop - stop),), point)
 
-        def ending(masked: bool) -> Callable[[Any], list[Any]]:
+        def ending(masked: bool) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
             return lambda inside: loop.single(rest, stop, carried, masked, inside)
 
         types = [value.type for value in carried]
@@ -136,8 +146,14 @@ class _Steps:
     # -- loops -----------------------------------------------------------------------------------
 
     def loop(
-        self, start: Affine, stop: Affine, step: int, carried: list[Any], fill: Fill, point: Any
-    ) -> list[Any]:
+        self,
+        start: Affine,
+        stop: Affine,
+        step: int,
+        carried: list[ir.Value],
+        fill: Fill,
+        point: ir.InsertionPoint,
+    ) -> list[ir.Value]:
         """A loop from a start below a stop, or what is in it where it runs once."""
         low, span = self.of.body.low, stop - start
         if span.is_constant and span.constant <= 0:
@@ -150,39 +166,43 @@ class _Steps:
     def by_turns(self, fill: Fill) -> Fill:
         """What fills a loop where each of some indices in a row has results of its own."""
 
-        def every(index: Affine, values: list[Any], point: Any) -> list[Any]:
-            count, results = len(values) // self.parts, list[Any]()
+        def every(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
+            count, results = len(values) // self.parts, list[ir.Value]()
             for part in range(self.parts):
                 results += fill(index + part, values[part * count : (part + 1) * count], point)
             return results
 
         return every
 
-    def whole(self, start: Affine, stop: Affine, carried: list[Any], point: Any) -> list[Any]:
+    def whole(
+        self, start: Affine, stop: Affine, carried: list[ir.Value], point: ir.InsertionPoint
+    ) -> list[ir.Value]:
         """Whole blocks, which all points have."""
 
-        def blocks(c: Affine, values: list[Any], point: Any) -> list[Any]:
-            def steps(index: Affine, values: list[Any], point: Any) -> list[Any]:
+        def blocks(c: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
+            def steps(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
                 return self.at_once(index, values, replace(self.context, point=point, in_part=True))
 
             return self.loop(c, c + self.width, self.parts, values, self.by_turns(steps), point)
 
         return self.loop(start, stop, self.block, carried, blocks, point)
 
-    def single(self, start: Affine, stop: Affine, carried: list[Any], masked: bool, point: Any) -> list[Any]:
+    def single(
+        self, start: Affine, stop: Affine, carried: list[ir.Value], masked: bool, point: ir.InsertionPoint
+    ) -> list[ir.Value]:
         """The steps from a start below a stop one by one, block by block."""
         low, width = self.of.body.low, self.width
         begins_whole = start.is_constant and start.constant % self.block == 0
 
-        def step(index: Affine, values: list[Any], point: Any) -> list[Any]:
+        def step(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
             there = replace(self.context, point=point, in_part=True)
             bound = {**self.bound, self.name: index + self.first}
             return self.of.innermost(bound, values, masked, there)
 
-        def blocks(c: Affine, values: list[Any], point: Any) -> list[Any]:
+        def blocks(c: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
             end = low.variable(low.affine([c + self.block, stop], point, "affine.min"))
 
-            def of_residue(b: Affine, values: list[Any], point: Any) -> list[Any]:
+            def of_residue(b: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
                 begin = b
                 if not begins_whole:
                     later = b - (b - start).floordiv(width) * width
@@ -199,7 +219,7 @@ class _Steps:
 
     # -- steps at once ---------------------------------------------------------------------------
 
-    def at_once(self, index: Affine, carried: list[Any], context: Context) -> list[Any]:
+    def at_once(self, index: Affine, carried: list[ir.Value], context: Context) -> list[ir.Value]:
         """The results with an element for each of the steps from an index on, which are a vector apart."""
         of, body = self.of, self.of.body
         s = Scalars(body.low, context.point, of.type)
@@ -249,15 +269,19 @@ class _Steps:
 class _Shared(Lanes):
     """In code without branches, what makes loads and broadcasts once."""
 
-    made: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    made: dict[ir.Value | tuple[ir.Value | Affine, ...], ir.Value] = field(
+        default_factory=dict[ir.Value | tuple[ir.Value | Affine, ...], ir.Value]
+    )
 
-    def spread(self, value: Any, point: Any) -> Any:
+    def spread(self, value: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """A value as a vector: a scalar in all lanes."""
         if value not in self.made:
             self.made[value] = super().spread(value, point)
         return self.made[value]
 
-    def load(self, buffer: Any, forms: Sequence[Affine], mask: Any, point: Any) -> Any:
+    def load(
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: ir.InsertionPoint
+    ) -> ir.Value:
         """Elements of a buffer at subscripts; nothing is read in lanes where the mask does not hold."""
         if mask is not None:
             return super().load(buffer, forms, mask, point)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
@@ -74,15 +74,15 @@ class Values:
 
     tile: Tile
     kept: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    found: dict[str, dict[tuple[int, ...], Any]] = field(
-        default_factory=dict[str, dict[tuple[int, ...], Any]]
+    found: dict[str, dict[tuple[int, ...], ir.Value]] = field(
+        default_factory=dict[str, dict[tuple[int, ...], ir.Value]]
     )
 
-    def get(self, value: str, copy: Copy) -> Any:
+    def get(self, value: str, copy: Copy) -> ir.Value:
         """The value in a copy."""
         return self.found[value][tuple(copy[name] for name in self.kept[value])]
 
-    def add(self, value: str, names: tuple[str, ...], copy: Copy, made: Callable[[], Any]) -> None:
+    def add(self, value: str, names: tuple[str, ...], copy: Copy, made: Callable[[], ir.Value]) -> None:
         """Keep what is made for one copy, if there is nothing yet."""
         self.kept[value] = names
         found = self.found.setdefault(value, {})
@@ -94,7 +94,7 @@ class Values:
         """Keep nothing: the code that follows does not see what was made."""
         self.found.pop(value, None)
 
-    def put(self, value: str, names: tuple[str, ...], made: Iterable[Any]) -> None:
+    def put(self, value: str, names: tuple[str, ...], made: Iterable[ir.Value]) -> None:
         """Keep what was made for each of `tile.points(names)`, in that order."""
         self.kept[value] = names
         keys = product(*(range(self.tile.copies[name]) for name in names))
