@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
@@ -21,7 +20,7 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.tile import Tile
 
 
-def lower_to_gpu(module: Any, function: Any, gpu: Gpu) -> list[Launch]:
+def lower_to_gpu(module: ir.Operation, function: ir.Operation, gpu: Gpu) -> list[Launch]:
     """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one."""
     context = module.context
     with context, ir.Location.unknown(context):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
+from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.chain_nests import ChainNest
-from tadc.passes.gpu.interleaved import places_of
+from tadc.passes.gpu.interleaved import Place, places_of
 from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import Variant
@@ -63,7 +63,7 @@ class Kernel:
 class Kernels:
     """What becomes kernels: a `tad` function for a GPU."""
 
-    function: Any
+    function: ir.Operation
     gpu: Gpu
 
     @cached_property
@@ -72,16 +72,16 @@ class Kernels:
         return self._read[0]
 
     @cached_property
-    def names(self) -> dict[Any, str]:
+    def names(self) -> dict[ir.Value, str]:
         """The names of tensors, sizes and scalars."""
         return self._read[1]
 
     @cached_property
-    def _read(self) -> tuple[MapFunction, dict[Any, str]]:
+    def _read(self) -> tuple[MapFunction, dict[ir.Value, str]]:
         return read_maps_and_names(self.function)
 
     @cached_property
-    def places(self) -> dict[str, Any]:
+    def places(self) -> dict[str, Place]:
         """The tensors that are stored in the rows of others."""
         return places_of(self.maps)
 
@@ -103,7 +103,7 @@ class Kernels:
             elif items[0].tensors[0].name not in wholes:
                 yield from self.of_map(kernel, items[0])
 
-    def location(self, kernel: Kernel) -> Any:
+    def location(self, kernel: Kernel) -> ir.Location:
         """Where what a kernel computes was defined."""
         first = kernel.maps[0].tensors[0].name
         return next(op.location for op in maps_of(self.function) if self.names[op.results[0]] == first)

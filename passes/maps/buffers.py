@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.ops import MAPS
@@ -22,7 +21,7 @@ from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.memory import memory_of
 
 
-def memref_of(tensor: Any) -> Any:
+def memref_of(tensor: ir.Type) -> ir.Type:
     """The type in which a buffer is passed."""
     if not tensor.has_static_shape:
         return ir.MemRefType.get([1], tensor.element_type)
@@ -31,7 +30,7 @@ def memref_of(tensor: Any) -> Any:
     return ir.MemRefType.get([max(size, 1) for size in tensor.shape], tensor.element_type)
 
 
-def maps_of(function: Any) -> list[Any]:
+def maps_of(function: ir.Operation) -> list[ir.Operation]:
     """The `tad.map`s and `tad.maps` of a function in order; anything else there has no lowering."""
     operations = [op.operation for op in function.regions[0].blocks[0].operations]
     maps = [op for op in operations if op.name in MAPS]
@@ -41,7 +40,7 @@ def maps_of(function: Any) -> list[Any]:
     return maps
 
 
-def location_of(tensor: Any) -> Any:
+def location_of(tensor: ir.Value) -> ir.Location:
     """Where a tensor was defined, with its name."""
     place = tensor.location
     if isinstance(tensor, ir.OpResult) and tensor.owner.name == "tad.maps" and isinstance(place, ir.FusedLoc):
@@ -58,27 +57,27 @@ class Buffers:
     `shapes` are forms over `s0, s1, …`, the sizes in order.
     """
 
-    arguments: list[Any]
-    results: list[Any]
-    temporaries: list[Any]
-    sizes: list[Any]
+    arguments: list[ir.Value]
+    results: list[ir.Value]
+    temporaries: list[ir.Value]
+    sizes: list[ir.Value]
     known: Domain
     """What holds of the sizes of every call."""
-    shapes: dict[Any, tuple[Affine, ...]] = field(repr=False)
-    replaced: dict[Any, Any]
+    shapes: dict[ir.Value, tuple[Affine, ...]] = field(repr=False)
+    replaced: dict[ir.Value, ir.Value]
     """Tensors that are in the memory of another, which is computed from them in place."""
 
     @property
-    def tensors(self) -> list[Any]:
+    def tensors(self) -> list[ir.Value]:
         """All, in the order of the lowered function's arguments."""
         return [*self.arguments, *self.results, *self.temporaries]
 
     def by_tensor(
-        self, tensors: Sequence[Any], values: Sequence[Any]
-    ) -> tuple[dict[Any, Any], dict[Any, list[Any]]]:
+        self, tensors: Sequence[ir.Value], values: Sequence[ir.Value]
+    ) -> tuple[dict[ir.Value, ir.Value], dict[ir.Value, list[ir.Value]]]:
         """The buffer to read each tensor from, and further buffers to store it to."""
-        first: dict[Any, Any] = {}
-        more: dict[Any, list[Any]] = {}
+        first: dict[ir.Value, ir.Value] = {}
+        more: dict[ir.Value, list[ir.Value]] = {}
         for tensor, value in zip(tensors, values, strict=True):
             if tensor in first:
                 more.setdefault(tensor, []).append(value)
@@ -108,7 +107,7 @@ def buffers_of(maps: MapFunction, names: Mapping[ir.Value, str]) -> Buffers:
     )
 
 
-def symbol_of(function: Any) -> str:
+def symbol_of(function: ir.Operation) -> str:
     """The symbol of the lowered function: no tensor's name can hide one of libc's."""
     return "tad_" + ir.StringAttr(function.attributes["sym_name"]).value
 
@@ -116,7 +115,7 @@ def symbol_of(function: Any) -> str:
 class BufferViews:
     """The sizes of a lowered function as values, and the shapes that they make."""
 
-    def __init__(self, buffers: Buffers, values: Sequence[Any], lowering: BodyLowering) -> None:
+    def __init__(self, buffers: Buffers, values: Sequence[ir.Value], lowering: BodyLowering) -> None:
         """`values` are the sizes in the lowered function, in order."""
         self.buffers = buffers
         self.lowering = lowering
@@ -129,18 +128,20 @@ class BufferViews:
         """The forms of the sizes, which have these names in maps."""
         return dict(zip(sizes, self.names.values(), strict=True))
 
-    def of(self, tensor: Any) -> tuple[Affine, ...]:
+    def of(self, tensor: ir.Value) -> tuple[Affine, ...]:
         """The extents of a tensor as forms of index values."""
         return tuple(form.substitute(self.names) for form in self.buffers.shapes[tensor])
 
-    def view(self, tensor: Any, buffer: Any, point: Any) -> Any:
+    def view(self, tensor: ir.Value, buffer: ir.Value, point: ir.InsertionPoint) -> ir.Value:
         """The buffer in the tensor's shape."""
         if tensor.type.has_static_shape:
             return buffer
         return in_shape(buffer, self.of(tensor), self.lowering, point)
 
 
-def in_shape(buffer: Any, shape: Sequence[Affine], low: BodyLowering, point: Any) -> Any:
+def in_shape(
+    buffer: ir.Value, shape: Sequence[Affine], low: BodyLowering, point: ir.InsertionPoint
+) -> ir.Value:
     """A row-major buffer in a shape of as many elements, if it does not have as many dimensions."""
     dynamic, old = ir.ShapedType.get_dynamic_size(), buffer.type
     if old.rank == len(shape) and (old.has_static_shape and all(e.is_constant for e in shape)):
@@ -148,7 +149,7 @@ def in_shape(buffer: Any, shape: Sequence[Affine], low: BodyLowering, point: Any
     sizes = [max(e.constant, 1) if e.is_constant else dynamic for e in shape]
     size_values = [low.affine([e], point) for e in shape if not e.is_constant]
     strides: list[int] = []
-    stride_values: list[Any] = []
+    stride_values: list[ir.Value] = []
     for dimension in range(len(shape)):
         inner = shape[dimension + 1 :]
         if all(e.is_constant for e in inner):
@@ -167,7 +168,7 @@ def in_shape(buffer: Any, shape: Sequence[Affine], low: BodyLowering, point: Any
     return low.create("memref.reinterpret_cast", [type], operands, point, attributes).results[0]
 
 
-def product(lowering: BodyLowering, extents: Sequence[Affine], point: Any) -> Any:
+def product(lowering: BodyLowering, extents: Sequence[Affine], point: ir.InsertionPoint) -> ir.Value:
     """The product of extents as an index value; sizes below 1 count as they are."""
     known = prod(e.constant for e in extents if e.is_constant)
     value = lowering.constant(lowering.index_type, known, point)
