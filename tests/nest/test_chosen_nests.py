@@ -86,6 +86,7 @@ def chosen(function: MapFunction, machine: CpuMachine) -> Iterator[tuple[Map, Ne
         yield item, plain, nest, steps
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", SMALL)
 def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
     function = maps_of_program(SMALL[name])
@@ -95,6 +96,7 @@ def test_chosen_nests_have_the_same_bits_and_accesses(name: str) -> None:
             arrays |= assert_same_in_parts(plain, nest, steps, item, arrays, {}, reads_more=False)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_chosen_nests_of_examples_are_right(name: str) -> None:
     """For all sizes, and for all ranges of threads."""
@@ -102,6 +104,7 @@ def test_chosen_nests_of_examples_are_right(name: str) -> None:
     assert list(chosen(function, MACHINES["AVX2"]))
 
 
+@pytest.mark.sweep
 def test_chosen_nests_of_large_programs_are_right() -> None:
     """Their sums run in blocks, and their maps in chains."""
     taken: set[type[Step]] = set()
