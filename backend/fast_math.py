@@ -8,7 +8,7 @@ What LLVM makes of it differs between machines, and between an element inside a 
 of a loop: so results may differ in their last bits between machines and between numbers of threads.
 
 On a GPU f32 has approximate instructions, which take the place of functions, of square roots and of divisions
-(`approximate.py`).
+(`cuda/approximate.py`).
 """
 
 from __future__ import annotations

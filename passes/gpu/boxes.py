@@ -75,13 +75,13 @@ def spans_of(
     return tuple(spans)
 
 
-def padded(gpu: Gpu, shape: Sequence[int], turned: bool, aligned: int = 4) -> list[int]:
-    """A shape whose rows are aligned for vectors; turned ones, and those without vectors, start in different
-    banks."""
+def padded(gpu: Gpu, shape: Sequence[int], transposed: bool, aligned: int = 4) -> list[int]:
+    """A shape whose rows are aligned for vectors; where they are transposed, or without vectors, they start
+    in different banks."""
     if not shape:
         return []
     row = -(-shape[-1] // aligned) * aligned
-    if (turned or aligned == 1) and row % (gpu.banks if turned else 2) == 0:
+    if (transposed or aligned == 1) and row % (gpu.banks if transposed else 2) == 0:
         row += aligned
     return [*shape[:-1], row]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tadc.frontend.terms import Domain
@@ -65,12 +64,3 @@ class Reads:
             self.elements[load.tensor, at] = None
         if domain:
             self.summed[domain, load.tensor, at] = None
-
-
-def readers_of(maps: tuple[Map, ...]) -> Mapping[str, list[Map]]:
-    """By tensor the maps that read it."""
-    found: dict[str, list[Map]] = {}
-    for item in maps:
-        for tensor in dict.fromkeys(load.tensor for load in item.loads()):
-            found.setdefault(tensor, []).append(item)
-    return found

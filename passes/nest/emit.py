@@ -56,7 +56,7 @@ class Target:
         """What stores the values of a computation."""
         context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
         lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
-        return TileStores(lanes, tile, places, context, compute.weaves, (*rows, *scope.only))
+        return TileStores(lanes, tile, places, context, compute.interleaves, (*rows, *scope.only))
 
     def divided(self, loop: For, low: BodyLowering, scope: Scope) -> None:
         """A loop whose values are divided among threads; a CPU runs them one after the other."""

@@ -180,17 +180,17 @@ class Lanes(LaneIndices):
                 ir.IntegerType.get_signless(64, self.low.context), line
             )
 
-    def woven(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def interleaved(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
         """The elements of vectors in turn: the first of each, then the second of each."""
         if len(vectors) == 1:
             return self.spread(vectors[0], point)
         if len(vectors) % 2:
-            return self._turned(vectors, point)
-        even, odd = self.woven(vectors[::2], point), self.woven(vectors[1::2], point)
+            return self._shuffled_together(vectors, point)
+        even, odd = self.interleaved(vectors[::2], point), self.interleaved(vectors[1::2], point)
         type = ir.VectorType.get([2 * even.type.shape[0]], even.type.element_type)
         return self.low.create("vector.interleave", [type], [even, odd], point).results[0]
 
-    def _turned(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def _shuffled_together(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
         """The same for any number, by one shuffle of all vectors."""
         width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width
         whole = self.spread(vectors[0], point)

@@ -122,7 +122,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Compute:
-    """Evaluates a block, then stores values of it; `weaves` vectors in registers if stores are scattered.
+    """Evaluates a block, then stores values of it; where stores are scattered, it `interleaves` vectors.
 
     Only where the rows `within` hold: elsewhere in a tile what is next to an element is read, nothing stored.
     What the loads called `shared` read, the threads of a block copy first to memory that they share.
@@ -130,7 +130,7 @@ class Compute:
 
     block: Block
     stores: tuple[Store, ...]
-    weaves: bool = False
+    interleaves: bool = False
     within: Domain = ()
     shared: tuple[str, ...] = ()
 

@@ -154,11 +154,11 @@ class _Reader(ValueReader):
             space = self.one_of(SPACES, "space").text
             return Stage(tensor, next(s for s in SPACES if s == space))
         if self.accept_word("compute"):
-            weaves = self.accept("interleaved")
+            interleaves = self.accept("interleaved")
             within = self.rows() if self.accept_word("within") else ()
             shared = self.value_names() if self.accept_word("shared") else ()
             self.expect("{")
-            found = replace(self.compute(), weaves=weaves, within=within, shared=shared)
+            found = replace(self.compute(), interleaves=interleaves, within=within, shared=shared)
             self.expect("}")
             return found
         found = self.compute()

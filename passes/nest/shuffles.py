@@ -46,8 +46,8 @@ def _columns(
         starts = [n for first in range(half, width, piece) for n in range(first, first + piece // 2, size)]
         order = [vector + start + n for start in starts for vector in (0, width) for n in range(size)]
         pairs = zip(rows[::2], rows[1::2], strict=True)
-        woven = [shuffled(low, x, y, order, point) for x, y in pairs]
-        made += _columns(low, woven, piece, 2 * size, point)
+        interleaved = [shuffled(low, x, y, order, point) for x, y in pairs]
+        made += _columns(low, interleaved, piece, 2 * size, point)
     return made
 
 

@@ -50,7 +50,7 @@ class TileStores:
     tile: Tile
     places: Sequence[Place]
     context: Context
-    weaves: bool = False
+    interleaves: bool = False
     within: Domain = ()
     waiting: list[Elements] = field(default_factory=list[Elements])
 
@@ -59,7 +59,7 @@ class TileStores:
         self.point = self.context.point
         self.joins = any(place.store.joins for place in self.places)
         self.along: str | None = None
-        if self.weaves and self.tile.width >= TOGETHER:
+        if self.interleaves and self.tile.width >= TOGETHER:
             self.along = along_copies(self.places[0].forms, self.tile, TOGETHER)
 
     def add(self, elements: Elements) -> None:
@@ -202,18 +202,20 @@ class TileStores:
         for number, place in enumerate(self.places):
             for buffer in place.buffers:
                 for same in zip(*copies, strict=True):
-                    woven = self.lanes.woven([values[number] for _, values in same], self.point)
-                    self.by_lane(woven, buffer, [at(form, same[0][0]) for form in place.forms])
+                    interleaved = self.lanes.interleaved([values[number] for _, values in same], self.point)
+                    self.by_lane(interleaved, buffer, [at(form, same[0][0]) for form in place.forms])
 
-    def by_lane(self, woven: ir.Value, buffer: ir.Value, forms: Sequence[Affine]) -> None:
+    def by_lane(self, interleaved: ir.Value, buffer: ir.Value, forms: Sequence[Affine]) -> None:
         """Store what each lane has of interleaved vectors."""
-        piece = ir.VectorType.get([TOGETHER], woven.type.element_type)
+        piece = ir.VectorType.get([TOGETHER], interleaved.type.element_type)
         for lane in range(self.lanes.width):
             attributes = {
                 key: ir.ArrayAttr.get([ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)])
                 for key, value in (("offsets", lane * TOGETHER), ("sizes", TOGETHER), ("strides", 1))
             }
-            made = self.low.create("vector.extract_strided_slice", [piece], [woven], self.point, attributes)
+            made = self.low.create(
+                "vector.extract_strided_slice", [piece], [interleaved], self.point, attributes
+            )
             there = [form.substitute({LANE: Affine.const(lane)}) for form in forms]
             self.lanes.store_run(made.results[0], buffer, there, self.point)
 
@@ -227,5 +229,5 @@ def store_residues(
         for buffer in place.buffers:
             for same in zip(*groups, strict=True):
                 at_first = [at(form, same[0][0]) for form in place.forms]
-                woven = lanes.woven([values[number] for _, values in same], point)
-                lanes.store_run(woven, buffer, at_first, point)
+                interleaved = lanes.interleaved([values[number] for _, values in same], point)
+                lanes.store_run(interleaved, buffer, at_first, point)

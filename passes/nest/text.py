@@ -296,7 +296,7 @@ class _Printer:
     def compute(self, compute: Compute) -> None:
         """Values, then stores; in braces where these would not show where it begins and ends."""
         block, stores = compute.block, compute.stores
-        how = f"{' interleaved' if compute.weaves else ''}"
+        how = f"{' interleaved' if compute.interleaves else ''}"
         how += f" within {rows_text(compute.within)}" if compute.within else ""
         how += f" shared {', '.join(compute.shared)}" if compute.shared else ""
         braces = how or not block.lets or not stores

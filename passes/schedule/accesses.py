@@ -9,6 +9,7 @@ from functools import cached_property
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.passes.maps.closest_bounds import closest_bounds, counted_from, step_with
 from tadc.passes.maps.map import (
     Apply,
     Ask,
@@ -207,7 +208,7 @@ class Accesses:
         pair = closest_bounds(name, rows)
         forms = pair or tuple(f for row in rows for f in row.inequalities if name in f.variables)
         if pair is not None:
-            shift = shift_of(name, rows, self.names)
+            shift = step_with(name, rows, self.names)
             forms = tuple(f + shift * f.coefficient(name) for f in pair)
         return frozenset(v for form in forms for v in form.variables) & frozenset(self.ranges)
 
@@ -236,7 +237,7 @@ class Accesses:
         rows = tuple(Constraint(self.form(row.form), row.equality) for row in fold.rows)
         self.ranges |= ranges_within(binders, rows, self.ranges, self.known)
         for name in binders:
-            moved = shift_of(name, rows, self.names)
+            moved = step_with(name, rows, self.names)
             self.forms[name] = Affine.var(name) + moved
             self.deps[name] = frozenset([name, *moved.variables])
         trips = tuple(min(extent(self.ranges[name]), _distance(name, rows)) for name in binders)
@@ -246,7 +247,7 @@ class Accesses:
         inner.results = len(values)
         inner.additions = sum(fold.kind != "sum" or not self.factors(name) for name in fold.body.gives)
         inner.direct = not self.guards
-        inner.moved = shift_of(binders[-1], rows, self.names) if binders else ZERO
+        inner.moved = step_with(binders[-1], rows, self.names) if binders else ZERO
         inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
         loop.inner.append(inner)
@@ -272,47 +273,6 @@ def shape_bytes(tensor: Tensor) -> int | None:
     for size in tensor.shape:
         total *= size.constant
     return total
-
-
-def closest_bounds(name: str, rows: Sequence[Constraint]) -> tuple[Affine, Affine] | None:
-    """The lower and the upper bound that are closest, of those that move together."""
-    forms = [form for row in rows for form in row.inequalities]
-    lower = [form for form in forms if form.coefficient(name) > 0]
-    upper = [form for form in forms if form.coefficient(name) < 0]
-    best: tuple[float, Affine, Affine] | None = None
-    for low in lower:
-        for high in upper:
-            j, k = low.coefficient(name), -high.coefficient(name)
-            distance = low * k + high * j
-            if distance.is_constant and (best is None or distance.constant / (j * k) < best[0]):
-                best = distance.constant / (j * k), low, high
-    return None if best is None else (best[1], best[2])
-
-
-def counted_from(name: str, rows: Sequence[Constraint]) -> tuple[Affine, int | None] | None:
-    """The first value of an index by the closest bounds that move together, and the number of values; 0 and
-    None where none do.
-
-    None where that is no linear form. It is that of an element, whatever more is known where it is computed.
-    """
-    pair = closest_bounds(name, rows)
-    if pair is None:
-        return ZERO, None
-    low, high = pair
-    if (low.coefficient(name), high.coefficient(name)) != (1, -1) or not low.is_linear:
-        return None
-    return Affine.var(name) - low, (low + high).constant + 1
-
-
-def shift_of(name: str, rows: Sequence[Constraint], own: Sequence[str]) -> Affine:
-    """How far the closest bounds of an index move with some indices, where by whole steps."""
-    pair = closest_bounds(name, rows)
-    if pair is None:
-        return ZERO
-    low, k = pair[0], pair[0].coefficient(name)
-    moves = {index: -low.coefficient(index) for index in own if low.coefficient(index)}
-    whole = all(move % k == 0 for move in moves.values())
-    return Affine.of({index: move // k for index, move in moves.items()}, 0) if whole else ZERO
 
 
 def _distance(name: str, rows: Sequence[Constraint]) -> int:

@@ -159,8 +159,8 @@ class _Packing:
         """The cost of copying one element for a lane."""
         if read.strides[self.candidate.lane] == 1:
             return self.machine.copy
-        turned = along(self.loop, read, self.candidate.width)
-        return self.machine.copy_transposed if turned else self.machine.gather
+        transposed = along(self.loop, read, self.candidate.width)
+        return self.machine.copy_transposed if transposed else self.machine.gather
 
     def lane_reads(self) -> tuple[list[Read], frozenset[str]]:
         """What is worth packing for lanes, and the indices whose loops are around that."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine, Constraint
+from tadc.passes.maps.closest_bounds import closest_bounds
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.plain import going_down
 from tadc.passes.nest.steps import (
@@ -30,7 +31,7 @@ from tadc.passes.nest.steps import (
     Threads,
     Transpose,
 )
-from tadc.passes.schedule.accesses import Read, closest_bounds
+from tadc.passes.schedule.accesses import Read
 from tadc.passes.schedule.cost import TOGETHER
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import Panels, along
@@ -356,8 +357,8 @@ class _Steps:
         """How a panel for lanes is filled."""
         if read.strides[packed.lane] == 1:
             return "vectors"
-        turned = self.tiling.interleaves and along(packed.loop, read, self.tiling.width)
-        return "transpose" if turned else "gather"
+        transposed = self.tiling.interleaves and along(packed.loop, read, self.tiling.width)
+        return "transpose" if transposed else "gather"
 
     def registers(self) -> None:
         """Vectors that are transposed or interleaved."""

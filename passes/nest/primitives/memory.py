@@ -38,7 +38,7 @@ def stream(nest: Nest, step: Stream) -> Nest:
 
 def interleave(nest: Nest) -> Nest:
     """Vectors of copies are interleaved in registers where lanes are stored far apart."""
-    return replace(nest, body=rewrite_computes(nest.body, lambda compute: replace(compute, weaves=True)))
+    return replace(nest, body=rewrite_computes(nest.body, lambda compute: replace(compute, interleaves=True)))
 
 
 def share(nest: Nest, step: Share) -> Nest:
