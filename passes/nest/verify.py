@@ -231,7 +231,7 @@ class _Walk:
         indices = self.new(loop, [loop.index], scope)
         lanes, copies, width = scope.lanes, scope.copies, scope.width
         if loop.kind in ("jam", "lane"):
-            turns = _turns(loop)
+            turns = turns_of(loop)
             if turns is None:
                 label = "a loop in lockstep whose number of turns is not constant"
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
@@ -346,7 +346,7 @@ class _Walk:
         return point is None
 
 
-def _turns(loop: For) -> int | None:
+def turns_of(loop: For) -> int | None:
     """How many turns a loop takes, if that is a constant."""
     start, stop = loop.start, loop.stop
     if not isinstance(start, Affine) or not isinstance(stop, Affine) or not (stop - start).is_constant:

@@ -13,6 +13,8 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.form_reader import FormCursor, Unreadable
 from tadc.passes.nest.steps import (
     Ahead,
@@ -21,6 +23,7 @@ from tadc.passes.nest.steps import (
     Cut,
     Fill,
     Fits,
+    Flatten,
     FoldLanes,
     FoldThreads,
     InBlocks,
@@ -41,6 +44,7 @@ from tadc.passes.nest.steps import (
     Tail,
     Threads,
     Transpose,
+    When,
 )
 from tadc.passes.schedule.text import MapSchedule
 
@@ -261,6 +265,26 @@ class _Reader(FormCursor):
         rows = self.where()
         return Points(rows, self.loop() if self.accept("step") else "")
 
+    def when(self) -> Step:
+        """`when N * M >= 1000 and (N % 4) = 0`."""
+        tests = [self.test()]
+        while self.accept("and"):
+            tests.append(self.test())
+        return When(tuple(tests))
+
+    def test(self) -> Condition:
+        """`N * (M + 1) >= 1000`."""
+        extents: list[Affine] = [self.atom()]
+        while self.accept("*"):
+            extents.append(self.atom())
+        token = self.take()
+        if token.text not in ("<=", "=", ">="):
+            help = "write `>=`, `<=` or `=` behind a product of sizes; sums stand in parentheses"
+            raise Unreadable(f"`{token.text}` compares no sizes", token, help)
+        number = self.integer("a number")
+        least = 0 if token.text == "<=" else number
+        return Condition(tuple(extents), least, None if token.text == ">=" else number)
+
     def stream(self) -> Step:
         """`stream c`."""
         return Stream(self.names("a tensor"))
@@ -291,6 +315,8 @@ _STEPS: dict[str, Callable[[_Reader], Step]] = {
     "threads": _Reader.threads,
     "rows": lambda reader: Rows(reader.loop(), reader.positive("rows")),
     "points": _Reader.points,
+    "when": _Reader.when,
+    "flatten": lambda reader: Flatten(reader.loop()),
     "fits": lambda reader: Fits(tuple(reader.pairs())),
 }
 """How each step reads, by its word."""

@@ -17,10 +17,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain
+from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
     Fits,
+    Flatten,
     FoldLanes,
     FoldThreads,
     InBlocks,
@@ -40,8 +42,9 @@ from tadc.passes.nest.steps import (
     Stream,
     Threads,
     Transpose,
+    When,
 )
-from tadc.passes.nest.text import rows_text
+from tadc.passes.nest.text import form_text, rows_text
 
 
 @dataclass(frozen=True)
@@ -122,8 +125,21 @@ def _of_memory(step: Step) -> str:
             return f"points{_where(rows)}{_unless(index and f'step {index}', '')}"
         case Fits(least=least):
             return f"fits {_pairs([n for n, _ in least], [count for _, count in least])}"
+        case When(tests=tests):
+            return f"when {' and '.join(map(_test, tests))}"
+        case Flatten(index=index):
+            return f"flatten {index}"
         case _:
             raise AssertionError(f"{type(step).__name__} has no text")
+
+
+def _test(test: Condition) -> str:
+    extents = [form_text(extent) for extent in test.extents]
+    product = " * ".join(f"({text})" if " " in text else text for text in extents)
+    if test.least == test.most:
+        return f"{product} = {test.most}"
+    least = [f"{product} >= {test.least}"] * (test.least > 0)
+    return " and ".join([*least, *([] if test.most is None else [f"{product} <= {test.most}"])])
 
 
 def _unless(text: str, usual: str) -> str:

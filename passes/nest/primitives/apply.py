@@ -32,6 +32,7 @@ from tadc.passes.nest.steps import (
     Stream,
     Threads,
     Transpose,
+    When,
 )
 
 
@@ -106,6 +107,8 @@ def _one(nest: Nest, step: Step) -> Nest:
             return loops.reverse(nest, step)
         case Bind():
             return loops.bind(nest, step)
+        case When(tests=tests):
+            return replace(nest, known=(*nest.known, *(row for test in tests for row in test.rows())))
         case InBlocks(threads=threads):
             return replace(nest, block=threads)
         case Cut():
