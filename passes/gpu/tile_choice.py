@@ -215,7 +215,7 @@ class _Choice:
         return resident(self.gpu, tile.threads, needed, shared)
 
     def for_sizes(self, tile: _Tile, staged: Mapping[str, Spans]) -> int:
-        """Registers for addresses and guards where sizes are not known; ptxas spills what does not fit."""
+        """Registers for addresses and guards where sizes are not known; what does not fit spills."""
         needed = registers_of_sizes(self.accesses)
         if not needed:
             return 0

@@ -12,7 +12,7 @@ import numpy as np
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import (
     Apply,
     Ask,
