@@ -55,7 +55,7 @@ SHARED_INDEX = 6.0
 """The cost of finding an element to copy."""
 
 
-_OF_BOUND = 8
+_OF_BOUND = 14
 """Where sizes are not known, the registers for what an index says of the bounds of a reduction."""
 
 _OF_ADDRESS = 4
