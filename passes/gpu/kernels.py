@@ -25,7 +25,7 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.nest.text import form_text
+from tadc.passes.nest.forms import form_text
 from tadc.passes.schedule.accesses import Accesses
 
 

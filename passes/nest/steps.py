@@ -52,6 +52,7 @@ class Split:
     at the extent of the index.
     """
 
+    TEXT = "split {index} {factor}[[ {tail=exact}]] -> {outer}, {inner}"
     index: str
     factor: int
     tail: Tail
@@ -69,6 +70,9 @@ class Peel:
     the end. In these parts, other loops have full parts only if `all`.
     """
 
+    TEXT = (
+        "peel {index}[[ where {rows@index=}]][[ by {factor}]][[ room {room}]][[ groups{groups}]][[ all{all}]]"
+    )
     index: str
     rows: Domain
     factor: int = 1
@@ -82,6 +86,7 @@ class Residues:
     """Where `index` is in groups of `factor` elements, it is `factor*outer + r`: a loop over the groups, and
     the body once for each r, written out; `inner` names this loop."""
 
+    TEXT = "residues {index} {factor} -> {outer}, {inner}"
     index: str
     factor: int
     outer: str
@@ -92,6 +97,7 @@ class Residues:
 class Reorder:
     """Loops stand in this order, outermost first; they are directly in each other, or can be."""
 
+    TEXT = "reorder {indices}"
     indices: tuple[str, ...]
 
 
@@ -99,6 +105,7 @@ class Reorder:
 class Reverse:
     """A loop runs from the last value of its index down to 0."""
 
+    TEXT = "reverse {index}"
     index: str
 
 
@@ -108,6 +115,7 @@ class Bind:
     divide them on a GPU. An index of a reduction may be `unroll` too, where its bounds are a known number of
     steps apart."""
 
+    TEXT = "{kind} {indices}"
     kind: BoundKind
     indices: tuple[str, ...]
 
@@ -116,6 +124,7 @@ class Bind:
 class InBlocks:
     """Blocks of so many threads of a GPU run the nest."""
 
+    TEXT = "in_blocks {threads}"
     threads: int
 
 
@@ -128,6 +137,7 @@ class Cut:
     The indices of the reduction before `index` are cut already, one value at a time.
     """
 
+    TEXT = "cut {fold:value} {index} {steps} -> {outer}"
     fold: str
     index: str
     steps: int
@@ -139,6 +149,7 @@ class FoldLanes:
     """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined
     at the end."""
 
+    TEXT = "fold_lanes {fold:value} {lanes}[[ parts {parts}]]"
     fold: str
     lanes: int
     parts: int = 1
@@ -153,6 +164,7 @@ class FoldThreads:
     neighbouring elements.
     """
 
+    TEXT = "fold_threads {fold:value} {threads}[[ warp {warp}]]"
     fold: str
     threads: tuple[int, ...]
     warp: int = 1
@@ -163,6 +175,7 @@ class Leap:
     """The innermost loop of a reduction takes `steps` steps at once, a vector apart, so that they share
     vectors that they read; by turns for `parts` results."""
 
+    TEXT = "leap {fold:value} {steps}[[ parts {parts}]]"
     fold: str
     steps: int
     parts: int = 1
@@ -177,6 +190,7 @@ class Stage:
     along the lanes, in squares that are transposed in registers, or lane by lane.
     """
 
+    TEXT = "stage {read:value}[[ inside {inside=}]] over {over}[[ by {fill}]]"
     read: str
     inside: str
     over: tuple[str, ...]
@@ -191,6 +205,7 @@ class Share:
     before anything is computed.
     """
 
+    TEXT = "share[[ {reads:values=}]][[ in {fold:value} steps {steps}]]"
     reads: tuple[str, ...]
     fold: str = ""
     steps: tuple[int, ...] = ()
@@ -201,6 +216,7 @@ class Transpose:
     """The vectors of a read, whose lanes are far apart, are read along the loop `index` of as many copies,
     and transposed in registers."""
 
+    TEXT = "transpose {read:value} {index}"
     read: str
     index: str
 
@@ -210,6 +226,7 @@ class Interleave:
     """Values that a loop `index` of copies or residues computes are stored side by side: vectors of them are
     interleaved in registers."""
 
+    TEXT = "interleave {index}"
     index: str
 
 
@@ -217,6 +234,7 @@ class Interleave:
 class Stream:
     """Vectors of these tensors are stored past the caches, where they are whole lines of them."""
 
+    TEXT = "stream {tensors:tensors}"
     tensors: tuple[str, ...]
 
 
@@ -229,6 +247,7 @@ class Prefetch:
     `over`, for the next `lines` lines of the run of memory that the next tile of the loop `index` reads.
     """
 
+    TEXT = "prefetch {read:value} {how}[[how=run? {index} over {over} lines {lines}]]"
     read: str
     how: Ahead
     index: str = ""
@@ -244,6 +263,7 @@ class Threads:
     Ranges begin at multiples of a number of values for each.
     """
 
+    TEXT = "threads {indices,grains:pairs}"
     indices: tuple[str, ...]
     grains: tuple[int, ...]
 
@@ -253,6 +273,7 @@ class Rows:
     """A range of values of `index` is computed at a time, given from outside, `count` of them or more: tiles
     end where it does."""
 
+    TEXT = "rows {index} {count}"
     index: str
     count: int
 
@@ -264,6 +285,7 @@ class Points:
     With a `step`, `rows` has one equation of it with a form of the indices, and it is a loop around all.
     """
 
+    TEXT = "points[[ where {rows=}]][[ step {step}]]"
     rows: Domain
     step: str = ""
 
@@ -273,6 +295,7 @@ class Fits:
     """Where one of these indices, whose extents are sizes, has fewer values than its number, the plain nest
     is computed instead."""
 
+    TEXT = "fits {least:pairs}"
     least: tuple[tuple[str, int], ...]
 
 

@@ -82,7 +82,7 @@ def test_schedules_of_programs_read_back(name: str) -> None:
     ("text", "at", "help"),
     [
         ("map c splt i 6 -> a, b", "splt", "did you mean `split`?"),
-        ("map c split i 0 -> a, b", "0", "positive"),
+        ("map c split i 0 -> a, b", "0", "write 1 at least"),
         ("map c split i 6 overlp -> a, b", "overlp", "did you mean `overlap`?"),
         ("map c split i 6 -> a", "", "--emit schedule"),
         ("map c stage b over k", "b", "--emit schedule"),
