@@ -163,7 +163,7 @@ class Writer:
             is_usual = all(getattr(record, p.field) == p.usual for p in piece.group if p.field)
             return "" if is_usual else self.pieces(piece.group, record)
         values = [getattr(record, name) for name in piece.field.split(",")]
-        value = tuple(zip(*values, strict=True)) if values[1:] else values[0]
+        value: Any = tuple(zip(*values, strict=True)) if values[1:] else values[0]
         if piece.about:
             about = getattr(record, piece.about)
             return rows_text(value, (about,) if isinstance(about, str) else about)

@@ -23,6 +23,7 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
+from tadc.passes.nest.bounds import bound_forms, indices_of
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
 from tadc.passes.nest.forms import rows_text
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
@@ -40,7 +41,6 @@ from tadc.passes.nest.nest import (
     Statement,
     Store,
 )
-from tadc.passes.nest.primitives.rewriting import bound_forms, indices_of
 from tadc.passes.nest.reader import ReadNest, read_nests
 from tadc.passes.nest.text import nest_text
 

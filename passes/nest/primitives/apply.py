@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tadc.lattice.affine import Affine
+from tadc.passes.nest import steps as st
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives import folds, loops, memory, points, prefetch, ranges, staging
 from tadc.passes.nest.primitives.rewriting import loops_in
-from tadc.passes.nest.steps import (
-    Bind,
-    Cut,
-    Fits,
-    FoldLanes,
-    FoldThreads,
-    InBlocks,
-    Interleave,
-    Leap,
-    Peel,
-    Points,
-    Prefetch,
-    Reorder,
-    Residues,
-    Reverse,
-    Rows,
-    Share,
-    Split,
-    Stage,
-    Step,
-    Stream,
-    Threads,
-    Transpose,
-)
+from tadc.passes.nest.steps import Cut, Fits, Peel, Reorder, Residues, Reverse, Rows, Split, Step, Threads
+
+PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
+    Residues: loops.residues,
+    Reorder: loops.reorder,
+    Reverse: loops.reverse,
+    st.Bind: loops.bind,
+    st.InBlocks: lambda nest, step: replace(nest, block=step.threads),
+    Cut: folds.cut,
+    st.FoldLanes: folds.fold_lanes,
+    st.FoldThreads: folds.fold_threads,
+    st.Leap: folds.leap,
+    st.Stage: staging.stage,
+    st.Share: memory.share,
+    st.Stream: memory.stream,
+    st.Interleave: memory.interleave,
+    st.Points: points.points,
+    st.Prefetch: prefetch.prefetch,
+    # Where loads can be transposed, code is made so.
+    st.Transpose: lambda nest, step: nest,
+}
+"""What makes a nest of another, for each step that needs nothing else."""
 
 
 def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
@@ -66,7 +66,7 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
                 again = []
                 nest = loops.fits(nest, step, plain, extents)
             case _:
-                nest = _one(nest, step)
+                nest = PRIMITIVES[type(step)](nest, step)
     return _again(nest, again)
 
 
@@ -93,46 +93,6 @@ def _again(nest: Nest, found: Sequence[tuple[Split, Nest]]) -> Nest:
     for step, before in found:
         nest = loops.once_more(nest, step, before)
     return nest
-
-
-def _one(nest: Nest, step: Step) -> Nest:
-    """The nest that one step makes of another."""
-    match step:
-        case Residues():
-            return loops.residues(nest, step)
-        case Reorder():
-            return loops.reorder(nest, step)
-        case Reverse():
-            return loops.reverse(nest, step)
-        case Bind():
-            return loops.bind(nest, step)
-        case InBlocks(threads=threads):
-            return replace(nest, block=threads)
-        case Cut():
-            return folds.cut(nest, step)
-        case FoldLanes():
-            return folds.fold_lanes(nest, step)
-        case FoldThreads():
-            return folds.fold_threads(nest, step)
-        case Leap():
-            return folds.leap(nest, step)
-        case Stage():
-            return staging.stage(nest, step)
-        case Share():
-            return memory.share(nest, step)
-        case Stream():
-            return memory.stream(nest, step)
-        case Interleave():
-            return memory.interleave(nest)
-        case Points():
-            return points.points(nest, step)
-        case Prefetch():
-            return prefetch.prefetch(nest, step)
-        case Transpose():
-            # Where loads can be transposed, code is made so.
-            return nest
-        case _:
-            raise NotImplementedError(type(step).__name__)
 
 
 def _is_even(steps: Sequence[Step], split: Split) -> bool:

@@ -7,29 +7,15 @@ from dataclasses import replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.nest.nest import (
-    DIVIDED,
-    At,
-    Body,
-    Bound,
-    Compute,
-    Either,
-    Extreme,
-    For,
-    If,
-    Know,
-    Nest,
-    Statement,
-)
+from tadc.passes.nest.bounds import bound_forms, form_of, most_values, parts_of, value_count
+from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
 from tadc.passes.nest.primitives.folds import unroll_fold
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
-    bound_forms,
+    check_loops,
     check_new,
-    form_of,
     least,
     loops_in,
-    most_values,
     rewrite_computes,
     rewritten,
     with_loops,
@@ -56,35 +42,26 @@ def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> B
     """One loop split."""
     if loop.step != 1:
         raise DoesNotFit(f"the loop `{loop.index}` has steps of {loop.step}")
-    span = _span(loop)
+    span = value_count(loop)
     if span == 0:
         return ()
     factor, most = step.factor, most_values(loop)
     if most is not None and loop.reach is not None:
         factor = min(factor, -(-most // unit) * unit)
-    match step.tail:
-        case "exact" if span is None and loop.reach is not None:
-            return (_overlapping(loop, step, factor),)
-        case "exact" if _is_multiple(loop, factor, known):
-            made = _outer(loop, step, factor, loop.start, loop.stop)
-            whole = tuple(
-                Constraint(form - factor - Affine.var(step.outer)) for form in bound_forms(loop.stop)
-            )
-            return (replace(made, body=(Know(whole), *made.body)),)
-        case "exact":
-            if span is None or span % factor:
-                raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
-            return (_outer(loop, step, factor, loop.start, loop.stop),)
-        case "overlap":
-            return (_overlapping(loop, step, factor),)
-        case "rest":
-            return _with_rest(loop, step, factor, is_even)
-        case "guard":
-            return (_guarded(loop, step, factor),)
-        case "branch":
-            return (_branching(loop, step, factor),)
-        case _:
-            return (_clipped(loop, step, factor),)
+    if step.tail == "rest":
+        return _with_rest(loop, step, factor, is_even)
+    if step.tail != "exact":
+        make = {"overlap": _overlapping, "guard": _guarded, "branch": _branching, "clip": _clipped}[step.tail]
+        return (make(loop, step, factor),)
+    if span is None and loop.reach is not None:
+        return (_overlapping(loop, step, factor),)
+    made = _outer(loop, step, factor)
+    if _is_multiple(loop, factor, known):
+        ends = (form - factor - Affine.var(step.outer) for form in bound_forms(loop.stop))
+        return (replace(made, body=(Know(tuple(map(Constraint, ends))), *made.body)),)
+    if span is None or span % factor:
+        raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
+    return (made,)
 
 
 def _is_multiple(loop: For, factor: int, known: Domain) -> bool:
@@ -93,21 +70,11 @@ def _is_multiple(loop: For, factor: int, known: Domain) -> bool:
     return loop.start == ZERO and stop is not None and Constraint(stop.mod(factor), True) in known
 
 
-def _span(loop: For) -> int | None:
-    """How many values a loop has, if that is known."""
-    start, stop = form_of(loop.start), form_of(loop.stop)
-    if start is None or stop is None or not (stop - start).is_constant:
-        return None
-    return max(0, (stop - start).constant)
-
-
-def _outer(loop: For, step: Split, factor: int, start: Bound, stop: Bound, base: Affine | None = None) -> For:
-    """The loop over tiles, which start at `base`, around that over the values of one."""
-    base = Affine.var(step.outer) if base is None else base
-    inner = _inner(loop, step, factor, base)
-    return replace(
-        loop, index=step.outer, start=start, stop=stop, step=factor, body=inner, reach=None, group=1
-    )
+def _outer(loop: For, step: Split, factor: int, base: Affine | None = None, **ends: Bound) -> For:
+    """The loop over tiles, which start at `base`, around that over the values of one; it may have other
+    ends."""
+    inner = _inner(loop, step, factor, Affine.var(step.outer) if base is None else base)
+    return replace(loop, index=step.outer, step=factor, body=inner, reach=None, group=1, **ends)
 
 
 def _inner(loop: For, step: Split, factor: int, base: Affine) -> Body:
@@ -119,14 +86,14 @@ def _inner(loop: For, step: Split, factor: int, base: Affine) -> Body:
 
 def _overlapping(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one is moved back: to end where the loop does, or where tiles may reach."""
-    span, stop = _span(loop), form_of(loop.stop)
+    span, stop = value_count(loop), form_of(loop.stop)
     limit = loop.reach[1] if loop.reach else stop
     if limit is None:
         raise DoesNotFit(f"it is not known where tiles of `{loop.index}` may end")
     if span is not None and span % factor == 0:
-        return _outer(loop, step, factor, loop.start, loop.stop)
+        return _outer(loop, step, factor)
     name = f"{step.outer}_at"
-    made = _outer(loop, step, factor, loop.start, loop.stop, Affine.var(name))
+    made = _outer(loop, step, factor, Affine.var(name))
     moved = At(name, Extreme("min", (Affine.var(step.outer), limit - factor)))
     return replace(made, body=(moved, *made.body))
 
@@ -143,10 +110,10 @@ def _with_rest(loop: For, step: Split, factor: int, is_even: bool) -> Body:
     middle = start + span.floordiv(factor) * factor
     made: list[Statement] = []
     if not (span.is_constant and span.constant < factor):
-        made.append(_outer(loop, step, factor, start, middle))
+        made.append(_outer(loop, step, factor, start=start, stop=middle))
     rest = span.constant % factor if span.is_constant else _known_rest(loop, factor, is_even)
     if rest:
-        made.append(_outer(loop, step, rest, middle, stop))
+        made.append(_outer(loop, step, rest, start=middle, stop=stop))
     return tuple(made)
 
 
@@ -160,40 +127,32 @@ def _known_rest(loop: For, factor: int, is_even: bool) -> int:
 
 def _clipped(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one has fewer values."""
-    outer = Affine.var(step.outer)
-    stop = form_of(loop.stop)
+    outer, span = Affine.var(step.outer), value_count(loop)
     count: Bound = Affine.const(factor)
-    span = _span(loop)
     if span is None or span % factor:
-        count = Extreme("min", (Affine.const(factor), *(form - outer for form in _least_of(loop))))
+        count = Extreme("min", (count, *(form - outer for form in _least_of(loop))))
     # What is left of the last tile is known where all values of the index are, for tiles start at multiples.
-    whole = loop.reach or (
-        (loop.start, stop) if isinstance(loop.start, Affine) and stop is not None else None
-    )
-    inner = For(
-        step.inner, ZERO, count, 1, "seq", (At(loop.index, outer + Affine.var(step.inner)), *loop.body),
-        reach=whole if whole and all(form.is_constant for form in whole) else None,
-    )  # fmt: skip
-    return replace(loop, index=step.outer, step=factor, body=(inner,), reach=None, group=1)
+    ends = loop.reach or (form_of(loop.start), form_of(loop.stop))
+    whole = tuple(form for form in ends if form is not None and form.is_constant)
+    reach = (whole[0], whole[1]) if len(whole) == 2 else None
+    made = _outer(loop, step, factor)
+    inner = (replace(each, stop=count, group=1, reach=reach) for each in made.body if isinstance(each, For))
+    return replace(made, body=tuple(inner))
 
 
 def _guarded(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one has points beyond the values."""
-    span = _span(loop)
+    span = value_count(loop)
     if span is not None and span % factor == 0:
-        return _outer(loop, step, factor, loop.start, loop.stop)
+        return _outer(loop, step, factor)
     rows = tuple(Constraint(form - 1 - Affine.var(loop.index)) for form in _least_of(loop))
-
-    def guard(compute: Compute) -> Compute:
-        return replace(compute, within=(*compute.within, *rows))
-
-    guarded = replace(loop, body=rewrite_computes(loop.body, guard))
-    return _outer(guarded, step, factor, loop.start, loop.stop)
+    body = rewrite_computes(loop.body, lambda c: replace(c, within=(*c.within, *rows)))
+    return _outer(replace(loop, body=body), step, factor)
 
 
 def _branching(loop: For, step: Split, factor: int) -> For:
     """Whole tiles in one branch, the values of the last one in the other."""
-    made, span, stop = _outer(loop, step, factor, loop.start, loop.stop), _span(loop), form_of(loop.stop)
+    made, span, stop = _outer(loop, step, factor), value_count(loop), form_of(loop.stop)
     if span is not None and span % factor == 0:
         return made
     if stop is None:
@@ -205,23 +164,21 @@ def _branching(loop: For, step: Split, factor: int) -> For:
 
 def _least_of(loop: For) -> tuple[Affine, ...]:
     """The forms that a loop ends before the least of."""
-    match loop.stop:
-        case Extreme(which="min", forms=forms):
-            return forms
-        case Affine() as form:
-            return (form,)
-        case _:
-            raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
+    found = parts_of(loop.stop, "min")
+    if not found:
+        raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
+    return found
 
 
 def _split_again(nest: Nest, step: Split) -> Nest:
     """Tiles between two ends that `once_more` names."""
     begin, end = (Affine.var(f"{step.outer}_{word}") for word in ("from", "to"))
     loop = _the_loop(nest, step.index)
-    span = _span(loop)
+    span = value_count(loop)
     if span is not None and span % step.factor == 0:
         begin, end = loop.start, loop.stop
-    return with_loops(nest, step.index, lambda loop: (_outer(loop, step, step.factor, begin, end),))
+    tiles = _outer(loop, step, step.factor, start=begin, stop=end)
+    return with_loops(nest, step.index, lambda loop: (tiles,))
 
 
 def _the_loop(nest: Nest, index: str) -> For:
@@ -234,27 +191,24 @@ def _the_loop(nest: Nest, index: str) -> For:
 def once_more(nest: Nest, step: Split, before: Nest) -> Nest:
     """Everything for whole tiles, then for one at the end if something is left; `before` is not split yet."""
     loop, factor = _the_loop(before, step.index), step.factor
-    span = _span(loop)
+    span = value_count(loop)
     if span is not None and span % factor == 0:
         return nest
-    first, stop, middle, times, number = (
-        f"{step.outer}_{word}" for word in ("first", "stop", "middle", "times", "pass")
+    names = [f"{step.outer}_{word}" for word in ("first", "stop", "middle", "times", "pass")]
+    first, stop, middle, times, number = map(Affine.var, names)
+    left, is_first = (Constraint(stop - middle - 1),), (Constraint(-number),)
+    bounds = (
+        loop.start,
+        loop.stop,
+        first + (stop - first).floordiv(factor) * factor,
+        Either(left, Affine.const(2), Affine.const(1)),
     )
-    whole = (Affine.var(stop) - Affine.var(first)).floordiv(factor) * factor
-    left = (Constraint(Affine.var(stop) - Affine.var(middle) - 1),)
-    ends: Body = (
-        At(first, loop.start),
-        At(stop, loop.stop),
-        At(middle, Affine.var(first) + whole),
-        At(times, Either(left, Affine.const(2), Affine.const(1))),
-    )
-    is_first = (Constraint(-Affine.var(number)),)
     here: Body = (
-        At(f"{step.outer}_from", Either(is_first, Affine.var(first), Affine.var(stop) - factor)),
-        At(f"{step.outer}_to", Either(is_first, Affine.var(middle), Affine.var(stop))),
+        At(f"{step.outer}_from", Either(is_first, first, stop - factor)),
+        At(f"{step.outer}_to", Either(is_first, middle, stop)),
     )
-    passes = For(number, ZERO, Affine.var(times), 1, "seq", (*here, *nest.body))
-    return replace(nest, body=(*ends, passes))
+    passes = For(names[-1], ZERO, times, 1, "seq", (*here, *nest.body))
+    return replace(nest, body=(*map(At, names, bounds), passes))
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -264,9 +218,7 @@ def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
     """The values for which rows hold in loops apart from those before and after them, for some indices at
     once."""
     wanted = {step.index: step for step in steps}
-    for index in wanted:
-        if not any(loop.index == index for loop in loops_in(nest.body)):
-            raise DoesNotFit(f"there is no loop `{index}`")
+    check_loops(nest, wanted)
     return replace(nest, body=_peeled(nest.body, wanted))
 
 
@@ -293,19 +245,16 @@ def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
     inner = _peeled(loop.body, wanted)
     full = replace(
         loop,
-        start=first * c,
-        stop=last * c,
+        start=first * c, stop=last * c, reach=(first * c, last * c), group=c,
         body=(Know(step.rows), *inner) if step.rows else inner,
-        reach=(first * c, last * c),
-        group=c,
-    )
+    )  # fmt: skip
     if step.groups:
         grouped = replace(plain, reach=(ZERO, whole * c), group=c)
         before = replace(grouped, stop=first * c)
         after = [replace(grouped, start=last * c, stop=whole * c), replace(plain, start=whole * c)]
     else:
         before, after = replace(plain, stop=first * c), [replace(plain, start=last * c)]
-    return (*names, *(part for part in (before, full, *after) if _span(part) != 0))
+    return (*names, *(part for part in (before, full, *after) if value_count(part) != 0))
 
 
 def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Affine]:
@@ -327,21 +276,17 @@ def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Aff
         if last - first < step.room:
             first = last = 0
         return (), Affine.const(first), Affine.const(last)
-    low, start, high, stop = (f"{index}_{word}" for word in ("low", "start", "high", "stop"))
-    names: list[Statement] = [
-        At(low, Extreme("max", tuple(lower))),
-        At(start, least(whole, Affine.var(low))),
-        At(high, Extreme("min", tuple(upper))),
-        At(stop, Extreme("max", (Affine.var(start), Affine.var(high)))),
-    ]
-    first, last = Affine.var(start), Affine.var(stop)
+    names: list[Statement] = []
+
+    def named(word: str, bound: Bound) -> Affine:
+        names.append(At(f"{index}_{word}", bound))
+        return Affine.var(f"{index}_{word}")
+
+    first = named("start", least(whole, named("low", Extreme("max", tuple(lower)))))
+    last = named("stop", Extreme("max", (first, named("high", Extreme("min", tuple(upper))))))
     if step.room > 1:
         fits = (Constraint(last - first - step.room),)
-        names += [
-            At(f"{index}_first", Either(fits, first, ZERO)),
-            At(f"{index}_last", Either(fits, last, ZERO)),
-        ]
-        first, last = Affine.var(f"{index}_first"), Affine.var(f"{index}_last")
+        first, last = named("first", Either(fits, first, ZERO)), named("last", Either(fits, last, ZERO))
     return tuple(names), first, last
 
 
@@ -359,12 +304,8 @@ def _in_groups(loop: For, step: Residues) -> Body:
     value = At(loop.index, Affine.var(step.outer) * c + Affine.var(step.inner))
     inner = For(step.inner, ZERO, Affine.const(c), 1, "unroll", (value, *loop.body))
     reach = None if loop.reach is None else (loop.reach[0].floordiv(c), loop.reach[1].floordiv(c))
-    return (
-        replace(
-            loop, index=step.outer, start=start, stop=stop, body=(inner,),
-            reach=reach, group=1,
-        ),
-    )  # fmt: skip
+    made = replace(loop, index=step.outer, start=start, stop=stop, body=(inner,), reach=reach, group=1)
+    return (made,)
 
 
 def _groups(bound: Bound, c: int) -> Bound:
@@ -384,9 +325,7 @@ def _groups(bound: Bound, c: int) -> Bound:
 def reorder(nest: Nest, step: Reorder) -> Nest:
     """Loops in another order: one that is to be inside of another sinks into it, wherever that stands."""
     place = {index: number for number, index in enumerate(step.indices)}
-    for index in place:
-        if not any(loop.index == index for loop in loops_in(nest.body)):
-            raise DoesNotFit(f"there is no loop `{index}`")
+    check_loops(nest, place)
     return replace(nest, body=_arranged(nest.body, place))
 
 
@@ -474,7 +413,7 @@ def bind(nest: Nest, step: Bind) -> Nest:
     for index in step.indices:
 
         def rule(loop: For) -> Body:
-            if _span(loop) is None and step.kind not in DIVIDED:
+            if value_count(loop) is None and step.kind not in DIVIDED:
                 raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
             return (replace(loop, kind=step.kind),)
 

@@ -15,18 +15,17 @@ from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Ask, Fold, Let, Load
+from tadc.passes.nest.bounds import indices_of, least_span, most_values, parts_of, value_count
 from tadc.passes.nest.caches import LINE
-from tadc.passes.nest.nest import Compute, Extreme, Nest
+from tadc.passes.nest.nest import Extreme, Nest
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     all_named,
-    form_of,
-    indices_of,
+    bounds_in,
+    load_of,
     loops_in,
-    most_values,
     named_values,
-    rewrite_computes,
-    rewrite_lets,
+    rewrite_values,
 )
 from tadc.passes.nest.steps import Prefetch
 
@@ -35,28 +34,19 @@ BYTES = {"f32": 4, "f64": 8}
 
 def prefetch(nest: Nest, step: Prefetch) -> Nest:
     """Lets the loop of a reduction ask for what a read of it needs soon."""
-    values = named_values(nest.body)
-    done = False
+    values, found = named_values(nest.body), list[Fold]()
 
     def one(let: Let) -> Let:
-        nonlocal done
-        if not isinstance(let.value, Fold):
-            return let
         fold = let.value
-        for inner in fold.body.lets:
-            if step.read in inner.names and isinstance(inner.value, Load):
-                done = True
-                asks = (Let((), ask) for ask in _asks(nest, step, fold, inner.value, values))
-                return replace(
-                    let, value=replace(fold, body=replace(fold.body, lets=(*asks, *fold.body.lets)))
-                )
-        return let
+        load = load_of(fold, step.read) if isinstance(fold, Fold) else None
+        if not isinstance(fold, Fold) or load is None:
+            return let
+        found.append(fold)
+        asks = (Let((), ask) for ask in _asks(nest, step, fold, load, values))
+        return replace(let, value=replace(fold, body=replace(fold.body, lets=(*asks, *fold.body.lets))))
 
-    def rule(compute: Compute) -> Compute:
-        return replace(compute, block=rewrite_lets(compute.block, one))
-
-    body = rewrite_computes(nest.body, rule)
-    if not done:
+    body = rewrite_values(nest.body, one)
+    if not found:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
     return replace(nest, body=body)
 
@@ -80,11 +70,9 @@ def _tile(nest: Nest, form: Affine) -> int:
     """How many values of an index a tile has."""
     extent = 1
     for loop in loops_in(nest.body):
-        k = form.coefficient(loop.index)
-        start, stop = form_of(loop.start), form_of(loop.stop)
-        if k and loop.kind in ("jam", "lane") and start is not None and stop is not None:
-            count = -(-(stop - start).constant // loop.step)
-            extent += abs(k) * loop.step * (count - 1)
+        k, count = form.coefficient(loop.index), value_count(loop)
+        if k and loop.kind in ("jam", "lane") and count is not None:
+            extent += abs(k) * loop.step * (-(-count // loop.step) - 1)
     return extent
 
 
@@ -130,17 +118,14 @@ def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
 
 def _range(fold: Fold, index: str, nest: Nest) -> tuple[Affine, int]:
     """The first value of an index of a reduction, and the number of its values in a block."""
-    own = frozenset(fold.indices)
-    rows = [row.form for row in fold.rows if row.form.variables & own == frozenset([index])]
-    lower = [Affine.var(index) - form for form in rows if form.coefficient(index) == 1]
-    upper = [Affine.var(index) + form + 1 for form in rows if form.coefficient(index) == -1]
+    starts, stops = bounds_in(fold, index)
     named = dict(all_named(nest.body))
-    for form in list(upper):
+    for form in list(stops):
         for name in form.variables:
-            bound = named.get(name)
-            if isinstance(bound, Extreme) and bound.which == "min" and form.coefficient(name) == 1:
-                upper += [form.substitute({name: other}) for other in bound.forms]
-    spans = [(stop - start).constant for start in lower for stop in upper if (stop - start).is_constant]
-    if not spans:
+            if form.coefficient(name) == 1:
+                others = parts_of(named[name], "min") if isinstance(named.get(name), Extreme) else ()
+                stops += [form.substitute({name: other}) for other in others]
+    count = least_span(starts, stops)
+    if count is None:
         raise DoesNotFit(f"the number of values of `{index}` is not known")
-    return lower[0], min(spans)
+    return starts[0], count

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
+from tadc.passes.nest.bounds import bound_forms, form_of, least_span, parts_of, rename_bound
 from tadc.passes.nest.nest import (
     At,
     Body,
@@ -31,21 +32,20 @@ from tadc.passes.nest.nest import (
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     all_named,
-    bound_forms,
+    bounds_in,
     computes_in,
-    form_of,
+    lets_in,
+    load_of,
     loops_in,
     named_values,
-    rename_bound,
-    rewrite_computes,
-    rewrite_lets,
     rewrite_loops,
+    rewrite_values,
+    statements_in,
 )
 from tadc.passes.nest.steps import Stage as Step
 
 SCATTERED = 8
-"""The most lanes that are gathered at a time: those far apart may share one set of the cache, of few
-lines."""
+"""The most lanes that are gathered at a time: those far apart may share one set of the cache."""
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,12 @@ def _leading(body: Body) -> tuple[Body, Body]:
 
 def _fold_around(nest: Nest, read: str) -> tuple[Fold, Load] | None:
     """The reduction whose block reads a value by a name, and the read."""
-    for compute in computes_in(nest.body):
-        for let in compute.block.all_lets():
-            if isinstance(let.value, Fold):
-                for inner in let.value.body.lets:
-                    if read in inner.names and isinstance(inner.value, Load):
-                        return let.value, inner.value
-    return None
+    folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
+    return next(((fold, load) for fold in folds if (load := load_of(fold, read))), None)
 
 
 def _panel_name(nest: Nest, tensor: str) -> str:
-    bodies = [nest.body, *(loop.body for loop in loops_in(nest.body))]
-    taken = {s.tensor.name for body in bodies for s in body if isinstance(s, Stage)}
+    taken = {s.tensor.name for s in statements_in(nest.body) if isinstance(s, Stage)}
     return next(name for n in itertools.count() if (name := f"{tensor}.{n}") not in taken)
 
 
@@ -169,7 +163,7 @@ class _Staging:
                 return replace(let, value=Load(self.name, place, self.load.type))
             return let
 
-        return rewrite_computes(body, lambda c: replace(c, block=rewrite_lets(c.block, read)))
+        return rewrite_values(body, read)
 
     # -- axes ------------------------------------------------------------------------------------
 
@@ -179,30 +173,16 @@ class _Staging:
             return self.of_fold(index)
         for loop in loops_in(self.body):
             if loop.index == index:
-                spans = [
-                    (stop - start).constant
-                    for start in bound_forms(loop.start)
-                    for stop in self.alternatives(loop.stop)
-                    if (stop - start).is_constant
-                ]
-                most = max(0, -(-min(spans) // loop.step)) if spans else None
+                span = least_span(bound_forms(loop.start), self.alternatives(loop.stop))
+                most = None if span is None else -(-span // loop.step)
                 return Axis(index, loop.start, loop.stop, most, loop.step, loop.kind)
         raise DoesNotFit(f"there is no loop or index `{index}` inside")
 
     def of_fold(self, index: str) -> Axis:
         """The values of an index of the reduction, in the block of it that runs."""
-        own = frozenset(self.fold.indices)
-        rows = [row.form for row in self.fold.rows if row.form.variables & own == frozenset([index])]
-        lower = [form for form in rows if form.coefficient(index) == 1]
-        upper = [form for form in rows if form.coefficient(index) == -1]
-        if not lower or not upper:
-            raise DoesNotFit(f"`{index}` has no bounds of its own")
-        # The rows of a block come first, and are the closest ones.
-        start, stop = Affine.var(index) - lower[0], Affine.var(index) + upper[0] + 1
-        starts = [Affine.var(index) - form for form in lower]
-        stops = [s for form in upper for s in self.alternatives(Affine.var(index) + form + 1)]
-        spans = [(b - a).constant for a in starts for b in stops if (b - a).is_constant]
-        return Axis(index, start, stop, min(spans, default=None))
+        starts, stops = bounds_in(self.fold, index)
+        ends = [end for stop in stops for end in self.alternatives(stop)]
+        return Axis(index, starts[0], stops[0], least_span(starts, ends))
 
     def only_value(self, index: str) -> Affine:
         """The value of an index of the reduction that has one, in the block of it that runs."""
@@ -215,7 +195,7 @@ class _Staging:
     def no_more_than(self, name: str) -> tuple[Affine, ...]:
         """Forms that an index that is named is no more than."""
         bound = self.named.get(name)
-        return bound.forms if isinstance(bound, Extreme) and bound.which == "min" else ()
+        return parts_of(bound, "min") if isinstance(bound, Extreme) else ()
 
     def alternatives(self, bound: Bound) -> Iterator[Affine]:
         """Forms that a bound is no more than."""
