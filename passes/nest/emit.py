@@ -17,6 +17,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.nest.fold_kinds import lower_fold
+from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.nest import (
@@ -84,7 +85,7 @@ class Scope:
     `indices` are those of the map, `shapes` the extents of tensors, as forms over sizes.
     """
 
-    point: ir.InsertionPoint
+    point: Point
     forms: Mapping[str, Affine]
     facts: Domain
     buffers: Mapping[str, tuple[ir.Value, ...]]
@@ -211,8 +212,8 @@ def _extremes(forms: list[Affine], sign: int, facts: Domain) -> list[Affine]:
 def _if(statement: If, low: BodyLowering, scope: Scope) -> None:
     rows = scope.rows(statement.rows)
 
-    def fill(body: Body, *more: Constraint) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
-        def emit(inside: ir.InsertionPoint) -> list[ir.Value]:
+    def fill(body: Body, *more: Constraint) -> Emit:
+        def emit(inside: Point) -> Made:
             emit_body(body, low, replace(scope, point=inside).knowing(*more))
             return []
 
@@ -242,7 +243,7 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     last = low.affine([stop], scope.point)
     ends = (low.affine([start], scope.point), last, loop.step)
 
-    def fill(index: Affine, carried: list[ir.Value], inside: ir.InsertionPoint) -> list[ir.Value]:
+    def fill(index: Affine, carried: Made, inside: Point) -> Made:
         inner = replace(scope, point=inside).naming(loop.index, index)
         emit_body(loop.body, low, inner.knowing(*facts_of(loop, index, (start, stop), scope)))
         scope.target.after_turn(loop, inner)
@@ -309,7 +310,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
         for compute, inner in inside:
             _compute(compute, low, inner)
         return
-    groups: list[list[tuple[Copy, list[ir.Value]]]] = []
+    groups: list[list[tuple[Copy, Made]]] = []
     for compute, inner in inside:
         groups.append([])
         _values(compute, low, inner, groups[-1].extend)
@@ -419,7 +420,7 @@ def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:
     return tuple(row for row in scope.rows(compute.within) if not implied(row.form, known))
 
 
-def _room(type: str, extents: list[int], low: BodyLowering, point: ir.InsertionPoint) -> ir.Value:
+def _room(type: str, extents: list[int], low: BodyLowering, point: Point) -> ir.Value:
     """A buffer on the stack of the lowered function, made where it starts: loops must not make more."""
     aligned = {
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
@@ -429,7 +430,7 @@ def _room(type: str, extents: list[int], low: BodyLowering, point: ir.InsertionP
     return low.create("memref.alloca", [memref], [], function_start(point), aligned).results[0]
 
 
-def function_start(point: ir.InsertionPoint) -> ir.InsertionPoint:
+def function_start(point: Point) -> Point:
     """Where the function that holds a point begins."""
     op = point.block.owner.operation
     while op.name != "func.func":

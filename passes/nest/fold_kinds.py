@@ -10,7 +10,7 @@ from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
 from tadc.passes.nest.folds import Combine, FoldLoops, factors
-from tadc.passes.nest.joins import JOIN
+from tadc.passes.nest.joins import JOIN, Made
 from tadc.passes.nest.lane_folds import LaneFold
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.strided_folds import StridedFold
@@ -51,7 +51,7 @@ def _joined(kind: str) -> Combine:
 _COMBINE: dict[str, Combine] = {**{kind: _joined(kind) for kind in JOIN}, "sum": _sum}
 
 #: The results of a fold for each element of a tile.
-Lowering = Callable[[FoldLoops], list[ir.Value]]
+Lowering = Callable[[FoldLoops], Made]
 
 
 def _folded(kind: str) -> Lowering:
@@ -60,12 +60,12 @@ def _folded(kind: str) -> Lowering:
     return lambda of: of.fold(combine, join, start)
 
 
-def _summed(of: FoldLoops) -> list[ir.Value]:
+def _summed(of: FoldLoops) -> Made:
     of.leave_out_products()
     return of.fold(_COMBINE["sum"], JOIN["sum"], REDUCTIONS["sum"].nothing)
 
 
-def _logsumexp(of: FoldLoops) -> list[ir.Value]:
+def _logsumexp(of: FoldLoops) -> Made:
     """`m + log(sum{k} (exp(e - m)))` with m the maximum, 0 where that is not finite.
 
     It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
@@ -88,7 +88,7 @@ def _logsumexp(of: FoldLoops) -> list[ir.Value]:
         return s.op("arith.addf", result, s.op("math.exp", moved))
 
     totals = of.fold(add, JOIN["sum"], 0.0)
-    results: list[ir.Value] = []
+    results: Made = []
     for copy, total in zip(copies, totals, strict=True):
         s = Scalars(low, point, total.type)
         results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))

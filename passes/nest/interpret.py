@@ -46,10 +46,7 @@ class Run:
 
 
 def interpret(
-    nest: Nest,
-    arrays: Mapping[str, NDArray[Any]],
-    values: Mapping[str, int] | None = None,
-    most: int = 10**7,
+    nest: Nest, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, int] | None = None, most: int = 10**7
 ) -> Run:
     """Run a nest on its arguments by name, at values of its sizes and ranges.
 

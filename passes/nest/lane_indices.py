@@ -14,6 +14,7 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.passes.maps.lower_body import BodyLowering
+from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.tile_variables import LANE
 
 _AT_LEAST, _EQUAL, _BELOW = 5, 0, 2
@@ -51,17 +52,17 @@ class LaneIndices:
         """The type of a condition by lane."""
         return self.type(ir.IntegerType.get_signless(1, self.low.context))
 
-    def spread(self, value: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def spread(self, value: ir.Value, point: Point) -> ir.Value:
         """A value as a vector: a scalar in all lanes."""
         if is_vector(value):
             return value
         return self.low.create("vector.broadcast", [self.type(value.type)], [value], point).results[0]
 
-    def spread_to(self, value: ir.Value, type: ir.Type, point: ir.InsertionPoint) -> ir.Value:
+    def spread_to(self, value: ir.Value, type: ir.Type, point: Point) -> ir.Value:
         """A value as a vector where a type is one."""
         return self.spread(value, point) if isinstance(type, ir.VectorType) else value
 
-    def together(self, values: Sequence[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
+    def together(self, values: Sequence[ir.Value], point: Point) -> Made:
         """The values, all vectors if one is."""
         if not any(map(is_vector, values)):
             return list(values)
@@ -69,7 +70,7 @@ class LaneIndices:
 
     # -- indices -------------------------------------------------------------------------------
 
-    def index_vector(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
+    def index_vector(self, form: Affine, point: Point) -> ir.Value:
         """The values of a form in the lanes, as a vector of indices."""
         rest = Affine.of({atom: k for atom, k in form.terms if not has_lane(atom)}, form.constant)
         total = self._by_lane(form, point) if rest == Affine.const(0) else None
@@ -81,7 +82,7 @@ class LaneIndices:
             start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
         )
 
-    def _by_lane(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
+    def _by_lane(self, form: Affine, point: Point) -> ir.Value:
         """The sum of terms that hold the lane."""
         total: Any = None
         for atom, k in form.terms:
@@ -92,7 +93,7 @@ class LaneIndices:
             total = term if total is None else self._op("arith.addi", total, term, point)
         return self._number(0, point) if total is None else total
 
-    def _floor(self, atom: Floor, point: ir.InsertionPoint) -> ir.Value:
+    def _floor(self, atom: Floor, point: Point) -> ir.Value:
         """A floor division in each lane: `arith.divsi` rounds towards zero."""
         numerator, denominator = (
             self.index_vector(atom.numerator, point),
@@ -104,7 +105,7 @@ class LaneIndices:
         one_less = self._op("arith.addi", quotient, self._number(-1, point), point)
         return self.select(below, one_less, quotient, point)
 
-    def _numbers(self, values: Sequence[int], point: ir.InsertionPoint) -> ir.Value:
+    def _numbers(self, values: Sequence[int], point: Point) -> ir.Value:
         index = self.low.index_type
         elements = [ir.IntegerAttr.get(index, value) for value in values]
         attribute = ir.DenseElementsAttr.get(elements, self.type(index))
@@ -112,21 +113,21 @@ class LaneIndices:
             0
         ]
 
-    def _number(self, value: int, point: ir.InsertionPoint) -> ir.Value:
+    def _number(self, value: int, point: Point) -> ir.Value:
         return self._numbers([value] * self.width, point)
 
-    def _op(self, name: str, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def _op(self, name: str, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         return self.low.create(name, [x.type], [x, y], point).results[0]
 
-    def _compare(self, predicate: int, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def _compare(self, predicate: int, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
         return self.low.create("arith.cmpi", [self.truth], [x, y], point, {"predicate": number}).results[0]
 
-    def index(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
+    def index(self, form: Affine, point: Point) -> ir.Value:
         """A form as an index, or as a vector of indices."""
         return self.index_vector(form, point) if LANE in form.variables else self.low.affine([form], point)
 
-    def as_float(self, form: Affine, type: ir.Type, point: ir.InsertionPoint) -> ir.Value:
+    def as_float(self, form: Affine, type: ir.Type, point: Point) -> ir.Value:
         """A form as a number of a float type."""
         whole = ir.IntegerType.get_signless(64, self.low.context)
         index = self.index(form, point)
@@ -137,7 +138,7 @@ class LaneIndices:
 
     # -- conditions ----------------------------------------------------------------------------
 
-    def holds(self, rows: Domain, point: ir.InsertionPoint) -> ir.Value:
+    def holds(self, rows: Domain, point: Point) -> ir.Value:
         """Whether all rows hold: an i1, or one for each lane where a row moves with the lane."""
         moving = [row for row in rows if LANE in row.form.variables]
         still = tuple(row for row in rows if LANE not in row.form.variables)
@@ -152,7 +153,7 @@ class LaneIndices:
         assert result is not None  # rows that are not still move
         return result
 
-    def _in_short(self, row: Constraint, point: ir.InsertionPoint) -> ir.Value | None:
+    def _in_short(self, row: Constraint, point: Point) -> ir.Value | None:
         """A row in numbers of 32 bits; None where that is not possible.
 
         What moves with the lane is compared with the rest, which all lanes share, and which may as well be
@@ -172,14 +173,14 @@ class LaneIndices:
         least = low.create("arith.constant", [type], [], point, {"value": attribute}).results[0]
         return self._compare(_EQUAL if row.equality else _AT_LEAST, self.spread(near, point), least, point)
 
-    def both(self, x: ir.Value | None, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def both(self, x: ir.Value | None, y: ir.Value, point: Point) -> ir.Value:
         """The conjunction of two conditions; None is true."""
         if x is None:
             return y
         x, y = self.together([x, y], point)
         return self._op("arith.andi", x, y, point)
 
-    def negated(self, x: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def negated(self, x: ir.Value, point: Point) -> ir.Value:
         """The opposite of a condition."""
         if is_vector(x):
             attribute = ir.DenseElementsAttr.get_splat(x.type, ir.BoolAttr.get(True))
@@ -188,7 +189,7 @@ class LaneIndices:
         true = self.low.create("arith.constant", [x.type], [], point, {"value": attribute}).results[0]
         return self._op("arith.xori", x, true, point)
 
-    def any(self, conditions: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def any(self, conditions: Sequence[ir.Value], point: Point) -> ir.Value:
         """Whether one of some conditions holds in some lane, as an i1."""
         scalars = [c for c in conditions if not is_vector(c)]
         vectors = [c for c in conditions if is_vector(c)]
@@ -207,7 +208,7 @@ class LaneIndices:
             result = self._op("arith.ori", result, scalar, point)
         return result
 
-    def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         """`x` in lanes where a condition holds, else `y`."""
         condition, x, y = self.together([condition, x, y], point)
         return self.low.create("arith.select", [x.type], [condition, x, y], point).results[0]

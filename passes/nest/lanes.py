@@ -9,7 +9,7 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Floor
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.joins import Join
+from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lane_indices import LaneIndices, has_lane, is_vector
 from tadc.passes.nest.shuffles import shuffled
 from tadc.passes.nest.tile import Copy, Tile, at
@@ -22,7 +22,7 @@ class Lanes(LaneIndices):
 
     # -- plain vectors -------------------------------------------------------------------------
 
-    def folded(self, vector: ir.Value, join: Join, point: ir.InsertionPoint) -> ir.Value:
+    def folded(self, vector: ir.Value, join: Join, point: Point) -> ir.Value:
         """All lanes joined: the upper half to the lower, until one is left."""
         element = vector.type.element_type
         width = self.width
@@ -36,7 +36,7 @@ class Lanes(LaneIndices):
         static = {"static_position": ir.DenseI64ArrayAttr.get([0])}
         return self.low.create("vector.extract", [element], [vector], point, static).results[0]
 
-    def apply(self, op: ir.Operation, operands: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def apply(self, op: ir.Operation, operands: Sequence[ir.Value], point: Point) -> ir.Value:
         """An upstream scalar operation of one result over scalars, or in each lane."""
         attributes = {name: op.attributes[name] for name in op.attributes}
         return self.operation(op.name, op.results[0].type, operands, point, attributes)
@@ -46,7 +46,7 @@ class Lanes(LaneIndices):
         name: str,
         scalar: ir.Type,
         operands: Sequence[ir.Value],
-        point: ir.InsertionPoint,
+        point: Point,
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> ir.Value:
         """An upstream operation that gives a scalar type, over scalars, or in each lane."""
@@ -57,7 +57,7 @@ class Lanes(LaneIndices):
     # -- memory --------------------------------------------------------------------------------
 
     def load(
-        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: ir.InsertionPoint
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """Elements of a buffer at subscripts; nothing is read in lanes where the mask does not hold."""
         if not any(LANE in form.variables for form in forms):
@@ -74,13 +74,13 @@ class Lanes(LaneIndices):
         ).results[0]
 
     def held(
-        self, buffer: ir.Value, forms: Sequence[Affine], tile: Tile, point: ir.InsertionPoint
+        self, buffer: ir.Value, forms: Sequence[Affine], tile: Tile, point: Point
     ) -> Callable[[Copy], ir.Value]:
         """What loads an element of a buffer that has one for each point of a tile, active or not."""
         return lambda copy: self.load(buffer, [at(form, copy) for form in forms], None, point)
 
     def _one(
-        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: ir.InsertionPoint
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """One element; where no lane reads it, the first of the buffer, which then has some."""
         indices = [self.low.affine([form], point) for form in forms]
@@ -95,12 +95,7 @@ class Lanes(LaneIndices):
         ]
 
     def _run(
-        self,
-        buffer: ir.Value,
-        forms: Sequence[Affine],
-        stride: int,
-        mask: ir.Value | None,
-        point: ir.InsertionPoint,
+        self, buffer: ir.Value, forms: Sequence[Affine], stride: int, mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """Consecutive elements, reversed for a stride of -1."""
         vector = self.type(buffer.type.element_type)
@@ -114,25 +109,19 @@ class Lanes(LaneIndices):
             made = self.loaded_run(vector, [buffer, *indices], forms, point)
         return self._along(made, stride, point)
 
-    def _along(self, vector: ir.Value, stride: int, point: ir.InsertionPoint) -> ir.Value:
+    def _along(self, vector: ir.Value, stride: int, point: Point) -> ir.Value:
         """A vector of what lanes have, in the order of memory, or the other way round."""
         if stride == 1:
             return vector
         return shuffled(self.low, vector, vector, range(self.width - 1, -1, -1), point)
 
     def loaded_run(
-        self,
-        vector: ir.Type,
-        operands: Sequence[ir.Value],
-        forms: Sequence[Affine],
-        point: ir.InsertionPoint,
+        self, vector: ir.Type, operands: Sequence[ir.Value], forms: Sequence[Affine], point: Point
     ) -> ir.Value:
         """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
         return self.low.create("vector.load", [vector], operands, point).results[0]
 
-    def prefetch(
-        self, buffer: ir.Value, forms: Sequence[Affine], point: ir.InsertionPoint, nearest: bool = True
-    ) -> None:
+    def prefetch(self, buffer: ir.Value, forms: Sequence[Affine], point: Point, nearest: bool = True) -> None:
         """Ask for the line of an element, that of the first lane; it may be outside of the buffer.
 
         It comes to the nearest cache, or to the second one.
@@ -143,9 +132,7 @@ class Lanes(LaneIndices):
         attributes = {"isWrite": ir.BoolAttr.get(False), "localityHint": hint, "isDataCache": true}
         self.low.create("memref.prefetch", [], [buffer, *indices], point, attributes)
 
-    def store(
-        self, value: ir.Value, buffer: ir.Value, forms: Sequence[Affine], point: ir.InsertionPoint
-    ) -> None:
+    def store(self, value: ir.Value, buffer: ir.Value, forms: Sequence[Affine], point: Point) -> None:
         """Store a value at subscripts, in each lane where they move with the lane."""
         if not any(LANE in form.variables for form in forms):
             indices = [self.low.affine([form], point) for form in forms]
@@ -164,7 +151,7 @@ class Lanes(LaneIndices):
         vector: ir.Value,
         buffer: ir.Value,
         forms: Sequence[Affine],
-        point: ir.InsertionPoint,
+        point: Point,
         line: int | None = None,
     ) -> None:
         """Store a vector to consecutive elements, the first at the subscripts of the first lane.
@@ -180,7 +167,7 @@ class Lanes(LaneIndices):
                 ir.IntegerType.get_signless(64, self.low.context), line
             )
 
-    def interleaved(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def interleaved(self, vectors: Sequence[ir.Value], point: Point) -> ir.Value:
         """The elements of vectors in turn: the first of each, then the second of each."""
         if len(vectors) == 1:
             return self.spread(vectors[0], point)
@@ -190,7 +177,7 @@ class Lanes(LaneIndices):
         type = ir.VectorType.get([2 * even.type.shape[0]], even.type.element_type)
         return self.low.create("vector.interleave", [type], [even, odd], point).results[0]
 
-    def _shuffled_together(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def _shuffled_together(self, vectors: Sequence[ir.Value], point: Point) -> ir.Value:
         """The same for any number, by one shuffle of all vectors."""
         width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width
         whole = self.spread(vectors[0], point)
@@ -200,16 +187,14 @@ class Lanes(LaneIndices):
         order = [n % len(vectors) * width + n // len(vectors) for n in range(len(vectors) * width)]
         return shuffled(self.low, whole, whole, order, point)
 
-    def _all(self, point: ir.InsertionPoint) -> ir.Value:
+    def _all(self, point: Point) -> ir.Value:
         """The mask of all lanes."""
         attribute = ir.DenseElementsAttr.get_splat(self.truth, ir.BoolAttr.get(True))
         return self.low.create("arith.constant", [self.truth], [], point, {"value": attribute}).results[0]
 
-    def _addresses(
-        self, buffer: ir.Value, forms: Sequence[Affine], point: ir.InsertionPoint
-    ) -> tuple[list[ir.Value], ir.Value]:
+    def _addresses(self, buffer: ir.Value, forms: Sequence[Affine], point: Point) -> tuple[Made, ir.Value]:
         """Subscripts that do not move with the lane, and the distance of each lane from there in elements."""
-        base: list[ir.Value] = []
+        base: Made = []
         total: Any = None
         for form, stride in zip(forms, self._strides(buffer, point), strict=True):
             rest = Affine.of({atom: k for atom, k in form.terms if not has_lane(atom)}, form.constant)
@@ -226,7 +211,7 @@ class Lanes(LaneIndices):
             total = moved if total is None else self._op("arith.addi", total, moved, point)
         return base, total
 
-    def _strides(self, buffer: ir.Value, point: ir.InsertionPoint) -> list[ir.Value]:
+    def _strides(self, buffer: ir.Value, point: Point) -> Made:
         """The strides of a row-major buffer: numbers, or values that sizes give."""
         strides, _ = buffer.type.get_strides_and_offset()
         dynamic = ir.ShapedType.get_dynamic_stride_or_offset()

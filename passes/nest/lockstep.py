@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, Self
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
@@ -20,6 +20,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
+from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.squares import Squares, copies_of_square
 from tadc.passes.nest.tile import Copy, Dependence, Tile, Values, at
@@ -38,7 +39,7 @@ class Context:
     loop is taken apart again: code would grow with every level.
     """
 
-    point: ir.InsertionPoint
+    point: Point
     facts: Domain
     forms: Mapping[str, Affine]
     names: tuple[str, ...] = ()
@@ -51,11 +52,11 @@ class Context:
         """The condition of a copy, or None."""
         return None if self.masks is None else self.masks[tuple(copy[name] for name in self.names)]
 
-    def moved(self, point: ir.InsertionPoint, *rows: Constraint) -> Context:
+    def moved(self, point: Point, *rows: Constraint) -> Self:
         """The same at another point, where more rows hold."""
         return replace(self, point=point, facts=(*self.facts, *rows))
 
-    def with_forms(self, forms: Mapping[str, Affine]) -> Context:
+    def with_forms(self, forms: Mapping[str, Affine]) -> Self:
         """The same where some indices have values."""
         return replace(self, forms={**self.forms, **forms})
 
@@ -103,7 +104,7 @@ class Lockstep:
         """The scalar type of what is named."""
         return self.low.scalar_type(_type(let))
 
-    def as_type(self, made: ir.Value, value: str, point: ir.InsertionPoint) -> ir.Value:
+    def as_type(self, made: ir.Value, value: str, point: Point) -> ir.Value:
         """A scalar in all lanes, if the value differs between lanes."""
         return self.lanes.spread(made, point) if LANE in self.depends(value) else made
 
@@ -240,9 +241,7 @@ class Lockstep:
 
         return loaded
 
-    def applied(
-        self, apply: Apply, type: ir.Type, operands: list[ir.Value], point: ir.InsertionPoint
-    ) -> ir.Value:
+    def applied(self, apply: Apply, type: ir.Type, operands: Made, point: Point) -> ir.Value:
         """A function of values."""
         name = apply.function
         if name == "powi":
@@ -285,7 +284,7 @@ class Lockstep:
         copies = list(self.tile.points(names))
         condition = self.low.holds(rows, context.point)
 
-        def fill(block: Block, *more: Constraint) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
+        def fill(block: Block, *more: Constraint) -> Emit:
             return lambda inside: self.branch(name, block, copies, context.moved(inside, *more))
 
         types = [self.type_of(name, choice)] * len(copies)
@@ -297,7 +296,7 @@ class Lockstep:
         scalar = self.low.scalar_type(choice.type)
         return self.lanes.type(scalar) if LANE in self.depends(name) else scalar
 
-    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> list[ir.Value]:
+    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> Made:
         """The values of one branch of a choice."""
         self.block(block, context)
         made = [self.value(block.gives[0], copy) for copy in copies]
@@ -309,7 +308,7 @@ class Lockstep:
         names = self.names(name, context)
         copies = list(self.tile.points(names))
         holds = [self.lanes.holds(at_copy(rows, copy), point) for copy in copies]
-        sides: list[list[ir.Value]] = []
+        sides: list[Made] = []
         for block, conditions, more in (
             (choice.then, holds, rows),
             (choice.otherwise, [self.lanes.negated(c, point) for c in holds], ()),
@@ -331,7 +330,7 @@ class Lockstep:
 
     def where_active(
         self, name: str, choice: Choice, block: Block, copies: Sequence[Copy], context: Context
-    ) -> list[ir.Value]:
+    ) -> Made:
         """The values of a branch under masks, zeros if no point is active."""
         if not block.lets:
             return self.branch(name, block, copies, context)
@@ -339,10 +338,10 @@ class Lockstep:
         type = self.type_of(name, choice)
         active = self.lanes.any(list(context.masks.values()), context.point)
 
-        def nothing(inside: ir.InsertionPoint) -> list[ir.Value]:
+        def nothing(inside: Point) -> Made:
             return [self.low.constant(type, 0.0, inside)] * len(copies)
 
-        def something(inside: ir.InsertionPoint) -> list[ir.Value]:
+        def something(inside: Point) -> Made:
             return self.branch(name, block, copies, context.moved(inside))
 
         return self.low.choose(active, [type] * len(copies), something, nothing, context.point)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.shuffles import transposed
 from tadc.passes.nest.tile import Copy, Tile, at
@@ -23,11 +24,11 @@ class Squares:
     """One load of a block: its vector in each copy of a tile, made with those of the copies beside it."""
 
     def __init__(
-        self, lanes: Lanes, buffer: ir.Value, forms: Sequence[Affine], name: str, point: ir.InsertionPoint
+        self, lanes: Lanes, buffer: ir.Value, forms: Sequence[Affine], name: str, point: Point
     ) -> None:
         """`name` is the variable of the copies, as `copies_of_square` finds it."""
         self.lanes, self.buffer, self.forms, self.name, self.point = lanes, buffer, forms, name, point
-        self.made: dict[tuple[Affine, ...], list[ir.Value]] = {}
+        self.made: dict[tuple[Affine, ...], Made] = {}
 
     def vector(self, copy: Copy) -> ir.Value:
         """What the lanes read in a copy."""

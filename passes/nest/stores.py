@@ -10,7 +10,7 @@ has of them is consecutive then, and stored together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
@@ -18,7 +18,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.caches import LINE, element_bytes
-from tadc.passes.nest.joins import JOIN
+from tadc.passes.nest.joins import JOIN, Emit, Made, Point
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
@@ -30,7 +30,7 @@ TOGETHER = 4
 """So many copies are interleaved."""
 
 #: The values that a block gives to stores, in copies of a tile.
-Elements = Sequence[tuple[Copy, list[ir.Value]]]
+Elements = Sequence[tuple[Copy, Made]]
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,12 @@ class TileStores:
         pairs = iter([(copy, values) for (copy, _), values in zip(flat, made, strict=True)])
         return [[next(pairs) for _ in elements] for elements in turns]
 
-    def joined_at(self, place: Place, flat: Elements, given: list[ir.Value]) -> list[ir.Value]:
+    def joined_at(self, place: Place, flat: Elements, given: Made) -> Made:
         """The values of one store in all copies."""
         low, join = self.low, JOIN[place.store.joins]
 
-        def both(inside: ir.InsertionPoint) -> list[ir.Value]:
-            found: list[ir.Value] = []
+        def both(inside: Point) -> Made:
+            found: Made = []
             for (copy, _), value in zip(flat, given, strict=True):
                 forms = [at(form, copy) for form in place.forms]
                 before = self.lanes.load(place.buffers[0], forms, None, inside)
@@ -142,7 +142,7 @@ class TileStores:
         """Store the values of a copy where it is not beyond the map."""
         rows = at_copy(self.within, elements[0][0])
 
-        def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
+        def fill(inside: Point) -> Made:
             for number, place in enumerate(self.places):
                 for buffer in place.buffers:
                     self.writer(number, place, buffer, elements, streams=False)(inside)
@@ -152,10 +152,10 @@ class TileStores:
 
     def writer(
         self, number: int, place: Place, buffer: ir.Value, elements: Elements, *, streams: bool
-    ) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
+    ) -> Emit:
         """What stores the values of one tensor, of copies."""
 
-        def emit(inside: ir.InsertionPoint) -> list[ir.Value]:
+        def emit(inside: Point) -> Made:
             for copy, values in elements:
                 value, forms = values[number], [at(form, copy) for form in place.forms]
                 if streams:
@@ -220,9 +220,7 @@ class TileStores:
             self.lanes.store_run(made.results[0], buffer, there, self.point)
 
 
-def store_residues(
-    lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: ir.InsertionPoint
-) -> None:
+def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point) -> None:
     """Store the values of all residues of the lanes, which stand side by side, from the places of the
     first."""
     for number, place in enumerate(places):

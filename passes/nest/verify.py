@@ -28,19 +28,7 @@ from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, else
 from tadc.passes.nest.forms import rows_text
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
 from tadc.passes.nest.mistake import Mistake
-from tadc.passes.nest.nest import (
-    At,
-    Body,
-    Bound,
-    Compute,
-    For,
-    If,
-    Know,
-    Nest,
-    Stage,
-    Statement,
-    Store,
-)
+from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Know, Nest, Stage, Statement, Store
 from tadc.passes.nest.reader import ReadNest, read_nests
 from tadc.passes.nest.text import nest_text
 
