@@ -138,18 +138,10 @@ def lanes_joined(results: list[Scalar], lanes: int, join: Callable[[Scalar, Scal
     return found[0]
 
 
-def parts_joined(results: list[Scalar], join: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
-    """The results of parts in one, in order."""
-    found = results[0]
-    for result in results[1:]:
-        found = join(found, result)
-    return found
-
-
 def threads_joined(results: list[Scalar], warp: int, join: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
     """The results of threads in one: those of each warp by halves, then those of warps in order."""
     warps = [results[first : first + warp] for first in range(0, len(results), warp)]
-    return parts_joined([lanes_joined(each, warp, join) for each in warps], join)
+    return lanes_joined([lanes_joined(each, warp, join) for each in warps], 1, join)
 
 
 def leaping(first: int, last: int, lanes: int, leap: int) -> list[tuple[int, int]]:
