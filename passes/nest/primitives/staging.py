@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import ZERO, Affine
@@ -135,25 +135,33 @@ class _Staging:
         """What the indices named anywhere are."""
         self.values = named_values(body)
         """The indices named inside, over those of loops and those named around."""
+        self.axes = [self.axis(index) for index in step.over]
+        self.across = [axis for axis in self.axes if axis.kind in ("jam", "lane")]
+        """The axes of the lanes, which are one row of the panel; `own` are the others."""
+        self.own = [axis for axis in self.axes if axis not in self.across]
 
     def staged(self, rest: Body) -> Body:
         """The rest of a body, whose reads are of a panel, after what fills this."""
-        axes = [self.axis(index) for index in self.step.over]
         tiles = [loop for loop in loops_in(rest) if loop.index == self.step.over[0]]
         if tiles and tiles[0].step > 1 and tiles[0].kind == "seq":
-            return self.in_tiles(tiles, axes, rest)
-        own, across, count = self.of_lanes(axes)
-        extents = [*(axis.extent for axis in own), *([count] if across else [])]
-        panel = Tensor(self.name, self.load.type, tuple(Affine.const(extent) for extent in extents))
-        place = self.place(axes, {axis.index: Affine.var(axis.index) for axis in axes})
-        return (Stage(panel, "stack"), *self.filled(axes), *self.reading(rest, place))
+            return self.in_tiles(tiles, rest)
+        for outer, inner in itertools.pairwise(self.across):
+            if outer.step != inner.step * inner.extent:
+                raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
+        extents = [*(axis.extent for axis in self.own), *([self.count] if self.across else [])]
+        panel = Tensor(self.name, self.load.type, tuple(map(Affine.const, extents)))
+        place = self.place({axis.index: Affine.var(axis.index) for axis in self.axes})
+        return (Stage(panel, "stack"), *self.filled(), *self.reading(rest, place))
 
-    def place(self, axes: Sequence[Axis], names: Mapping[str, Affine]) -> tuple[Affine, ...]:
+    @property
+    def count(self) -> int:
+        """How many elements the lanes have."""
+        return math.prod(axis.extent for axis in self.across)
+
+    def place(self, names: Mapping[str, Affine]) -> tuple[Affine, ...]:
         """Where an element is in the panel; what the lanes of a tile read is one row."""
-        own, across, _ = self.of_lanes(axes)
-        starts = [form_of(axis.start) or ZERO for axis in across]
-        lanes = sum((names[a.index] - start for a, start in zip(across, starts, strict=True)), ZERO)
-        return (*(axis.place(names[axis.index]) for axis in own), *([lanes] if across else []))
+        lanes = sum((names[axis.index] - (form_of(axis.start) or ZERO) for axis in self.across), ZERO)
+        return (*(axis.place(names[axis.index]) for axis in self.own), *([lanes] if self.across else []))
 
     def reading(self, body: Body, place: tuple[Affine, ...]) -> Body:
         """A body that reads the panel."""
@@ -211,8 +219,12 @@ class _Staging:
         """The name of an index in the loops that copy."""
         return f"{index}.{self.name}"
 
-    def copy(self, at: Sequence[Affine], renamed: Mapping[str, Affine]) -> Compute:
-        """The copy of one element, where indices have other names."""
+    def renamed(self) -> dict[str, Affine]:
+        """The indices in the loops that copy."""
+        return {axis.index: Affine.var(self.fresh(axis.index)) for axis in self.axes}
+
+    def copy(self, renamed: Mapping[str, Affine], at: tuple[Affine, ...] | None = None) -> Compute:
+        """The copy of one element, where indices have other names, to its place."""
         # Indices of the reduction that loops outside of the panel run over.
         fixed = {
             index: self.only_value(index)
@@ -222,20 +234,15 @@ class _Staging:
         names = {**fixed, **renamed}
         forms = tuple(form.substitute(self.values).substitute(names) for form in self.load.at)
         block = Block((Let(("%0",), Load(self.load.tensor, forms, self.load.type)),), ("%0",))
-        return Compute(block, (Store(self.name, tuple(at), "%0"),))
+        return Compute(block, (Store(self.name, self.place(renamed) if at is None else at, "%0"),))
 
-    def filled(self, axes: Sequence[Axis]) -> Body:
+    def filled(self) -> Body:
         """The loops that copy, each element once."""
-        if self.step.fill != "vectors" and not self.of_lanes(axes)[1]:
+        if self.step.fill == "vectors":
+            return self.loops(self.axes, (self.copy(self.renamed()),))
+        if not self.across:
             raise DoesNotFit("the buffer is over no loop in lockstep")
-        match self.step.fill:
-            case "transpose":
-                return self.transposed(axes)
-            case "gather":
-                return self.gathered(axes)
-            case _:
-                renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
-                return self.loops(axes, (self.copy(self.place(axes, renamed), renamed),))
+        return self.transposed() if self.step.fill == "transpose" else self.gathered()
 
     def loops(self, axes: Sequence[Axis], body: Body) -> Body:
         """Loops over the values of axes, around a body."""
@@ -243,46 +250,30 @@ class _Staging:
             body = (For(self.fresh(axis.index), axis.start, axis.stop, axis.step, axis.kind, body),)
         return body
 
-    def of_lanes(self, axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], int]:
-        """The axes of the reduction, those of the lanes, and how many elements these have."""
-        across = [axis for axis in axes if axis.kind in ("jam", "lane")]
-        for outer, inner in itertools.pairwise(across):
-            if outer.step != inner.step * inner.extent:
-                raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
-        return [axis for axis in axes if axis not in across], across, math.prod(a.extent for a in across)
+    def element(self, number: Affine, more: Mapping[str, Affine]) -> Compute:
+        """The copy of an element by its number among those of the lanes."""
+        lanes = {axis.index: ZERO for axis in self.across[:-1]} | {self.across[-1].index: number}
+        return self.copy({**self.renamed(), **lanes, **more})
 
-    def gathered(self, axes: Sequence[Axis]) -> Body:
+    def gathered(self) -> Body:
         """Copies lane by lane, a few lanes at a time: those far apart may share one set of the cache."""
-        own, across, count = self.of_lanes(axes)
-        width = min(across[-1].extent, SCATTERED)
-        piece, lane = self.fresh("piece"), self.fresh("lane")
-        element = Affine.var(piece) + Affine.var(lane)
-        renamed, at = self.at_element(own, across, element)
-        body: Body = (For(lane, ZERO, Affine.const(width), 1, "lane", (self.copy(at, renamed),)),)
-        return (For(piece, ZERO, Affine.const(count), width, "seq", self.loops(own, body)),)
+        width, piece, lane = min(self.across[-1].extent, SCATTERED), self.fresh("piece"), self.fresh("lane")
+        copied = self.element(Affine.var(piece) + Affine.var(lane), {})
+        body = self.loops(self.own, (_from_zero(lane, width, 1, "lane", (copied,)),))
+        return (_from_zero(piece, self.count, width, "seq", body),)
 
-    def at_element(
-        self, own: Sequence[Axis], across: Sequence[Axis], element: Affine
-    ) -> tuple[dict[str, Affine], list[Affine]]:
-        """The indices for a lane of a tile, and its place in the panel: the axes of the lanes are one row."""
-        renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in own}
-        renamed |= {axis.index: ZERO for axis in across[:-1]}
-        renamed[across[-1].index] = element
-        return renamed, [*(axis.place(renamed[axis.index]) for axis in own), element]
-
-    def transposed(self, axes: Sequence[Axis]) -> Body:
+    def transposed(self) -> Body:
         """Copies of what is consecutive along the reduction: squares that are transposed in registers.
 
         A vector is read for each lane, along the reduction; as many of them as a vector has elements are
         transposed and stored as vectors of lanes. What is left of the reduction is copied again with some
         before it where there is enough, else gathered.
         """
-        own, across, count = self.of_lanes(axes)
-        width = across[-1].extent
-        along = next((axis for axis in own if self.moves_by_one(axis.index)), None)
+        width = self.across[-1].extent
+        along = next((axis for axis in self.own if self.moves_by_one(axis.index)), None)
         if along is None:
             raise DoesNotFit(f"no index of the reduction moves `{self.step.read}` by one")
-        others = [axis for axis in own if axis is not along]
+        others = [axis for axis in self.own if axis is not along]
         start, stop = form_of(along.start), form_of(along.stop)
         if start is None or stop is None:
             raise DoesNotFit(f"it is not known where `{along.index}` starts and ends")
@@ -290,54 +281,27 @@ class _Staging:
         fits = span.is_constant and span.constant >= width
         middle = stop if fits else start + span.floordiv(width) * width
         group, square, copy, lane = (self.fresh(name) for name in ("group", "square", "copy", "lane"))
-        first = Affine.var(square)
-        names: Body = ()
+        first, names = Affine.var(square), Body()
         if fits and span.constant % width:
             names = (At(f"{square}_at", Extreme("min", (first, stop - width))),)
             first = Affine.var(f"{square}_at")
-        element = Affine.var(group) + Affine.var(lane)
-        renamed, at = self.at_element([*others, along], across, element)
-        value = {self.fresh(along.index): first + Affine.var(copy)}
-        renamed = {name: form.substitute(value) for name, form in renamed.items()}
-        at = [form.substitute(value) for form in self.in_order(axes, own, at, others, along)]
-        element_copy: Body = (self.copy(at, renamed),)
-        lanes: Body = (For(lane, ZERO, Affine.const(width), 1, "lane", element_copy),)
-        squares = For(
-            square, start, middle, width, "seq",
-            (*names, For(copy, ZERO, Affine.const(width), 1, "jam", lanes)),
-        )  # fmt: skip
-        rest: Body = ()
+        copied = self.element(Affine.var(group) + Affine.var(lane), {along.index: first + Affine.var(copy)})
+        body: Body = (_from_zero(lane, width, 1, "lane", (copied,)),)
+        squares = For(square, start, middle, width, "seq", (*names, _from_zero(copy, width, 1, "jam", body)))
+        inner = self.loops(others, (squares,))
         if not fits:
-            left = [*others, replace(along, start=middle, stop=stop)]
-            rest = self.rest(axes, own, across, left, group)
-        inner = self.loops(others, (squares, *rest)) if not rest else (*self.loops(others, (squares,)), *rest)
-        return (For(group, ZERO, Affine.const(count), width, "seq", inner),)
+            left = replace(along, start=middle, stop=stop)
+            inner += self.rest([left if axis is along else axis for axis in self.own], group)
+        return (_from_zero(group, self.count, width, "seq", inner),)
 
-    def in_order(
-        self, axes: Sequence[Axis], own: Sequence[Axis], at: list[Affine], others: Sequence[Axis], along: Axis
-    ) -> list[Affine]:
-        """The place in the panel, whose axes of the reduction are in their order."""
-        by_index = dict(zip([a.index for a in (*others, along)], at, strict=False))
-        return [*(by_index[axis.index] for axis in own), *at[len(own) :]]
-
-    def rest(
-        self,
-        axes: Sequence[Axis],
-        own: Sequence[Axis],
-        across: Sequence[Axis],
-        left: Sequence[Axis],
-        group: str,
-    ) -> Body:
+    def rest(self, left: Sequence[Axis], group: str) -> Body:
         """What is left of the reduction, gathered."""
-        width = across[-1].extent
-        few = min(width, SCATTERED)
-        piece, lane = f"{group}_piece", f"{group}_lane"
-        element = Affine.var(group) + Affine.var(piece) + Affine.var(lane)
-        renamed, at = self.at_element(own, across, element)
-        body: Body = (For(lane, ZERO, Affine.const(few), 1, "lane", (self.copy(at, renamed),)),)
-        body = (For(piece, ZERO, Affine.const(width), few, "unroll" if width > few else "seq", body),)
-        loops = {axis.index: axis for axis in left}
-        return self.loops([loops[axis.index] for axis in own], body)
+        width = self.across[-1].extent
+        few, piece, lane = min(width, SCATTERED), f"{group}_piece", f"{group}_lane"
+        copied = self.element(Affine.var(group) + Affine.var(piece) + Affine.var(lane), {})
+        body: Body = (_from_zero(lane, few, 1, "lane", (copied,)),)
+        kind: Kind = "unroll" if width > few else "seq"
+        return self.loops(left, (_from_zero(piece, width, few, kind, body),))
 
     def moves_by_one(self, index: str) -> bool:
         """Whether an index moves the last subscript of the read by one, and no other."""
@@ -347,19 +311,17 @@ class _Staging:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def in_tiles(self, tiles: Sequence[For], axes: Sequence[Axis], rest: Body) -> Body:
+    def in_tiles(self, tiles: Sequence[For], rest: Body) -> Body:
         """A panel for the rows of tiles: tile after tile, the points of the reduction, then the rows of a
         tile.
 
         It has room for whole tiles; the rows that are left take the first places of the last one.
         """
-        if len(axes) < 2:
+        if len(self.axes) < 2:
             raise DoesNotFit("a buffer for rows of tiles is over the rows of a tile too")
-        tile, *own, row = axes
+        tile, *own, row = self.axes
         points = math.prod(axis.extent for axis in own)
         size = -(-self.rows_of(tiles) // tile.step) * tile.step * points
-        panel = Tensor(self.name, self.load.type, (Affine.const(size),))
-
         origin = form_of(tiles[0].start)
         if origin is None:
             raise DoesNotFit(f"it is not known where `{tile.index}` starts")
@@ -371,23 +333,20 @@ class _Staging:
                 total += axis.place(names[axis.index]) * inner
             return total
 
-        renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
-        ends, loops = self.around(tiles), list[For]()
-        there = place(renamed).substitute(self.ends_renamed(ends))
+        renamed, ends, loops = self.renamed(), self.around(tiles), list[For]()
+        at_ends = {item.index.removesuffix(f".{self.name}"): Affine.var(item.index) for item in ends}
+        copied = self.copy(renamed, (place(renamed).substitute(at_ends),))
+        kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
         for found in tiles:
             copies = next((loop for loop in loops_in(found.body) if loop.index == row.index), None)
             if copies is None:
                 raise DoesNotFit(f"there is no loop `{row.index}` inside of `{tile.index}`")
-            kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
-            inner = For(
-                self.fresh(row.index), copies.start, copies.stop, 1, kind,
-                (self.copy([there], renamed),),
-            )  # fmt: skip
-            start, stop = (rename_bound(b, self.ends_renamed(ends)) for b in (found.start, found.stop))
+            inner = For(self.fresh(row.index), copies.start, copies.stop, 1, kind, (copied,))
+            start, stop = (rename_bound(b, at_ends) for b in (found.start, found.stop))
             loops.append(For(self.fresh(tile.index), start, stop, found.step, "seq", (inner,)))
-        filled = self.loops(own, tuple(loops))
-        reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in axes}),))
-        return (*ends, Stage(panel, "stack"), *filled, *reading)
+        reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in self.axes}),))
+        panel = Tensor(self.name, self.load.type, (Affine.const(size),))
+        return (*ends, Stage(panel, "stack"), *self.loops(own, tuple(loops)), *reading)
 
     def rows_of(self, tiles: Sequence[For]) -> int:
         """The most rows of all tiles."""
@@ -396,35 +355,27 @@ class _Staging:
             raise DoesNotFit(f"it is not known where the loops `{tiles[0].index}` end")
         first = {name: bound for name in start.variables if isinstance(bound := self.named.get(name), Affine)}
         stops = [last, *(last.substitute({n: form}) for n in last.variables for form in self.no_more_than(n))]
-        spans = [(stop - start).substitute(first) for stop in stops]
-        known = [span.constant for span in spans if span.is_constant]
-        if not known:
+        count = least_span([start.substitute(first)], (stop.substitute(first) for stop in stops))
+        if count is None:
             raise DoesNotFit(f"the number of rows of `{tiles[0].index}` is not known")
-        return min(known)
+        return count
 
     def around(self, tiles: Sequence[For]) -> tuple[At, ...]:
         """The indices that the ends of loops are made of and that are named inside, with names of their
         own."""
         inside = {name for name, _ in all_named(self.body)}
-        wanted = [
-            n for loop in tiles for b in (loop.start, loop.stop) for f in bound_forms(b) for n in f.variables
-        ]
         found: dict[str, Bound] = {}
 
-        def need(name: str) -> None:
-            if name in inside and name not in found:
-                bound = self.named[name]
-                for form in bound_forms(bound):
-                    for inner in form.variables:
-                        need(inner)
-                found[name] = bound
+        def need(bounds: Iterable[Bound]) -> None:
+            for name in (name for bound in bounds for form in bound_forms(bound) for name in form.variables):
+                if name in inside and name not in found:
+                    need([self.named[name]])
+                    found[name] = self.named[name]
 
-        for name in wanted:
-            need(name)
+        need(bound for loop in tiles for bound in (loop.start, loop.stop))
         renamed = {name: Affine.var(self.fresh(name)) for name in found}
         return tuple(At(self.fresh(name), rename_bound(bound, renamed)) for name, bound in found.items())
 
-    def ends_renamed(self, ends: Sequence[At]) -> dict[str, Affine]:
-        """The indices that have names of their own for the copies."""
-        suffix = f".{self.name}"
-        return {item.index.removesuffix(suffix): Affine.var(item.index) for item in ends}
+
+def _from_zero(index: str, count: int, step: int, kind: Kind, body: Body) -> For:
+    return For(index, ZERO, Affine.const(count), step, kind, body)
