@@ -36,11 +36,6 @@ class Lanes(LaneIndices):
         static = {"static_position": ir.DenseI64ArrayAttr.get([0])}
         return self.low.create("vector.extract", [element], [vector], point, static).results[0]
 
-    def apply(self, op: ir.Operation, operands: Sequence[ir.Value], point: Point) -> ir.Value:
-        """An upstream scalar operation of one result over scalars, or in each lane."""
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        return self.operation(op.name, op.results[0].type, operands, point, attributes)
-
     def operation(
         self,
         name: str,
