@@ -16,6 +16,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Block, Fold, Let
+from tadc.passes.nest.bounds import parts_of
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lanes import Lanes
@@ -124,19 +125,26 @@ def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
     for statement in body:
         scope.target.before(statement, scope)
         match statement:
-            case At(index=index, value=value):
-                scope = _named(index, value, low, scope)
-            case Know(rows=rows):
-                scope = scope.knowing(*scope.rows(rows))
-            case Stage(tensor=tensor):
-                room = scope.target.room(statement, low, scope)
-                scope = replace(scope, buffers={**scope.buffers, tensor.name: (room,)})
             case If():
                 _if(statement, low, scope)
             case For():
                 _for(statement, low, scope)
             case Compute():
                 _compute(statement, low, scope)
+            case _:
+                scope = _after(statement, low, scope)
+
+
+def _after(statement: At | Know | Stage, low: BodyLowering, scope: Scope) -> Scope:
+    """The scope of what follows a name, what is known, or room."""
+    match statement:
+        case At(index=index, value=value):
+            return _named(index, value, low, scope)
+        case Know(rows=rows):
+            return scope.knowing(*scope.rows(rows))
+        case Stage(tensor=tensor):
+            room = scope.target.room(statement, low, scope)
+            return replace(scope, buffers={**scope.buffers, tensor.name: (room,)})
 
 
 # -- indices -------------------------------------------------------------------------------------
@@ -155,17 +163,14 @@ def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
     rows = [Constraint((form - made) * sign) for form in forms]
     # What bounds one of the forms on the other side bounds the extreme, where it bounds the others too.
     for row in scope.facts:
-        if row.equality:
-            continue
-        for form in forms:
-            rest = (form - row.form * sign) if form.terms else None
-            if (
-                rest is None
-                or rest.variables & form.variables
-                or row.form.variables.isdisjoint(form.variables)
-            ):
+        for form in forms if not row.equality else ():
+            if not form.terms or row.form.variables.isdisjoint(form.variables):
                 continue
-            if all(other is form or implied((other - rest) * sign, scope.facts) for other in forms):
+            rest = form - row.form * sign
+            others = (other for other in forms if other is not form)
+            if rest.variables.isdisjoint(form.variables) and all(
+                implied((other - rest) * sign, scope.facts) for other in others
+            ):
                 rows.append(Constraint((made - rest) * sign))
     return scope.knowing(*dict.fromkeys(rows))
 
@@ -258,17 +263,12 @@ def facts_of(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope
     span = stop - start
     is_whole = all(k % loop.step == 0 for _, k in span.terms) and span.constant % loop.step == 0
     last = loop.step if is_whole else 1
-    lower = [scope.form(form) for form in _parts(loop.start, "max")] or [start]
-    upper = [scope.form(form) for form in _parts(loop.stop, "min")] or [stop]
+    lower = [scope.form(form) for form in parts_of(loop.start, "max")] or [start]
+    upper = [scope.form(form) for form in parts_of(loop.stop, "min")] or [stop]
     return [
         *(Constraint(index - form) for form in lower),
         *(Constraint(form - last - index) for form in upper),
     ]
-
-
-def _parts(bound: Bound, which: str) -> tuple[Affine, ...]:
-    """The forms that a bound is an extreme of."""
-    return bound.forms if isinstance(bound, Extreme) and bound.which == which else ()
 
 
 def trips(loop: For) -> range:
@@ -285,14 +285,11 @@ def _in_tile(loop: For, scope: Scope) -> Scope:
     values, tile = trips(loop), scope.tile
     if len(values) == 1:
         return scope.naming(loop.index, Affine.const(values.start))
-    if loop.kind == "lane":
-        form = Affine.var(LANE) * loop.step + values.start
-        return replace(scope.naming(loop.index, form), tile=replace(tile, width=len(values)))
-    variable = f"@{loop.index}"
-    form = Affine.var(variable) * loop.step + values.start
-    return replace(
-        scope.naming(loop.index, form), tile=replace(tile, copies={**tile.copies, variable: len(values)})
-    )
+    variable = LANE if loop.kind == "lane" else f"@{loop.index}"
+    made = replace(tile, width=len(values))
+    if loop.kind != "lane":
+        made = replace(tile, copies={**tile.copies, variable: len(values)})
+    return replace(scope.naming(loop.index, Affine.var(variable) * loop.step + values.start), tile=made)
 
 
 def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
@@ -323,10 +320,8 @@ def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute 
         return None, scope
     for statement in body:
         match statement:
-            case At(index=index, value=value):
-                scope = _named(index, value, low, scope)
-            case Know(rows=rows):
-                scope = scope.knowing(*scope.rows(rows))
+            case At() | Know():
+                scope = _after(statement, low, scope)
             case For(kind="jam" | "lane") if statement is body[-1]:
                 return _only_compute(statement.body, low, _in_tile(statement, scope))
             case Compute() if statement is body[-1]:
@@ -368,8 +363,8 @@ def tile_of(compute: Compute, scope: Scope) -> Tile:
     along = _along(compute, scope)
     copies = {name: n for name, n in tile.copies.items() if name not in along}
     copies |= {name: n for name, n in tile.copies.items() if name in along}
-    lanes = [let.value for let in compute.block.all_lets() if isinstance(let.value, Fold)]
-    taken = next((fold.takes for fold in lanes if fold.takes.lanes > 1), None)
+    takes = (let.value.takes for let in compute.block.all_lets() if isinstance(let.value, Fold))
+    taken = next((one for one in takes if one.lanes > 1), None)
     if taken is None:
         return Tile(tile.width, copies)
     return Tile(taken.lanes, {**copies, PARTS: taken.parts} if taken.parts > 1 else copies)
@@ -404,10 +399,7 @@ def _values(
     def hand_over(turn: Copy) -> None:
         rest = [name for name in own if name not in turn]
         copies = [{**turn, **copy} for copy in tile.points(rest)]
-        elements: Elements = [
-            (copy, [body.value(store.value, copy) for store in compute.stores]) for copy in copies
-        ]
-        then(elements)
+        then([(copy, [body.value(store.value, copy) for store in compute.stores]) for copy in copies])
 
     context = Context(scope.point, scope.facts, scope.forms)
     body, block = target.shared(compute, body, context)

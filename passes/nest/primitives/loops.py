@@ -331,18 +331,13 @@ def reorder(nest: Nest, step: Reorder) -> Nest:
 
 def _arranged(body: Body, place: Mapping[str, int]) -> Body:
     """A body with its loops in order."""
-    made: list[Statement] = []
-    for statement in body:
-        match statement:
-            case For():
-                inner = replace(statement, body=_arranged(statement.body, place))
-                made += _sunk(inner, place) if statement.index in place else (inner,)
-            case If():
-                then, otherwise = (_arranged(b, place) for b in (statement.then, statement.otherwise))
-                made.append(replace(statement, then=then, otherwise=otherwise))
-            case _:
-                made.append(statement)
-    return tuple(made)
+
+    def rule(statement: Statement) -> Body | None:
+        if isinstance(statement, For) and statement.index in place:
+            return _sunk(replace(statement, body=_arranged(statement.body, place)), place)
+        return None
+
+    return rewritten(body, rule)
 
 
 def _sunk(loop: For, place: Mapping[str, int]) -> Body:
