@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from tadc.dialect.mlir import ir
@@ -29,9 +30,14 @@ def is_vector(value: ir.Value) -> bool:
     return isinstance(value.type, ir.VectorType)
 
 
-def has_lane(atom: str | Floor) -> bool:
-    """Whether a term of a form differs between lanes."""
-    return atom == LANE if isinstance(atom, str) else LANE in atom.variables
+def without_lane(form: Affine) -> Affine:
+    """The terms of a form that are the same in all lanes."""
+    kept = {
+        atom: k
+        for atom, k in form.terms
+        if not (atom == LANE if isinstance(atom, str) else LANE in atom.variables)
+    }
+    return Affine.of(kept, form.constant)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,13 @@ class LaneIndices:
 
     low: BodyLowering
     width: int
+
+    def make(
+        self, name: str, type: ir.Type, operands: Sequence[ir.Value], point: Point,
+        attributes: dict[str, ir.Attribute] | None = None,
+    ) -> ir.Value:  # fmt: skip
+        """The one result of an operation."""
+        return self.low.create(name, [type], operands, point, attributes).results[0]
 
     # -- types and plain vectors ---------------------------------------------------------------
 
@@ -56,7 +69,7 @@ class LaneIndices:
         """A value as a vector: a scalar in all lanes."""
         if is_vector(value):
             return value
-        return self.low.create("vector.broadcast", [self.type(value.type)], [value], point).results[0]
+        return self.make("vector.broadcast", self.type(value.type), [value], point)
 
     def spread_to(self, value: ir.Value, type: ir.Type, point: Point) -> ir.Value:
         """A value as a vector where a type is one."""
@@ -72,15 +85,11 @@ class LaneIndices:
 
     def index_vector(self, form: Affine, point: Point) -> ir.Value:
         """The values of a form in the lanes, as a vector of indices."""
-        rest = Affine.of({atom: k for atom, k in form.terms if not has_lane(atom)}, form.constant)
-        total = self._by_lane(form, point) if rest == Affine.const(0) else None
-        if total is not None:
-            return total
-        start = self.spread(self.low.affine([rest], point), point)
-        moving = form - rest
-        return (
-            start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
-        )
+        rest = without_lane(form)
+        if rest == Affine.const(0):
+            return self._by_lane(form, point)
+        start, moving = self.spread(self.low.affine([rest], point), point), form - rest
+        return self._op("arith.addi", start, self._by_lane(moving, point), point) if moving.terms else start
 
     def _by_lane(self, form: Affine, point: Point) -> ir.Value:
         """The sum of terms that hold the lane."""
@@ -95,33 +104,33 @@ class LaneIndices:
 
     def _floor(self, atom: Floor, point: Point) -> ir.Value:
         """A floor division in each lane: `arith.divsi` rounds towards zero."""
-        numerator, denominator = (
-            self.index_vector(atom.numerator, point),
-            self._number(atom.denominator, point),
-        )
+        numerator = self.index_vector(atom.numerator, point)
+        denominator = self._number(atom.denominator, point)
         quotient = self._op("arith.divsi", numerator, denominator, point)
         rest = self._op("arith.remsi", numerator, denominator, point)
         below = self._compare(_BELOW, rest, self._number(0, point), point)
         one_less = self._op("arith.addi", quotient, self._number(-1, point), point)
         return self.select(below, one_less, quotient, point)
 
-    def _numbers(self, values: Sequence[int], point: Point) -> ir.Value:
-        index = self.low.index_type
-        elements = [ir.IntegerAttr.get(index, value) for value in values]
-        attribute = ir.DenseElementsAttr.get(elements, self.type(index))
-        return self.low.create("arith.constant", [self.type(index)], [], point, {"value": attribute}).results[
-            0
-        ]
+    def _constant(self, type: ir.Type, value: ir.Attribute, point: Point) -> ir.Value:
+        return self.make("arith.constant", type, [], point, {"value": value})
+
+    def _numbers(self, values: Sequence[int], point: Point, element: ir.Type | None = None) -> ir.Value:
+        """A vector of numbers, of indices where no other type is given."""
+        element = element or self.low.index_type
+        numbers = [ir.IntegerAttr.get(element, value) for value in values]
+        type = self.type(element)
+        return self._constant(type, ir.DenseElementsAttr.get(numbers, type), point)
 
     def _number(self, value: int, point: Point) -> ir.Value:
         return self._numbers([value] * self.width, point)
 
     def _op(self, name: str, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
-        return self.low.create(name, [x.type], [x, y], point).results[0]
+        return self.make(name, x.type, [x, y], point)
 
     def _compare(self, predicate: int, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
-        return self.low.create("arith.cmpi", [self.truth], [x, y], point, {"predicate": number}).results[0]
+        return self.make("arith.cmpi", self.truth, [x, y], point, {"predicate": number})
 
     def index(self, form: Affine, point: Point) -> ir.Value:
         """A form as an index, or as a vector of indices."""
@@ -133,8 +142,8 @@ class LaneIndices:
         index = self.index(form, point)
         if is_vector(index):
             whole, type = self.type(whole), self.type(type)
-        cast = self.low.create("arith.index_cast", [whole], [index], point).results[0]
-        return self.low.create("arith.sitofp", [type], [cast], point).results[0]
+        cast = self.make("arith.index_cast", whole, [index], point)
+        return self.make("arith.sitofp", type, [cast], point)
 
     # -- conditions ----------------------------------------------------------------------------
 
@@ -167,10 +176,8 @@ class LaneIndices:
         low, short = self.low, ir.IntegerType.get_signless(32, self.low.context)
         near = low.affine([rest, Affine.const(_FAR)], point, "affine.min")
         near = low.affine([low.variable(near), Affine.const(-_FAR)], point, "affine.max")
-        near = low.create("arith.index_cast", [short], [near], point).results[0]
-        type = self.type(short)
-        attribute = ir.DenseElementsAttr.get([ir.IntegerAttr.get(short, n) for n in numbers], type)
-        least = low.create("arith.constant", [type], [], point, {"value": attribute}).results[0]
+        near = self.make("arith.index_cast", short, [near], point)
+        least = self._numbers(numbers, point, short)
         return self._compare(_EQUAL if row.equality else _AT_LEAST, self.spread(near, point), least, point)
 
     def both(self, x: ir.Value | None, y: ir.Value, point: Point) -> ir.Value:
@@ -182,33 +189,29 @@ class LaneIndices:
 
     def negated(self, x: ir.Value, point: Point) -> ir.Value:
         """The opposite of a condition."""
-        if is_vector(x):
-            attribute = ir.DenseElementsAttr.get_splat(x.type, ir.BoolAttr.get(True))
-        else:
-            attribute = ir.IntegerAttr.get(x.type, 1)
-        true = self.low.create("arith.constant", [x.type], [], point, {"value": attribute}).results[0]
-        return self._op("arith.xori", x, true, point)
+        return self._op("arith.xori", x, self.true(x.type, point), point)
+
+    def true(self, type: ir.Type, point: Point) -> ir.Value:
+        """The condition that always holds, by lane where the type is a vector."""
+        if isinstance(type, ir.VectorType):
+            return self._constant(type, ir.DenseElementsAttr.get_splat(type, ir.BoolAttr.get(True)), point)
+        return self._constant(type, ir.IntegerAttr.get(type, 1), point)
 
     def any(self, conditions: Sequence[ir.Value], point: Point) -> ir.Value:
         """Whether one of some conditions holds in some lane, as an i1."""
         scalars = [c for c in conditions if not is_vector(c)]
         vectors = [c for c in conditions if is_vector(c)]
-        total: Any = None
-        for vector in vectors:
-            total = vector if total is None else self._op("arith.ori", total, vector, point)
-        if total is not None:
-            kind = ir.Attribute.parse("#vector.kind<or>", self.low.context)
-            scalars.append(
-                self.low.create(
-                    "vector.reduction", [self.truth.element_type], [total], point, {"kind": kind}
-                ).results[0]
-            )
-        result = scalars[0]
-        for scalar in scalars[1:]:
-            result = self._op("arith.ori", result, scalar, point)
-        return result
+
+        def joined(values: Sequence[ir.Value]) -> ir.Value:
+            return reduce(lambda x, y: self._op("arith.ori", x, y, point), values)
+
+        if vectors:
+            kind = {"kind": ir.Attribute.parse("#vector.kind<or>", self.low.context)}
+            truth = self.truth.element_type
+            scalars.append(self.make("vector.reduction", truth, [joined(vectors)], point, kind))
+        return joined(scalars)
 
     def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         """`x` in lanes where a condition holds, else `y`."""
         condition, x, y = self.together([condition, x, y], point)
-        return self.low.create("arith.select", [x.type], [condition, x, y], point).results[0]
+        return self.make("arith.select", x.type, [condition, x, y], point)
