@@ -10,7 +10,7 @@ has of them is consecutive then, and stored together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
@@ -61,6 +61,10 @@ class TileStores:
         self.along: str | None = None
         if self.interleaves and self.tile.width >= TOGETHER:
             self.along = along_copies(self.places[0].forms, self.tile, TOGETHER)
+
+    def targets(self) -> Iterator[tuple[int, Place, ir.Value]]:
+        """Each buffer that a value goes to, with the number of the value."""
+        return ((n, place, buffer) for n, place in enumerate(self.places) for buffer in place.buffers)
 
     def add(self, elements: Elements) -> None:
         """Take in the values of the next copy, or of the next copies where none are interleaved."""
@@ -128,24 +132,22 @@ class TileStores:
             for element in elements:
                 self.store_within([element])
             return
-        for number, place in enumerate(self.places):
-            for buffer in place.buffers:
-                plainly = self.writer(number, place, buffer, elements, streams=False)
-                if not place.store.streams or not self.are_lines(place, buffer, elements):
-                    plainly(self.point)
-                    continue
-                past = self.writer(number, place, buffer, elements, streams=True)
-                starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
-                self.low.choose(starts, [], past, plainly, self.point)
+        for number, place, buffer in self.targets():
+            plainly = self.writer(number, place, buffer, elements, streams=False)
+            if not place.store.streams or not self.are_lines(place, buffer, elements):
+                plainly(self.point)
+                continue
+            past = self.writer(number, place, buffer, elements, streams=True)
+            starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
+            self.low.choose(starts, [], past, plainly, self.point)
 
     def store_within(self, elements: Elements) -> None:
         """Store the values of a copy where it is not beyond the map."""
         rows = at_copy(self.within, elements[0][0])
 
         def fill(inside: Point) -> Made:
-            for number, place in enumerate(self.places):
-                for buffer in place.buffers:
-                    self.writer(number, place, buffer, elements, streams=False)(inside)
+            for number, place, buffer in self.targets():
+                self.writer(number, place, buffer, elements, streams=False)(inside)
             return []
 
         self.low.choose(self.low.holds(rows, self.point), [], fill, None, self.point)
@@ -199,11 +201,10 @@ class TileStores:
 
     def interleave(self, copies: Sequence[Elements]) -> None:
         """Store the values of some copies together."""
-        for number, place in enumerate(self.places):
-            for buffer in place.buffers:
-                for same in zip(*copies, strict=True):
-                    interleaved = self.lanes.interleaved([values[number] for _, values in same], self.point)
-                    self.by_lane(interleaved, buffer, [at(form, same[0][0]) for form in place.forms])
+        for number, place, buffer in self.targets():
+            for same in zip(*copies, strict=True):
+                interleaved = self.lanes.interleaved([values[number] for _, values in same], self.point)
+                self.by_lane(interleaved, buffer, [at(form, same[0][0]) for form in place.forms])
 
     def by_lane(self, interleaved: ir.Value, buffer: ir.Value, forms: Sequence[Affine]) -> None:
         """Store what each lane has of interleaved vectors."""
