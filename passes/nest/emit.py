@@ -36,8 +36,7 @@ from tadc.passes.nest.nest import (
     Statement,
 )
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
-from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
-from tadc.passes.nest.tile_variables import LANE, PARTS
+from tadc.passes.nest.tile import ACROSS, LANE, PARTS, Copy, Dependence, Tile, Values
 
 ALIGNMENT = 64
 """Bytes of a line of the cache, which staged tensors start at."""

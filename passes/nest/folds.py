@@ -27,8 +27,7 @@ from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lanes import extreme
 from tadc.passes.nest.lockstep import Context, Lockstep, at_copy
 from tadc.passes.nest.moving_bounds import Shift, shift_of
-from tadc.passes.nest.tile import Copy, at, bound_name
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""

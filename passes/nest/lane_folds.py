@@ -14,8 +14,7 @@ from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.folds import Combine, FoldLoops, Inside
 from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.tile import ACROSS
-from tadc.passes.nest.tile_variables import LANE, PARTS
+from tadc.passes.nest.tile import ACROSS, LANE, PARTS
 
 
 class LaneFold(FoldLoops):

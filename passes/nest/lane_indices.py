@@ -16,7 +16,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.joins import Made, Point
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE
 
 _AT_LEAST, _EQUAL, _BELOW = 5, 0, 2
 """Predicates of `arith.cmpi`."""

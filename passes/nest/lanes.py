@@ -12,8 +12,7 @@ from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lane_indices import LaneIndices, is_vector, without_lane
 from tadc.passes.nest.shuffles import shuffled
-from tadc.passes.nest.tile import Copy, Tile, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Tile, at
 
 
 @dataclass(frozen=True)

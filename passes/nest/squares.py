@@ -16,8 +16,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.shuffles import transposed
-from tadc.passes.nest.tile import Copy, Tile, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Tile, at
 
 
 class Squares:

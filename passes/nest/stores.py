@@ -23,8 +23,7 @@ from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
 from tadc.passes.nest.squares import along_copies
-from tadc.passes.nest.tile import Copy, Tile, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Tile, at
 
 TOGETHER = 4
 """So many copies are interleaved."""

@@ -27,8 +27,7 @@ from tadc.passes.nest.folds import Fill, FoldLoops, Inside
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lanes import Lanes, extreme
 from tadc.passes.nest.lockstep import Context, Lockstep, Maker
-from tadc.passes.nest.tile import Copy, at, lane_step
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, at, lane_step
 
 
 class StridedFold(FoldLoops):

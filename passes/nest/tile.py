@@ -15,7 +15,12 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
-from tadc.passes.nest.tile_variables import LANE, PARTS
+
+LANE = "lane"
+"""The variable of the lanes of a vector. It and `PARTS` are no loop's; forms of indices are over them too."""
+
+PARTS = "part"
+"""The variable of the vectors that a reduction over lanes takes at once."""
 
 Copy = Mapping[str, int]
 """A value for each variable of a tile but the lane."""

@@ -13,23 +13,15 @@ from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Let, Takes
 from tadc.passes.nest.bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    check_new,
-    computes_in,
-    lets_in,
-    rewrite_computes,
-    rewrite_folds,
-    rewrite_values,
-    shared_takes,
-)
+from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Cut, FoldLanes, FoldThreads, Leap
 
 
 def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
     """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
     takes = Takes(lanes=step.lanes, parts=step.parts)
-    return rewrite_folds(nest, step.fold, lambda fold: replace(fold, takes=takes))
+    return rw.rewrite_folds(nest, step.fold, lambda fold: replace(fold, takes=takes))
 
 
 def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
@@ -41,8 +33,8 @@ def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
             raise DoesNotFit(f"`{step.fold}` has {len(fold.indices)} indices, not {len(step.threads)}")
         return replace(fold, takes=takes)
 
-    made = rewrite_folds(nest, step.fold, rule)
-    shared = {(one.together, one.warp) for one in shared_takes(made.body)}
+    made = rw.rewrite_folds(nest, step.fold, rule)
+    shared = {(one.together, one.warp) for one in rw.shared_takes(made.body)}
     if len(shared) > 1 or takes.together % takes.warp:
         raise DoesNotFit("as many threads, in whole warps, share each reduction that is shared")
     return made
@@ -56,7 +48,7 @@ def leap(nest: Nest, step: Leap) -> Nest:
             raise DoesNotFit(f"the steps of `{step.fold}` are not counted from a linear form")
         return replace(fold, takes=Takes(parts=step.parts, leap=step.steps))
 
-    return rewrite_folds(nest, step.fold, rule)
+    return rw.rewrite_folds(nest, step.fold, rule)
 
 
 def unroll_fold(nest: Nest, index: str) -> Nest:
@@ -70,14 +62,14 @@ def unroll_fold(nest: Nest, index: str) -> Nest:
             return let
         return replace(let, value=replace(let.value, takes=replace(let.value.takes, unrolled=True)))
 
-    if not any(map(is_it, lets_in(nest.body))):
+    if not any(map(is_it, rw.lets_in(nest.body))):
         raise DoesNotFit(f"`{index}` is no loop, and no innermost index of a reduction")
-    return replace(nest, body=rewrite_values(nest.body, one))
+    return replace(nest, body=rw.rewrite_values(nest.body, one))
 
 
 def cut(nest: Nest, step: Cut) -> Nest:
     """A reduction in blocks of an index, in a loop around all: results are in memory between two blocks."""
-    check_new(nest, step.outer)
+    rw.check_new(nest, step.outer)
     fold = _the_value(nest, step.fold)
     level = _level(nest, fold, step.index)
     first, stop, last, end = (f"{step.outer}_{word}" for word in ("first", "stop", "last", "end"))
@@ -103,15 +95,15 @@ def cut(nest: Nest, step: Cut) -> Nest:
     def joining(store: Store) -> Store:
         return replace(store, joins=fold.kind, fresh=(*store.fresh, is_first))
 
-    inner = rewrite_folds(nest, step.fold, narrowed)
-    body = rewrite_computes(inner.body, lambda c: replace(c, stores=tuple(map(joining, c.stores))))
-    loop = For(step.outer, start, Affine.var(last), step.steps, "seq", (block_end, *body))
+    inner = rw.rewrite_folds(nest, step.fold, narrowed)
+    body = (block_end, *rw.rewrite_stores(inner.body, joining))
+    loop = For(step.outer, start, Affine.var(last), step.steps, "seq", body)
     return replace(nest, body=(*bounds, loop))
 
 
 def _the_value(nest: Nest, name: str) -> Fold:
     """The reduction that is the one value of a nest, as it stands."""
-    for compute in computes_in(nest.body):
+    for compute in rw.computes_in(nest.body):
         for let in compute.block.lets:
             if name in let.names and compute.block.gives == let.names and isinstance(let.value, Fold):
                 return let.value

@@ -9,17 +9,9 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.bounds import bound_forms, form_of, most_values, parts_of, value_count
 from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
+from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.folds import unroll_fold
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    check_loops,
-    check_new,
-    least,
-    loops_in,
-    rewrite_computes,
-    rewritten,
-    with_loops,
-)
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
 
 # -- split -----------------------------------------------------------------------------------------
@@ -32,10 +24,10 @@ def split(nest: Nest, step: Split, unit: int = 1, *, is_even: bool = False) -> N
     the index begin at multiples of the factor. With tail `again`, `once_more` is to be applied when all else
     is done.
     """
-    check_new(nest, step.outer, step.inner)
+    rw.check_new(nest, step.outer, step.inner)
     if step.tail == "again":
         return _split_again(nest, step)
-    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
+    return rw.with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
 
 
 def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> Body:
@@ -146,7 +138,7 @@ def _guarded(loop: For, step: Split, factor: int) -> For:
     if span is not None and span % factor == 0:
         return _outer(loop, step, factor)
     rows = tuple(Constraint(form - 1 - Affine.var(loop.index)) for form in _least_of(loop))
-    body = rewrite_computes(loop.body, lambda c: replace(c, within=(*c.within, *rows)))
+    body = rw.rewrite_computes(loop.body, lambda c: replace(c, within=(*c.within, *rows)))
     return _outer(replace(loop, body=body), step, factor)
 
 
@@ -178,11 +170,11 @@ def _split_again(nest: Nest, step: Split) -> Nest:
     if span is not None and span % step.factor == 0:
         begin, end = loop.start, loop.stop
     tiles = _outer(loop, step, step.factor, start=begin, stop=end)
-    return with_loops(nest, step.index, lambda loop: (tiles,))
+    return rw.with_loops(nest, step.index, lambda loop: (tiles,))
 
 
 def _the_loop(nest: Nest, index: str) -> For:
-    found = [loop for loop in loops_in(nest.body) if loop.index == index]
+    found = [loop for loop in rw.loops_in(nest.body) if loop.index == index]
     if len(found) != 1:
         raise DoesNotFit(f"there are {len(found)} loops `{index}`")
     return found[0]
@@ -218,7 +210,7 @@ def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
     """The values for which rows hold in loops apart from those before and after them, for some indices at
     once."""
     wanted = {step.index: step for step in steps}
-    check_loops(nest, wanted)
+    rw.check_loops(nest, wanted)
     return replace(nest, body=_peeled(nest.body, wanted))
 
 
@@ -230,7 +222,7 @@ def _peeled(body: Body, wanted: Mapping[str, Peel]) -> Body:
             return _parts_of(statement, wanted[statement.index], wanted)
         return None
 
-    return rewritten(body, rule)
+    return rw.rewritten(body, rule)
 
 
 def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
@@ -282,7 +274,7 @@ def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Aff
         names.append(At(f"{index}_{word}", bound))
         return Affine.var(f"{index}_{word}")
 
-    first = named("start", least(whole, named("low", Extreme("max", tuple(lower)))))
+    first = named("start", rw.least(whole, named("low", Extreme("max", tuple(lower)))))
     last = named("stop", Extreme("max", (first, named("high", Extreme("min", tuple(upper))))))
     if step.room > 1:
         fits = (Constraint(last - first - step.room),)
@@ -292,8 +284,8 @@ def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Aff
 
 def residues(nest: Nest, step: Residues) -> Nest:
     """Groups of values, and the body once for each value of a group."""
-    check_new(nest, step.outer, step.inner)
-    return with_loops(nest, step.index, lambda loop: _in_groups(loop, step))
+    rw.check_new(nest, step.outer, step.inner)
+    return rw.with_loops(nest, step.index, lambda loop: _in_groups(loop, step))
 
 
 def _in_groups(loop: For, step: Residues) -> Body:
@@ -325,7 +317,7 @@ def _groups(bound: Bound, c: int) -> Bound:
 def reorder(nest: Nest, step: Reorder) -> Nest:
     """Loops in another order: one that is to be inside of another sinks into it, wherever that stands."""
     place = {index: number for number, index in enumerate(step.indices)}
-    check_loops(nest, place)
+    rw.check_loops(nest, place)
     return replace(nest, body=_arranged(nest.body, place))
 
 
@@ -337,7 +329,7 @@ def _arranged(body: Body, place: Mapping[str, int]) -> Body:
             return _sunk(replace(statement, body=_arranged(statement.body, place)), place)
         return None
 
-    return rewritten(body, rule)
+    return rw.rewritten(body, rule)
 
 
 def _sunk(loop: For, place: Mapping[str, int]) -> Body:
@@ -400,7 +392,7 @@ def reverse(nest: Nest, step: Reverse) -> Nest:
         value = At(loop.index, start + stop - 1 - Affine.var(name))
         return (replace(loop, index=name, body=(value, *loop.body)),)
 
-    return with_loops(nest, step.index, rule)
+    return rw.with_loops(nest, step.index, rule)
 
 
 def bind(nest: Nest, step: Bind) -> Nest:
@@ -412,10 +404,10 @@ def bind(nest: Nest, step: Bind) -> Nest:
                 raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
             return (replace(loop, kind=step.kind),)
 
-        if step.kind == "unroll" and not any(loop.index == index for loop in loops_in(nest.body)):
+        if step.kind == "unroll" and not any(loop.index == index for loop in rw.loops_in(nest.body)):
             nest = unroll_fold(nest, index)
         else:
-            nest = with_loops(nest, index, rule)
+            nest = rw.with_loops(nest, index, rule)
     return nest
 
 

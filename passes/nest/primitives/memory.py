@@ -7,7 +7,13 @@ from dataclasses import replace
 
 from tadc.passes.maps.map import Fold, Let, Load
 from tadc.passes.nest.nest import Nest, Store
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, rewrite_computes, rewrite_folds
+from tadc.passes.nest.primitives.rewriting import (
+    DoesNotFit,
+    computes_in,
+    rewrite_computes,
+    rewrite_folds,
+    rewrite_stores,
+)
 from tadc.passes.nest.steps import Interleave, Share, Stream
 
 
@@ -23,8 +29,7 @@ def stream(nest: Nest, step: Stream) -> Nest:
     def one(store: Store) -> Store:
         return replace(store, streams=True) if store.tensor in step.tensors else store
 
-    body = rewrite_computes(nest.body, lambda c: replace(c, stores=tuple(map(one, c.stores))))
-    return replace(nest, body=body)
+    return replace(nest, body=rewrite_stores(nest.body, one))
 
 
 def interleave(nest: Nest, step: Interleave) -> Nest:

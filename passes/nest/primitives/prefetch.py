@@ -18,15 +18,8 @@ from tadc.passes.maps.map import Ask, Fold, Let, Load
 from tadc.passes.nest.bounds import indices_of, least_span, most_values, parts_of, value_count
 from tadc.passes.nest.caches import LINE
 from tadc.passes.nest.nest import Extreme, Nest
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    all_named,
-    bounds_in,
-    load_of,
-    loops_in,
-    named_values,
-    rewrite_values,
-)
+from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Prefetch
 
 BYTES = {"f32": 4, "f64": 8}
@@ -34,18 +27,18 @@ BYTES = {"f32": 4, "f64": 8}
 
 def prefetch(nest: Nest, step: Prefetch) -> Nest:
     """Lets the loop of a reduction ask for what a read of it needs soon."""
-    values, found = named_values(nest.body), list[Fold]()
+    values, found = rw.named_values(nest.body), list[Fold]()
 
     def one(let: Let) -> Let:
         fold = let.value
-        load = load_of(fold, step.read) if isinstance(fold, Fold) else None
+        load = rw.load_of(fold, step.read) if isinstance(fold, Fold) else None
         if not isinstance(fold, Fold) or load is None:
             return let
         found.append(fold)
         asks = (Let((), ask) for ask in _asks(nest, step, fold, load, values))
         return replace(let, value=replace(fold, body=replace(fold.body, lets=(*asks, *fold.body.lets))))
 
-    body = rewrite_values(nest.body, one)
+    body = rw.rewrite_values(nest.body, one)
     if not found:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
     return replace(nest, body=body)
@@ -69,7 +62,7 @@ def _asks(
 def _tile(nest: Nest, form: Affine) -> int:
     """How many values of an index a tile has."""
     extent = 1
-    for loop in loops_in(nest.body):
+    for loop in rw.loops_in(nest.body):
         k, count = form.coefficient(loop.index), value_count(loop)
         if k and loop.kind in ("jam", "lane") and count is not None:
             extent += abs(k) * loop.step * (-(-count // loop.step) - 1)
@@ -78,11 +71,11 @@ def _tile(nest: Nest, form: Affine) -> int:
 
 def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
     """The next lines of the run that the next tile of a loop reads, in each innermost step."""
-    loops = {loop.index: loop for loop in loops_in(nest.body)}
+    loops = {loop.index: loop for loop in rw.loops_in(nest.body)}
     for name in (step.index, *(name for name in step.over if name not in fold.indices)):
         if name not in loops:
             raise DoesNotFit(f"there is no loop `{name}`")
-    values, indices = named_values(nest.body), {n for form in load.at for n in form.variables}
+    values, indices = rw.named_values(nest.body), {n for form in load.at for n in form.variables}
     first = {name: ZERO for name, loop in loops.items() if loop.kind in ("jam", "lane")}
     inside, steps = 1, ZERO
     start: dict[str, Affine] = {}
@@ -101,7 +94,7 @@ def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
         inside *= count
     for name in indices - set(fold.indices):
         base = values.get(name, Affine.var(name)).substitute(first)
-        made_of = indices_of([base], dict(all_named(nest.body)))
+        made_of = indices_of([base], dict(rw.all_named(nest.body)))
         if step.index in made_of:
             start[name] = base + loops[step.index].step
         elif made_of & set(step.over):
@@ -118,8 +111,8 @@ def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
 
 def _range(fold: Fold, index: str, nest: Nest) -> tuple[Affine, int]:
     """The first value of an index of a reduction, and the number of its values in a block."""
-    starts, stops = bounds_in(fold, index)
-    named = dict(all_named(nest.body))
+    starts, stops = rw.bounds_in(fold, index)
+    named = dict(rw.all_named(nest.body))
     for form in list(stops):
         for name in form.variables:
             if form.coefficient(name) == 1:

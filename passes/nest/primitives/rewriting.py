@@ -9,7 +9,7 @@ from typing import Literal
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Takes
 from tadc.passes.nest.bounds import extreme_of, parts_of
-from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Statement
+from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Statement, Store
 
 
 class DoesNotFit(Exception):
@@ -47,6 +47,11 @@ def with_loops(nest: Nest, index: str, rule: Callable[[For], Body]) -> Nest:
 def rewrite_computes(body: Body, rule: Callable[[Compute], Compute]) -> Body:
     """The body with each computation replaced."""
     return rewritten(body, lambda s: (rule(s),) if isinstance(s, Compute) else None)
+
+
+def rewrite_stores(body: Body, rule: Callable[[Store], Store]) -> Body:
+    """The body with each store replaced."""
+    return rewrite_computes(body, lambda c: replace(c, stores=tuple(map(rule, c.stores))))
 
 
 def statements_in(body: Body) -> Iterator[Statement]:

@@ -29,19 +29,8 @@ from tadc.passes.nest.nest import (
     Stage,
     Store,
 )
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    all_named,
-    bounds_in,
-    computes_in,
-    lets_in,
-    load_of,
-    loops_in,
-    named_values,
-    rewrite_loops,
-    rewrite_values,
-    statements_in,
-)
+from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Stage as Step
 
 SCATTERED = 8
@@ -92,7 +81,7 @@ def stage(nest: Nest, step: Step) -> Nest:
 
     if not step.inside:
         return replace(nest, body=staged(nest.body))
-    body = rewrite_loops(nest.body, step.inside, lambda loop: (replace(loop, body=staged(loop.body)),))
+    body = rw.rewrite_loops(nest.body, step.inside, lambda loop: (replace(loop, body=staged(loop.body)),))
     if not done:
         raise DoesNotFit(f"there is no loop `{step.inside}`")
     return replace(nest, body=body)
@@ -108,7 +97,7 @@ def _leading(body: Body) -> tuple[Body, Body]:
             case Stage(tensor=tensor):
                 staged.add(tensor.name)
             case _:
-                stores = {store.tensor for compute in computes_in((statement,)) for store in compute.stores}
+                stores = {store.tensor for one in rw.computes_in((statement,)) for store in one.stores}
                 if not stores or not stores <= staged:
                     break
         count += 1
@@ -117,12 +106,12 @@ def _leading(body: Body) -> tuple[Body, Body]:
 
 def _fold_around(nest: Nest, read: str) -> tuple[Fold, Load] | None:
     """The reduction whose block reads a value by a name, and the read."""
-    folds = (let.value for let in lets_in(nest.body) if isinstance(let.value, Fold))
-    return next(((fold, load) for fold in folds if (load := load_of(fold, read))), None)
+    folds = (let.value for let in rw.lets_in(nest.body) if isinstance(let.value, Fold))
+    return next(((fold, load) for fold in folds if (load := rw.load_of(fold, read))), None)
 
 
 def _panel_name(nest: Nest, tensor: str) -> str:
-    taken = {s.tensor.name for s in statements_in(nest.body) if isinstance(s, Stage)}
+    taken = {s.tensor.name for s in rw.statements_in(nest.body) if isinstance(s, Stage)}
     return next(name for n in itertools.count() if (name := f"{tensor}.{n}") not in taken)
 
 
@@ -131,9 +120,9 @@ class _Staging:
 
     def __init__(self, nest: Nest, body: Body, step: Step, fold: Fold, load: Load, name: str) -> None:
         self.nest, self.body, self.step, self.fold, self.load, self.name = nest, body, step, fold, load, name
-        self.named = dict(all_named(nest.body))
+        self.named = dict(rw.all_named(nest.body))
         """What the indices named anywhere are."""
-        self.values = named_values(body)
+        self.values = rw.named_values(body)
         """The indices named inside, over those of loops and those named around."""
         self.axes = [self.axis(index) for index in step.over]
         self.across = [axis for axis in self.axes if axis.kind in ("jam", "lane")]
@@ -142,7 +131,7 @@ class _Staging:
 
     def staged(self, rest: Body) -> Body:
         """The rest of a body, whose reads are of a panel, after what fills this."""
-        tiles = [loop for loop in loops_in(rest) if loop.index == self.step.over[0]]
+        tiles = [loop for loop in rw.loops_in(rest) if loop.index == self.step.over[0]]
         if tiles and tiles[0].step > 1 and tiles[0].kind == "seq":
             return self.in_tiles(tiles, rest)
         for outer, inner in itertools.pairwise(self.across):
@@ -171,7 +160,7 @@ class _Staging:
                 return replace(let, value=Load(self.name, place, self.load.type))
             return let
 
-        return rewrite_values(body, read)
+        return rw.rewrite_values(body, read)
 
     # -- axes ------------------------------------------------------------------------------------
 
@@ -179,7 +168,7 @@ class _Staging:
         """The values of a loop inside, or of an index of the reduction."""
         if index in self.fold.indices:
             return self.of_fold(index)
-        for loop in loops_in(self.body):
+        for loop in rw.loops_in(self.body):
             if loop.index == index:
                 span = least_span(bound_forms(loop.start), self.alternatives(loop.stop))
                 most = None if span is None else -(-span // loop.step)
@@ -188,7 +177,7 @@ class _Staging:
 
     def of_fold(self, index: str) -> Axis:
         """The values of an index of the reduction, in the block of it that runs."""
-        starts, stops = bounds_in(self.fold, index)
+        starts, stops = rw.bounds_in(self.fold, index)
         ends = [end for stop in stops for end in self.alternatives(stop)]
         return Axis(index, starts[0], stops[0], least_span(starts, ends))
 
@@ -338,7 +327,7 @@ class _Staging:
         copied = self.copy(renamed, (place(renamed).substitute(at_ends),))
         kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
         for found in tiles:
-            copies = next((loop for loop in loops_in(found.body) if loop.index == row.index), None)
+            copies = next((loop for loop in rw.loops_in(found.body) if loop.index == row.index), None)
             if copies is None:
                 raise DoesNotFit(f"there is no loop `{row.index}` inside of `{tile.index}`")
             inner = For(self.fresh(row.index), copies.start, copies.stop, 1, kind, (copied,))
@@ -363,7 +352,7 @@ class _Staging:
     def around(self, tiles: Sequence[For]) -> tuple[At, ...]:
         """The indices that the ends of loops are made of and that are named inside, with names of their
         own."""
-        inside = {name for name, _ in all_named(self.body)}
+        inside = {name for name, _ in rw.all_named(self.body)}
         found: dict[str, Bound] = {}
 
         def need(bounds: Iterable[Bound]) -> None:
