@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable
 from functools import partial
 
-from tadc.backend import scalar_functions
 from tadc.backend.cpu.processors import Processor, host
+from tadc.backend.functions import scalar_functions
+from tadc.backend.functions.scalar_functions import scalar_function, symbol
 from tadc.backend.ir_text import F32, F64, Type, declarations
-from tadc.backend.scalar_functions import scalar_function, symbol
 
 #: What finds the text of a function by its name, or None.
 Find = Callable[[str], str | None]

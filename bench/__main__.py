@@ -16,43 +16,36 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+
+MODULES = {
+    "compile": "compile_time",
+    "empty": "empty_iterations",
+    "everyday": "breadth",
+    "functions": "functions",
+    "gpu-host": "gpu.host",
+    "inverse": "inverse",
+    "jvp": "forward",
+    "mechanisms": "mechanisms",
+    "operations": "operations",
+    "sizes": "specialised",
+    "uncertainty": "uncertainty",
+}
+TAKE_WORDS = {"everyday", "jvp", "mechanisms"}
 
 
 def main(words: list[str]) -> None:
     """Run the benchmark that the words name."""
-    if words[:1] == ["jvp"]:
-        from bench.forward import main as forward
-
-        return forward(words[1:])
-    if words[:1] == ["everyday"]:
-        from bench.breadth import main as programs
-
-        return programs(words[1:])
-    if words[:1] == ["mechanisms"]:
-        from bench.mechanisms import main as without
-
-        return without(words[1:])
-    if words == ["uncertainty"]:
-        from bench.uncertainty import main as run
-    elif words == ["compile"]:
-        from bench.compile_time import main as run
-    elif words == ["sizes"]:
-        from bench.specialised import main as run
-    elif words == ["operations"]:
-        from bench.operations import main as run
-    elif words == ["functions"]:
-        from bench.functions import main as run
-    elif words == ["gpu-host"]:
-        from bench.gpu.host import main as run
-    elif words == ["inverse"]:
-        from bench.inverse import main as run
-    elif words == ["empty"]:
-        from bench.empty_iterations import main as run
+    name, rest = (words[0], words[1:]) if words else ("", [])
+    if name not in MODULES:
+        import_module("bench.speed").main(words)
+    elif {"-h", "--help"} & {*rest}:
+        print(next(line for line in str(__doc__).splitlines() if line.startswith(f"`python -m bench {name}")))
+    elif rest and name not in TAKE_WORDS:
+        sys.exit(f"`python -m bench {name}` takes nothing more")
     else:
-        from bench.speed import main as time_workloads
-
-        return time_workloads(words)
-    run()
+        run = import_module(f"bench.{MODULES[name]}").main
+        run(rest) if name in TAKE_WORDS else run()
 
 
 main(sys.argv[1:])

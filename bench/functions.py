@@ -13,8 +13,8 @@ from rich.table import Table
 
 from bench.timing import seconds
 from tadc.backend.base import Settings
-from tadc.backend.jit import load
-from tadc.backend.linking import Library
+from tadc.backend.cpu.jit import load
+from tadc.backend.cpu.linking import Library
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate
 from tadc.backend.runtime.host_arrays import DTYPES

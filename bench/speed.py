@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         "python -m bench",
         description="Time value and all gradients against JAX, PyTorch, NumPy, numba and KeOps.",
-        epilog="Other benchmarks: `python -m bench compile`, `empty`, `operations`, `sizes`.",
+        epilog="Other benchmarks, as `python -m bench compile -h`, stand at the top of `bench/__main__.py`.",
     )
     names = [workload.name for workload in WORKLOADS]
     made.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(names)}; default: all")

@@ -48,7 +48,8 @@ from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
 
 if TYPE_CHECKING:
-    from tadc.passes.gpu.functions import Launch
+    from tadc.passes.gpu.kernels import KernelSteps
+    from tadc.passes.gpu.launch import Launch
 
 
 @register("tad-reverse-diff", "each function becomes its vector-Jacobian product, in gather form with deltas")
@@ -367,6 +368,7 @@ class ToGpu(Pass):
 
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []
+        self.given: KernelSteps = {}
 
     def run(self, module: Any) -> None:
         """Lower every function."""
@@ -374,7 +376,7 @@ class ToGpu(Pass):
         from tadc.passes.gpu.functions import lower_to_gpu
 
         for function in tad_functions(module):
-            self.launches += lower_to_gpu(module, function, gpu_of(self.gpu))
+            self.launches += lower_to_gpu(module, function, gpu_of(self.gpu), self.given)
 
 
 __all__ = [

@@ -3,4 +3,7 @@
 backend     what the CPU is among the backends
 processors  CPUs by name: what LLVM calls them, and what they have
 lowering    loops over buffers -> llvm dialect
+math_calls  transcendental ops -> calls of our scalar functions, or LLVM intrinsics
+linking     object bytes -> addresses in this process; `elf` reads them
+jit         links code that calls the pool of threads, `thread_pool`
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tadc.backend.math_calls import replace_math_ops
+from tadc.backend.cpu.math_calls import replace_math_ops
 from tadc.backend.pipelines import run
 from tadc.dialect.mlir import ir
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from tadc.backend.functions.scalar_functions import (
+    DEFINED,
+    DEVICE_INTRINSICS,
+    defined_as,
+    instruction,
+    scalar_function,
+)
 from tadc.backend.ir_text import F32, F64, Type
-from tadc.backend.scalar_functions import DEFINED, DEVICE_INTRINSICS, defined_as, instruction, scalar_function
 
 _NAME = re.compile(r"__nv_([a-z0-9]+)")
 

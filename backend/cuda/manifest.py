@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tadc.backend.runtime.interface import Interface, Json, form_json, form_of
-from tadc.passes.gpu.launch import Condition, GridAxis, Launch
+from tadc.passes.gpu.launch import GridAxis, Launch
+from tadc.passes.maps.size_tests import Condition
 
 #: Of the JSON; a bundle of another is refused.
 VERSION = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tadc.backend.scalar_functions import defined_as, scalar_function
+from tadc.backend.functions.scalar_functions import defined_as, scalar_function
 
 _NAME = re.compile(r"__ocml_([a-z0-9]+)_f(32|64)")
 

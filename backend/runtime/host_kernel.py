@@ -34,7 +34,7 @@ def _few(address: int, pointers: int, sizes: int) -> Callable[..., None]:
 def _many(address: int, count: int) -> Callable[..., None]:
     # The one place where a call needs a compiler, so it is imported only here. Sizes pass as
     # pointers: both take one integer register or stack slot on every machine we compile for.
-    from tadc.backend.jit import trampoline
+    from tadc.backend.cpu.jit import trampoline
 
     library = trampoline(count)
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["call"])

@@ -38,7 +38,7 @@ class Interface:
 
     def load(self, code: bytes, recheck: Recheck | None = None) -> Kernel:
         """A kernel that runs the object code in this process. Raises LinkError."""
-        from tadc.backend.jit import load
+        from tadc.backend.cpu.jit import load
 
         library = load(code, [self.symbol])
         sizes = None

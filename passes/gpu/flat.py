@@ -16,14 +16,14 @@ from tadc.passes.maps.map import Let, Load, Map, MapFunction, Tensor
 from tadc.passes.nest.primitives.rewriting import rewrite_lets
 
 
-def flat_map(function: MapFunction, item: Map) -> tuple[MapFunction, Map, str]:
-    """The map over one index, in a function whose tensors have one dimension; the size that is the product of
-    its extents, "" where that is a number.
+def flat_map(function: MapFunction, item: Map, index: str) -> tuple[MapFunction, Map, str]:
+    """The map over one `index`, in a function whose tensors have one dimension; the size that is the
+    product of its extents, "" where that is a number.
 
     What it reads is a scalar, or has its shape and is read at its own place.
     """
-    names = Names({*function.sizes, *item.indices, *function.tensors()})
-    index, is_known = names.new("n"), all(extent.is_constant for extent in item.extents)
+    names = Names({index, *function.sizes, *item.indices, *function.tensors()})
+    is_known = all(extent.is_constant for extent in item.extents)
     size = "" if is_known else names.new("total")
     total = Affine.const(math.prod(e.constant for e in item.extents)) if is_known else Affine.var(size)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.kernels import Kernel, Kernels
-from tadc.passes.gpu.launch import Condition, GridAxis, Launch
+from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
+from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.gpu.threads import Thread, grid_of
 from tadc.passes.maps.buffers import BufferViews, in_shape, memref_of, product, symbol_of
@@ -20,8 +21,11 @@ from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.tile import Tile
 
 
-def lower_to_gpu(module: ir.Operation, function: ir.Operation, gpu: Gpu) -> list[Launch]:
-    """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one."""
+def lower_to_gpu(module: ir.Operation, function: ir.Operation, gpu: Gpu, given: KernelSteps) -> list[Launch]:
+    """Replace a `tad` function by a `gpu.module` of its name, for a GPU like this one.
+
+    Maps whose steps are `given` get these.
+    """
     context = module.context
     with context, ir.Location.unknown(context):
         module.operation.attributes["gpu.container_module"] = ir.UnitAttr.get()
@@ -30,10 +34,24 @@ def lower_to_gpu(module: ir.Operation, function: ir.Operation, gpu: Gpu) -> list
             loc=function.location, ip=ir.InsertionPoint(function),
         )  # fmt: skip
         point = ir.InsertionPoint(ir.Block.create_at_start(kernels.regions[0], []))
-        of = Kernels(function, gpu)
+        of = Kernels(function, gpu, given)
         launches = [_Function(of, kernel).launch(point) for kernel in of.all()]
     function.erase()
     return launches
+
+
+def shared_bytes(of: Kernels, kernel: Kernel) -> int:
+    """The bytes of memory that the threads of a block of a kernel share.
+
+    Raises DoesNotFit where it is not known how much a read that they share reads.
+    """
+    with of.function.context, ir.Location.unknown():
+        module = ir.Module.create()
+        _Function(of, kernel).launch(ir.InsertionPoint(module.body))
+        (made,) = module.body.operations
+        types = [value.type for value in made.regions[0].blocks[0].arguments]
+        shared = [ir.MemRefType(type) for type in types if "workgroup" in str(type)]
+        return sum(math.prod(type.shape) * type.element_type.width // 8 for type in shared)
 
 
 @dataclass(frozen=True)
@@ -118,6 +136,3 @@ class _Function:
         indices = self.kernel.made.item.indices
         target.kernel(self.nest, Scope(point, sizes, low.known, buffers, Tile(), indices, target, shapes))
         return grid_of(self.nest, products)
-
-
-__all__ = ["Condition", "GridAxis", "Launch", "lower_to_gpu"]

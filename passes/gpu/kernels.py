@@ -6,27 +6,31 @@ their results in a fixed order, and stored once. The kernels of a function run i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.chain_nests import ChainNest
 from tadc.passes.gpu.interleaved import Place, places_of
-from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.steps_of_plan import steps_of_variant
 from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
-from tadc.passes.nest.forms import form_text
+from tadc.passes.maps.size_tests import Condition
+from tadc.passes.nest.steps import Steps, When
 from tadc.passes.schedule.accesses import Accesses
+
+KernelSteps = Mapping[str, tuple[Steps, ...]]
+"""The steps of the kernels of maps, by a tensor that each computes."""
 
 
 @dataclass(frozen=True)
@@ -46,25 +50,18 @@ class Kernel:
         return tuple(tensor.name for item in self.maps for tensor in item.tensors)
 
     def about(self) -> str:
-        """The name, and the sizes that it is for."""
-        names = {f"s{n}": Affine.var(name) for n, name in enumerate(self.made.function.sizes)}
-        tests: list[str] = []
-        for test in self.when:
-            extents = [form_text(extent.substitute(names)) for extent in test.extents]
-            product = " * ".join(f"({text})" if " " in text else text for text in extents)
-            least = [f"{product} >= {test.least}"] * (test.least > 0)
-            tests += [*least, *([] if test.most is None else [f"{product} <= {test.most}"])]
-        where = f" where {' and '.join(tests)}" if tests else ""
+        """The name, and what it is of several maps."""
         chain = "" if len(self.maps) == 1 else ": a chain of maps, which a block runs one after the other"
-        return f"{self.name}{where}{chain}"
+        return f"{self.name}{chain}"
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """What becomes kernels: a `tad` function for a GPU."""
+    """What becomes kernels: a `tad` function for a GPU; maps of which steps are `given` get these."""
 
     function: ir.Operation
     gpu: Gpu
+    given: KernelSteps = field(default_factory=dict[str, tuple[Steps, ...]])
 
     @cached_property
     def maps(self) -> MapFunction:
@@ -111,12 +108,21 @@ class Kernels:
     def of_map(self, name: str, item: Map) -> Iterator[Kernel]:
         """The kernels of a map: for other sizes others."""
         before: list[tuple[Condition, ...]] = []
+        for number, steps in enumerate(self.given.get(item.tensors[0].name) or self.chosen(item)):
+            kernel = self.of_steps(f"{name}_{number}" if number else name, item, steps)
+            yield replace(kernel, unless=tuple(before))
+            before.append(kernel.when)
+
+    def chosen(self, item: Map) -> Iterator[Steps]:
+        """The steps of the kernels of a map that are the best here."""
         variants = [Variant(None)] if item.marks.in_place else variants_of(self.gpu, item, self.maps)
-        for number, variant in enumerate(variants):
-            made = kernel_nest(self.maps, item, variant.plan, self.places, self.gpu.warp)
-            own = f"{name}_{number}" if number else name
-            yield Kernel(own, (item,), made, variant.when, tuple(before))
-            before.append(variant.when)
+        return (steps_of_variant(item, self.maps, variant, self.gpu.warp) for variant in variants)
+
+    def of_steps(self, name: str, item: Map, steps: Steps) -> Kernel:
+        """The kernel that steps make of a map. Raises DoesNotFit for a step that cannot be taken."""
+        names = {name: Affine.var(f"s{n}") for n, name in enumerate(self.maps.sizes)}
+        when = (test.over(names) for step in steps if isinstance(step, When) for test in step.tests)
+        return Kernel(name, (item,), kernel_nest(self.maps, item, steps, self.places), tuple(when))
 
     def chain(self, items: Sequence[Map]) -> KernelNest:
         """The nest of a chain."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.affine import Affine
+from tadc.passes.maps.size_tests import Condition, product_at
 
 
 @dataclass(frozen=True)
@@ -19,21 +19,7 @@ class GridAxis:
 
     def blocks(self, sizes: Sequence[int]) -> int:
         """The number of blocks for sizes of the function, in order."""
-        return -(-_product(self.extents, sizes) // self.each)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """The product of extents, forms over the sizes, is from `least` to `most`; None is no bound."""
-
-    extents: tuple[Affine, ...]
-    least: int = 0
-    most: int | None = None
-
-    def holds(self, sizes: Sequence[int]) -> bool:
-        """Whether it does for sizes of the function, in order."""
-        value = _product(self.extents, sizes)
-        return self.least <= value and (self.most is None or value <= self.most)
+        return -(-product_at(self.extents, sizes) // self.each)
 
 
 @dataclass(frozen=True)
@@ -71,9 +57,3 @@ class Launch:
             return 0, 0, 0
         x, y, z = [*(axis.blocks(sizes) for axis in self.grid), 1, 1, 1][:3]
         return x, y, z
-
-
-def _product(extents: Sequence[Affine], sizes: Sequence[int]) -> int:
-    """The product of extents, 0 where one is below 1."""
-    point = {f"s{n}": size for n, size in enumerate(sizes)}
-    return math.prod(max(extent.evaluate(point), 0) for extent in extents)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from tadc.lattice.affine import Affine
-from tadc.passes.gpu.launch import Condition
+from tadc.passes.maps.size_tests import Condition
 
 BLOCK_SIZE = 256
 """The threads of a block, where nothing asks for fewer or more."""
@@ -108,12 +107,3 @@ class Variant:
 
     plan: Plan | None
     when: tuple[Condition, ...] = ()
-
-    def over(self, sizes: Sequence[str]) -> Variant:
-        """The same for sizes `s0`, `s1`, … in the place of these."""
-        position = {name: Affine.var(f"s{n}") for n, name in enumerate(sizes)}
-        when = (
-            replace(test, extents=tuple(form.substitute(position) for form in test.extents))
-            for test in self.when
-        )
-        return replace(self, when=tuple(when))

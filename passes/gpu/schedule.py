@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
-from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.occupancy import block_of, registers, resident
 from tadc.passes.gpu.plan import (
     BLOCK_SIZE,
@@ -40,6 +39,7 @@ from tadc.passes.gpu.tile_choice import OPEN, tile_plans
 from tadc.passes.gpu.transposes import transposing_plans
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.size_tests import Condition
 from tadc.passes.schedule.accesses import Accesses, Loop
 from tadc.passes.terms.costs import LARGE
 
@@ -62,14 +62,12 @@ VERY_LONG = 2048
 
 
 def variants_of(gpu: Gpu, item: Map, function: MapFunction) -> list[Variant]:
-    """The plans of a map of a function, each with the sizes it is for, as `s0`, `s1`, … in the order of the
-    function; the last is for all others."""
-    return [variant.over(function.sizes) for _, variant in variants_with_costs(gpu, item, function)]
+    """The plans of a map of a function, each with the sizes it is for; the last is for all others."""
+    return [variant for _, variant in variants_with_costs(gpu, item, function)]
 
 
 def variants_with_costs(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[float, Variant]]:
-    """The same over the names of sizes, each with its cost: of the whole map, or of an element where sizes
-    are not known."""
+    """The same, each with its cost: of the whole map, or of an element where sizes are not known."""
     sizes = item.extents
     accesses = Accesses(item, function, sizes, [1] * len(sizes))
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)
@@ -228,15 +226,20 @@ def _open_groups(
     if blocks:
         plan = min(blocks, key=lambda plan: _of_element(gpu, accesses, plan))
         long = Condition(_trips(accesses, plan), least=VERY_LONG)
-        found.append(Variant(plan, (Condition(tuple(sizes), most=int(FEWER * gpu.busy)), long)))
+        found.append(Variant(plan, (*_no_more(sizes, FEWER * gpu.busy), long)))
     others = [plan for plan in groups if plan.size <= gpu.warp]
     if not others:
         return found
     best = min(others, key=lambda plan: _of_element(gpu, accesses, plan))
     when = [Condition(_trips(accesses, best), least=LONG)]
     if _of_element(gpu, accesses, best) > thread_cost(gpu, accesses, single):
-        when.append(Condition(tuple(sizes), most=int(FEW * gpu.busy)))
+        when += _no_more(sizes, FEW * gpu.busy)
     return [*found, Variant(best, tuple(when))]
+
+
+def _no_more(sizes: Sequence[Affine], most: float) -> tuple[Condition, ...]:
+    """That a map has no more elements; of one element there is nothing to ask."""
+    return (Condition(tuple(sizes), most=int(most)),) if sizes else ()
 
 
 def _of_element(gpu: Gpu, accesses: Accesses, plan: GroupPlan) -> float:

@@ -26,7 +26,7 @@ from tadc.passes.maps.map import Block, Fold, Let, Load
 from tadc.passes.nest.folds import FoldLoops
 from tadc.passes.nest.lanes import extreme
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.primitives.rewriting import rewrite_lets
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, rewrite_lets
 
 UNROLLED = 256
 """The most operations of the body of an innermost loop."""
@@ -211,8 +211,7 @@ class StagedFold(FoldLoops):
         copier, places = Copier(self.threads, self.body), dict[str, tuple[Affine, ...]]()
         for name, load in self.shared.items():
             place = [form.substitute(forms) for form in load.at]
-            box = box_of(load, place, {**ranges, **inner})
-            assert box is not None
+            box = known_box(name, load, place, {**ranges, **inner})
             order = self.layout(box, place)
             if name not in self.rooms:
                 self.rooms[name] = copier.room(box, order)
@@ -240,13 +239,22 @@ def copied_first(
     copier, rooms = Copier(threads, body, has_vectors=False), dict[str, ir.Value]()
     places: dict[str, tuple[Affine, ...]] = {}
     for name, load in loads_of(block, names).items():
-        box = box_of(load, [form.substitute(context.forms) for form in load.at], ranges)
-        assert box is not None
+        if any(form.variables - context.forms.keys() for form in load.at):
+            raise DoesNotFit(f"`{name}` moves with a reduction: share it in that one")
+        box = known_box(name, load, [form.substitute(context.forms) for form in load.at], ranges)
         order = range(len(box.extents))
         rooms[name], places[name] = copier.room(box, order), tuple(box.within(load.at))
         copier.copy_box(box, rooms[name], order, facts, context.point)
     threads.meet(body.low, context.point)
     return with_rooms(body, rooms), reading_rooms(block, places)
+
+
+def known_box(name: str, load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box:
+    """The box of a load. Raises DoesNotFit where its size varies."""
+    box = box_of(load, forms, ranges)
+    if box is None:
+        raise DoesNotFit(f"how much `{name}` reads is not known")
+    return box
 
 
 def loads_of(block: Block, names: Sequence[str]) -> dict[str, Load]:

@@ -4,12 +4,40 @@ map."""
 from __future__ import annotations
 
 from tadc.passes.gpu.boxes import spans_inside
-from tadc.passes.gpu.plan import GroupPlan, ThreadPlan, TilePlan
+from tadc.passes.gpu.plan import BLOCK_SIZE, GroupPlan, ThreadPlan, TilePlan, Variant
+from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.points import points
 from tadc.passes.nest.primitives.rewriting import loops_in
-from tadc.passes.nest.steps import Bind, FoldThreads, InBlocks, Points, Reorder, Share, Split, Step
+from tadc.passes.nest.steps import (
+    Bind,
+    Flatten,
+    FoldThreads,
+    InBlocks,
+    Points,
+    Reorder,
+    Share,
+    Split,
+    Step,
+    Steps,
+    When,
+)
+
+
+def steps_of_variant(item: Map, function: MapFunction, variant: Variant, warp: int) -> Steps:
+    """The steps of a plan, the sizes that it is for first."""
+    match variant.plan:
+        case None:
+            steps = steps_in_place(item, plain_nest(function, item), BLOCK_SIZE)
+        case GroupPlan() as plan:
+            steps = steps_of_group_plan(item, plan, warp)
+        case ThreadPlan() as plan:
+            steps = steps_of_thread_plan(item, function, plan)
+        case TilePlan() as plan:
+            steps = steps_of_tile_plan(item, function, plan)
+    return (When(variant.when), *steps) if variant.when else steps
 
 
 class Fresh:
@@ -53,15 +81,14 @@ def steps_of_group_plan(item: Map, plan: GroupPlan, warp: int) -> tuple[Step, ..
 
 
 def steps_of_thread_plan(item: Map, function: MapFunction, plan: ThreadPlan) -> tuple[Step, ...]:
-    """A tile of elements to a thread: copies along indices, a vector along the fastest one.
-
-    A plan that is flat is for the map over one index (`flat.py`).
-    """
+    """A tile of elements to a thread: copies along indices, a vector along the fastest one."""
     if plan.flat:
-        (index,), fresh = item.indices, Fresh(item, function)
+        fresh = Fresh(item, function)
+        index = Names({*fresh.taken, *function.tensors()}).new("n")
+        fresh.taken.add(index)
         outer, inner = fresh.new(index), fresh.new(index)
-        vector = Split(index, plan.width, "branch", outer, inner), Bind("lane", (inner,))
-        return (*vector, Bind("grid", (outer,)), InBlocks(plan.block))
+        split = Split(index, plan.width, "branch", outer, inner)
+        return (Flatten(index), split, Bind("lane", (inner,)), Bind("grid", (outer,)), InBlocks(plan.block))
     fresh = Fresh(item, function)
     steps: list[Step] = []
     grid, jam, lane = list[str](), list[str](), list[str]()

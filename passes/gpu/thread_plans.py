@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.plan import ThreadPlan
 from tadc.passes.gpu.thread_costs import BodyCosts, shares_of_windows, warp_over
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Choice, Fold, IndexNumber, Load
+from tadc.passes.maps.size_tests import Condition
 from tadc.passes.schedule.accesses import GUARD, Accesses, Loop, Read
 
 COPIES = (1, 2, 4, 8)

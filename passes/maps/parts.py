@@ -71,8 +71,8 @@ class Cutting:
         return max(self.few, self.tile * self.blocks // 2)
 
 
-#: `backend/pool.ll` says what waking a thread costs. The last part, which has fewer than 48 steps, needs no
-#: code of its own (`splits.MOST_TERMS`).
+#: `backend/cpu/pool.ll` says what waking a thread costs. The last part, which has fewer than 48 steps,
+#: needs no code of its own (`splits.MOST_TERMS`).
 THREADS = Cutting(
     few=8, worth=1 << 18, part=1 << 15, most=64, together=512, short=16, rows=48, steps=256,
     is_padded=True,

@@ -69,6 +69,12 @@ def value_count(loop: For) -> int | None:
     return None if start is None or stop is None else least_span([start], [stop])
 
 
+def turns_of(loop: For) -> int | None:
+    """How many turns a loop takes, if that is known."""
+    count = value_count(loop)
+    return None if count is None else -(-count // loop.step)
+
+
 def indices_of(used: Iterable[Affine], named: Mapping[str, Bound]) -> frozenset[str]:
     """The indices that forms depend on, by way of those that are named too."""
     found, waiting = set[str](), [name for form in used for name in form.variables]

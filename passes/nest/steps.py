@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tadc.frontend.terms import Domain
+from tadc.passes.maps.size_tests import Condition
 
 Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
 """What is done where a factor does not divide the number of values:
@@ -299,8 +300,26 @@ class Fits:
     least: tuple[tuple[str, int], ...]
 
 
+@dataclass(frozen=True)
+class When:
+    """The steps are for sizes of which all tests hold; for others the next steps of the map are. They make
+    kernels of a GPU, of which one is launched."""
+
+    TEXT = "when {tests}"
+    tests: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Flatten:
+    """The map has one index, the place in memory: it reads scalars, and what has its shape at its place."""
+
+    TEXT = "flatten {index}"
+    index: str
+
+
 Step = (
     Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | FoldThreads | Leap |
-    Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits )  # fmt: skip
+    Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits | When |
+    Flatten )  # fmt: skip
 
 Steps = tuple[Step, ...]

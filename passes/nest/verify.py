@@ -23,7 +23,7 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
-from tadc.passes.nest.bounds import bound_forms, indices_of, value_count
+from tadc.passes.nest.bounds import bound_forms, indices_of, turns_of
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
 from tadc.passes.nest.forms import rows_text
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
@@ -211,14 +211,13 @@ class _Walk:
             scope.with_facts(self.loops.inside(loop)), indices=self.new(loop, [loop.index], scope)
         )
         if loop.kind in ("jam", "lane"):
-            count = value_count(loop)
-            if count is None:
+            turns = turns_of(loop)
+            if turns is None:
                 label = "a loop in lockstep whose number of turns is not constant"
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
             inside = replace(inside, lockstep=(*scope.lockstep, loop.index))
             if loop.kind == "lane":
-                width = -(-(count or 1) // loop.step) or 1
-                inside = replace(inside, lanes=(*scope.lanes, loop.index), width=width)
+                inside = replace(inside, lanes=(*scope.lanes, loop.index), width=turns or 1)
         self.body(loop.body, inside)
 
     def compute(self, compute: Compute, scope: _Scope) -> None:

@@ -88,8 +88,12 @@ class _Cost:
     def loop(self, loop: Loop) -> float:
         """The cost of a loop for one tile."""
         candidate, machine = self.candidate, self.machine
-        once = sum(self.read(read, self.packed) for read in loop.reads)
-        once += sum(self.misses(loop, read) for read in loop.reads)
+        # What no index of the loop moves is read before it.
+        before = [read for read in loop.reads if loop.binders and read.names.isdisjoint(loop.binders)]
+        inside = [read for read in loop.reads if read not in before]
+        first = sum(self.read(read, self.packed) + self.misses(loop, read) for read in before)
+        once = sum(self.read(read, self.packed) for read in inside)
+        once += sum(self.misses(loop, read) for read in inside)
         once += sum(n * machine.cost(o.name) * candidate.copies(o.names) for o, n in loop.counts.items())
         once += sum(self.loop(inner) for inner in loop.inner)
         if not loop.binders:
@@ -97,7 +101,7 @@ class _Cost:
         results = candidate.results(loop)
         once += loop.additions * results + 2
         if loop.binders[-1] in candidate.leaps:
-            return self.leaping(loop, once)
+            return first + self.leaping(loop, inside, once)
         trips = math.prod(loop.trips)
         ending = 0.0
         if loop is candidate.fold:
@@ -106,14 +110,15 @@ class _Cost:
             ending = machine.join_lanes * math.log2(candidate.width) * results * loop.results
         if candidate.lane in loop.bounds and candidate.fold is None:
             trips = trips + candidate.width / 2
-        return trips * max(once, machine.latency) + ending + 4
+        return first + trips * max(once, machine.latency) + ending + 4
 
-    def leaping(self, loop: Loop, once: float) -> float:
-        """The cost of a loop that takes several steps at once, where a single one costs `once`."""
+    def leaping(self, loop: Loop, reads: Sequence[Read], once: float) -> float:
+        """The cost of a loop that takes several steps at once, where a single one, with these reads, costs
+        `once`."""
         candidate, latency = self.candidate, self.machine.latency
         leap, (whole, left) = candidate.leaps[loop.binders[-1]], steps_of(loop, candidate)
-        singly = sum(self.read(read, None) for read in loop.reads)
-        together = sum(self.read(read, None) * vectors_read(read, loop, candidate) for read in loop.reads)
+        singly = sum(self.read(read, None) for read in reads)
+        together = sum(self.read(read, None) * vectors_read(read, loop, candidate) for read in reads)
         at_once = leap * (once - singly - 2) + together + 2
         parts = parts_of(loop, candidate, self.machine)
         return whole * max(at_once, leap * latency / parts) + left * max(once, latency) + 4

@@ -2,76 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
-from tadc.passes.nest.nest import At, Extreme, For, Nest
+from tadc.passes.nest.nest import DIVIDED, At, Extreme, For, Nest
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
+    Flatten,
+    FoldThreads,
+    InBlocks,
     Points,
     Reorder,
     Residues,
     Reverse,
     Rows,
+    Share,
     Split,
     Step,
     Steps,
     Threads,
+    When,
 )
 from tadc.passes.nest.verify import verify
 from tadc.passes.schedule.reader import ReadMap, read_schedule
+
+GPU_STEPS = When, Flatten, FoldThreads, InBlocks, Share
+"""The steps that only kernels of a GPU take, but those that bind loops."""
 
 Given = Mapping[str, Steps]
 """The steps for maps, by a tensor that each computes."""
 
 
-def given_schedule(source: Source, functions: Sequence[MapFunction]) -> Given:
+def given_schedule(source: Source | None, functions: Sequence[MapFunction]) -> Given:
     """The steps of a text for the maps of functions; those that it does not name get what is chosen.
 
     Raises CompileError: TAD0611 where the text does not read, TAD0612 where a step does not fit.
     """
-    maps = {tensor.name: (item, each) for each in functions for item in each.maps for tensor in item.tensors}
+    if source is None:
+        return {}
     found: dict[str, Steps] = {}
+    for read, item, function in maps_given(source, functions):
+        plain, steps = plain_nest(function, item), read.schedule.steps
+
+        def made(steps: Steps, plain: Nest = plain) -> Nest:
+            return apply_steps(plain, steps)
+
+        check_steps(read, source, _of_cpu(steps) or problem_of(steps, item), made)
+        number = _twice(steps, made(steps))
+        if number is not None:
+            text = "its last tile is moved back, in blocks of a reduction: elements would be joined twice"
+            help = "end tiles by `rest`, or put the blocks inside"
+            raise does_not_fit(text, read.spans[number], help, source)
+        found |= {tensor.name: steps for tensor in item.tensors}
+    return found
+
+
+def maps_given(
+    source: Source, functions: Sequence[MapFunction]
+) -> Iterator[tuple[ReadMap, Map, MapFunction]]:
+    """What a text has for maps of functions. Raises CompileError where there is no such map."""
+    maps = {tensor.name: (item, each) for each in functions for item in each.maps for tensor in item.tensors}
     for read in read_schedule(source):
         for name in read.schedule.tensors:
             if name not in maps:
                 near = closest(name, maps)
                 help = f"did you mean `{near}`?" if near else "`--emit schedule` has the maps"
-                raise _does_not_fit(f"no map computes `{name}`", read.span, help, source)
-        item, function = maps[read.schedule.tensors[0]]
-        _check(read, item, function, source)
-        found |= {tensor.name: read.schedule.steps for tensor in item.tensors}
-    return found
+                raise does_not_fit(f"no map computes `{name}`", read.span, help, source)
+        yield read, *maps[read.schedule.tensors[0]]
 
 
-def _check(read: ReadMap, item: Map, function: MapFunction, source: Source) -> None:
-    """Raises CompileError for the first step that does not fit those before it."""
-    steps, nest = read.schedule.steps, plain_nest(function, item)
-    problem = _problem(steps, item)
+def check_steps(
+    read: ReadMap, source: Source, problem: Problem | None, made: Callable[[Steps], Nest]
+) -> None:
+    """Raises CompileError for a problem that was found, and for the first step that does not fit those before
+    it: by what is `made` of these."""
+    steps = read.schedule.steps
     if problem is not None:
         number, text, help = problem
-        raise _does_not_fit(text, read.spans[number], help, source)
+        raise does_not_fit(text, read.spans[number], help, source)
     for count in range(1, len(steps) + 1):
         try:
-            apply_steps(nest, steps[:count])
+            made(steps[:count])
         except DoesNotFit as error:
             help = "`--emit nest` has the loops and values, `--emit schedule` steps that fit"
-            raise _does_not_fit(str(error), read.spans[count - 1], help, source) from None
-    number = _twice(steps, apply_steps(nest, steps))
-    if number is not None:
-        text = (
-            "its last tile is moved back, inside of the blocks of a reduction: elements would be joined twice"
-        )
-        raise _does_not_fit(text, read.spans[number], "end tiles by `rest`, or put the blocks inside", source)
-    wrong = _first_wrong(nest, steps)
+            raise does_not_fit(str(error), read.spans[count - 1], help, source) from None
+    wrong = _first_wrong(steps, made)
     if wrong is not None:
         number, found = wrong
         assert found.primary is not None
@@ -79,18 +102,26 @@ def _check(read: ReadMap, item: Map, function: MapFunction, source: Source) -> N
         line = found.source.line(found.source.position(found.primary.span.start)[0]).strip()
         notes = [f"in the nest that the steps make: `{line}`", *found.notes]
         help = "`--emit scheduled-nest` shows what the steps before it make"
-        raise _does_not_fit(f"then {found.primary.text}", read.spans[number], help, source, notes)
+        raise does_not_fit(f"then {found.primary.text}", read.spans[number], help, source, notes)
 
 
-def _first_wrong(plain: Nest, steps: Steps) -> tuple[int, Diagnostic] | None:
+def _first_wrong(steps: Steps, made: Callable[[Steps], Nest]) -> tuple[int, Diagnostic] | None:
     """What is wrong with the nest that the steps make, and the number of the step that makes it so."""
     found: tuple[int, Diagnostic] | None = None
     for count in range(len(steps), 0, -1):
-        wrong = verify(apply_steps(plain, steps[:count]))
+        wrong = verify(made(steps[:count]))
         if not wrong:
             break
         found = count - 1, wrong[0]
     return found
+
+
+def _of_cpu(steps: Sequence[Step]) -> Problem | None:
+    """The first step that only kernels of a GPU take."""
+    for number, step in enumerate(steps):
+        if isinstance(step, GPU_STEPS) or (isinstance(step, Bind) and step.kind in DIVIDED):
+            return number, "only kernels of a GPU take it", "leave the step out, or name a GPU by `--target`"
+    return None
 
 
 def _twice(steps: Sequence[Step], nest: Nest) -> int | None:
@@ -108,11 +139,11 @@ def _moves_back(loop: For) -> bool:
     return isinstance(first, At) and isinstance(first.value, Extreme)
 
 
-_Problem = tuple[int, str, str]
+Problem = tuple[int, str, str]
 """The number of a step, what is wrong with it, and a help."""
 
 
-def _problem(steps: Sequence[Step], item: Map) -> _Problem | None:
+def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
     """What of the steps cannot be done for a map, whatever its loops are."""
     ranges = [n for n, step in enumerate(steps) if isinstance(step, Threads | Rows)]
     if len(ranges) > 1:
@@ -144,7 +175,7 @@ def _problem(steps: Sequence[Step], item: Map) -> _Problem | None:
     return _of_recurrence(steps, item)
 
 
-def _of_recurrence(steps: Sequence[Step], item: Map) -> _Problem | None:
+def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:
     """What of the steps changes the order in which the elements of a recurrence are computed."""
     recurrence = recurrence_of(item)
     if recurrence is None:
@@ -179,9 +210,8 @@ def _of_recurrence(steps: Sequence[Step], item: Map) -> _Problem | None:
     return None
 
 
-def _does_not_fit(
-    text: str, span: Span, help: str, source: Source, notes: Sequence[str] = ()
-) -> CompileError:
+def does_not_fit(text: str, span: Span, help: str, source: Source, notes: Sequence[str] = ()) -> CompileError:
+    """The error of a step that does not fit."""
     message = "this step of the schedule does not fit"
     label = Label(span, text)
     found = Diagnostic("TAD0612", message, label, notes=list(notes), helps=[help], source=source)

@@ -18,7 +18,7 @@ POWER = 4
 """The weight of an integer power."""
 
 LEAST = 1 << 15
-"""A map of fewer operations is not worth a dispatch to threads, as in `backend/pool.ll`."""
+"""A map of fewer operations is not worth a dispatch to threads, as in `backend/cpu/pool.ll`."""
 
 
 @dataclass(frozen=True)

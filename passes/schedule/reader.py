@@ -9,6 +9,7 @@ from tadc.dialect.text_indices import TextError
 from tadc.frontend.codes import CODES
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
+from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.forms import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.steps import Bind, BoundKind, Step, Threads
@@ -82,3 +83,23 @@ class _Reader(RecordReader):
     def pair(self) -> tuple[str, int]:
         """A loop with a number, 1 where it is left out."""
         return self.name("a loop"), self.integer(1) if self.token.kind == "number" else 1
+
+    def tests(self) -> tuple[Condition, ...]:
+        """`N * M >= 1000 and (N % 4) = 0`."""
+        found = [self.test()]
+        while self.accept("and"):
+            found.append(self.test())
+        return tuple(found)
+
+    def test(self) -> Condition:
+        """`N * (M + 1) >= 1000`."""
+        extents = [self.atom()]
+        while self.accept("*"):
+            extents.append(self.atom())
+        token = self.take()
+        if token.text not in ("<=", "=", ">="):
+            help = "write `>=`, `<=` or `=` behind a product of sizes; sums stand in parentheses"
+            raise Unreadable(f"`{token.text}` compares no sizes", token, help)
+        number = self.integer()
+        least = 0 if token.text == "<=" else number
+        return Condition(tuple(extents), least, None if token.text == ">=" else number)

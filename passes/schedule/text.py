@@ -17,6 +17,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
+from tadc.passes.maps.size_tests import Condition
+from tadc.passes.nest.forms import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
 from tadc.passes.nest.steps import Ahead, BoundKind, Fill, Step, Tail
 
@@ -29,6 +31,9 @@ STEPS = Grammar(
         "Tail": one_of(get_args(Tail), "way to end tiles"),
         "Fill": one_of(get_args(Fill), "way to fill a buffer"),
         "Ahead": one_of(get_args(Ahead), "way to ask ahead"),
+        "tuple[Condition, ...]": Kind(
+            lambda writer, tests: " and ".join(map(_test, tests)), lambda reader, after: reader.tests()
+        ),
         "pairs": Kind(
             lambda writer, pairs: ", ".join(f"{name} {count}" for name, count in pairs),
             lambda reader, after: reader.several(reader.pair),
@@ -67,3 +72,12 @@ class _Writer(Writer):
     """Writes steps."""
 
     grammar = STEPS
+
+
+def _test(test: Condition) -> str:
+    extents = [form_text(extent) for extent in test.extents]
+    product = " * ".join(f"({text})" if " " in text else text for text in extents)
+    if test.least == test.most:
+        return f"{product} = {test.most}"
+    least = [f"{product} >= {test.least}"] * (test.least > 0)
+    return " and ".join([*least, *([] if test.most is None else [f"{product} <= {test.most}"])])

@@ -26,7 +26,7 @@ AGAIN = 0.2
 the inner loops read is further away when they run again."""
 
 RANGES = 8
-"""So many ranges, about, are made of an index: four for each thread, as in `backend/pool.ll`."""
+"""So many ranges, about, are made of an index: four for each thread, as in `backend/cpu/pool.ll`."""
 
 
 class Division:

@@ -47,8 +47,8 @@ def compile(
     5 units in the last place: results may differ in their last digits between machines and between
     numbers of threads. On a GPU `exp`, `log`, `sqrt` and divisions of f32 are approximate instructions.
 
-    A `schedule`, of the CPU alone, is text with the steps in which the loops of some maps are made, in the
-    place of those that would be chosen, which `f.lower().schedule` has.
+    A `schedule` is text with the steps in which the loops of some maps are made, in the place of those that
+    would be chosen, which `f.lower().schedule` has.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[N]; s = sum{i} (x[i])")
@@ -60,11 +60,12 @@ def compile(
     """
     checked_function(f, Function, "compile")
     checked_target(target)
-    checked_schedule(schedule, target)
+    checked_schedule(schedule)
     made = f.at({} if sizes is None else sizes)
     if target == "cpu" and not fast_math and not schedule:
         return made.compiled()
-    return made.compiled_for(Options(target=parse_target(target), fast_math=fast_math, schedule=schedule))
+    given = Source(schedule, "<schedule>") if schedule else None
+    return made.compiled_for(Options(target=parse_target(target), fast_math=fast_math, schedule=given))
 
 
 @public

@@ -16,9 +16,9 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from tadc.api.compiled import Compiled
+from tadc.backend.cpu.linking import LinkError
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
-from tadc.backend.linking import LinkError
 from tadc.frontend.source import Source
 
 if TYPE_CHECKING:

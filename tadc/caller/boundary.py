@@ -116,12 +116,10 @@ def checked_target(target: Any) -> None:
         raise usage(f"a target is a string, not {_a(type(target).__name__)}", 'write `target="cpu"`')
 
 
-def checked_schedule(schedule: Any, target: str) -> None:
-    """Raise UsageError for a schedule that is no text, or that is not for the CPU."""
+def checked_schedule(schedule: Any) -> None:
+    """Raise UsageError for a schedule that is no text."""
     if not isinstance(schedule, str):
         raise usage("a schedule is text", "write `tadc.compile(f, schedule=f.lower().schedule)`")
-    if schedule and target != "cpu":
-        raise usage(f"a schedule is for the CPU, and the target is `{target}`", "leave one of the two out")
 
 
 def checked_choice(value: Any, what: str, choices: Iterable[str]) -> None:

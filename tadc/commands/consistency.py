@@ -45,10 +45,6 @@ def check_consistency(a: Arguments, command: Command) -> None:
             wrong, f"write `{command.example}`" if command.name else "`tadc -h` shows the commands"
         )
     _ = a.sizes, a.memory_limit_bytes
-    if a.schedule and a.target != "cpu":
-        raise UsageError(
-            f"`--schedule` is for the CPU, and the target is `{a.target}`", "leave one of the two out"
-        )
     if a.wrt is not None and not all(a.wrt.split(",")):
         raise UsageError("`--wrt` lacks a name", "write `--wrt a,b`, or `--wrt '*'` for all")
     if command.name == "uncert":

@@ -150,7 +150,7 @@ def options_of(arguments: Arguments) -> Options:
         materialize=arguments.materialize,
         fast_math=arguments.fast_math,
         memory_limit=arguments.memory_limit_bytes,
-        schedule=read_text(arguments.schedule) if arguments.schedule else "",
+        schedule=Source(read_text(arguments.schedule), arguments.schedule) if arguments.schedule else None,
     )
 
 

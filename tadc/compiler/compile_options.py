@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tadc.backend.base import CPU, Backend, Settings, Target
 from tadc.backend.target import backend_of
+from tadc.frontend.source import Source
 
 #: When a reduction becomes a tensor of its own.
 MATERIALIZE = ("auto", "always", "never")
@@ -18,7 +19,7 @@ class Options:
     `mode` is `value`, `vjp` (gradients from cotangents), `value-and-vjp`, `grad` and `value-and-grad` (of
     one scalar output, its cotangent is 1), `jvp` (value and tangents) and `tangents` (these alone), or
     `jacobian` (the partial derivatives of all elements). With a `chunk` of more than 0 there are so many
-    tangents at once. A `schedule` is text, of steps for maps in the place of those that would be chosen.
+    tangents at once. A `schedule` is a text of steps for maps in the place of those that would be chosen.
     `wrt` names the arguments to differentiate by, None all of them. `sizes` are values of size symbols, to
     compile for these alone. `separate` keeps what different reads contribute to a gradient in sums of their
     own. `materialize` says which values become tensors: those that are worth it (`auto`), all that can
@@ -38,7 +39,7 @@ class Options:
     fused: bool = False
     memory_limit: int | None = None
     chunk: int = 0
-    schedule: str = ""
+    schedule: Source | None = None
 
     @property
     def of_derived(self) -> Options:

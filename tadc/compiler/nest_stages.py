@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, machine_facts
-from tadc.frontend.source import Source
+from tadc.compiler.stages import Compilation, fuse, fuse_for_gpu, kernels_of, machine_facts
 
 if TYPE_CHECKING:
     from tadc.passes.gpu.kernels import Kernel
@@ -29,12 +28,7 @@ def _fused(state: Compilation) -> Iterator[MapFunction]:
 
 def _kernels(state: Compilation) -> Iterator[Kernel]:
     """The kernels of a GPU."""
-    from tadc.dialect.program_reader import tad_functions
-    from tadc.passes.gpu.kernels import Kernels
-    from tadc.passes.maps.machine import gpu_of
-
-    gpu = gpu_of(fuse_for_gpu(state))
-    return (kernel for each in tad_functions(state.module.operation) for kernel in Kernels(each, gpu).all())
+    return (kernel for each in kernels_of(state, fuse_for_gpu(state)) for kernel in each.all())
 
 
 def make_nests(state: Compilation) -> None:
@@ -83,7 +77,7 @@ def _schedules(state: Compilation) -> Iterator[tuple[MapFunction, Schedule]]:
     from tadc.passes.schedule.given import given_schedule
 
     functions, machine = tuple(_fused(state)), CpuMachine(**machine_facts(state))
-    given = given_schedule(Source(state.options.schedule, "<schedule>"), functions)
+    given = given_schedule(state.options.schedule, functions)
     for function in functions:
         chosen = chosen_schedule(function, machine)
         yield function, tuple(replace(made, steps=given.get(made.tensors[0], made.steps)) for made in chosen)

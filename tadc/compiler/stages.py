@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tadc.compiler.compile_options import Options
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from tadc.frontend.syntax import Module
     from tadc.passes.catalogue import Chain, Fuse
     from tadc.passes.derivatives.gathers import Gather
-    from tadc.passes.gpu.functions import Launch
+    from tadc.passes.gpu.kernels import Kernels
+    from tadc.passes.gpu.launch import Launch
     from tadc.passes.maps.map import MapFunction
     from tadc.passes.term_pass import TermPass
 
@@ -112,14 +113,14 @@ def run_pipeline(state: Compilation, pipeline: str) -> None:
 def lower_to_loops(state: Compilation) -> None:
     """The `tad` dialect to loops for the target; notes the function's symbol and its temporaries."""
     fuse(state)
-    if state.options.schedule:
-        _lower_as_given(state)
+    if state.options.schedule is not None:
+        _lower_as_given(state, state.options.schedule)
         run_pipeline(state, "canonicalize,cse")
     else:
         run_pipeline(state, f"tad-to-loops{{{_machine(state)}}},canonicalize,cse")
 
 
-def _lower_as_given(state: Compilation) -> None:
+def _lower_as_given(state: Compilation, schedule: Source) -> None:
     """The maps to loops, by the steps of a schedule where it has them."""
     from tadc.compiler.run_passes import run_pass_objects
     from tadc.dialect.program_reader import tad_functions
@@ -129,7 +130,7 @@ def _lower_as_given(state: Compilation) -> None:
 
     functions = [read_maps(function) for function in tad_functions(state.module.operation)]
     to_loops = ToLoops(**machine_facts(state))
-    to_loops.given = given_schedule(Source(state.options.schedule, "<schedule>"), functions)
+    to_loops.given = given_schedule(schedule, functions)
     run_pass_objects(state.module, [to_loops], state.source)
 
 
@@ -196,6 +197,8 @@ def lower_to_gpu(state: Compilation) -> None:
 
     gpu = fuse_for_gpu(state)
     to_gpu = ToGpu(gpu)
+    for each in kernels_of(state, gpu):
+        to_gpu.given = each.given
     run_pass_objects(state.module, [to_gpu], state.source)
     state.launches = to_gpu.launches
     state.places = _places(state)
@@ -212,6 +215,23 @@ def fuse_for_gpu(state: Compilation) -> str:
         run_pipeline(state, f"tad-rows,tad-cut{{{_machine(state)}}}")
     _rewrite_maps(state, Fuse(**facts), Chain(**facts))
     return facts["gpu"]
+
+
+def kernels_of(state: Compilation, gpu: str) -> list[Kernels]:
+    """What becomes kernels of each function, by the steps of a schedule where it has them."""
+    from tadc.dialect.program_reader import tad_functions
+    from tadc.passes.gpu.kernels import Kernels
+    from tadc.passes.maps.machine import gpu_of
+
+    functions = [Kernels(each, gpu_of(gpu)) for each in tad_functions(state.module.operation)]
+    schedule = state.options.schedule
+    if schedule is None:
+        return functions
+    from tadc.passes.gpu.functions import shared_bytes
+    from tadc.passes.gpu.given import given_kernels
+
+    given = given_kernels(schedule, functions, shared_bytes)
+    return [replace(each, given=given) for each in functions]
 
 
 def _places(state: Compilation) -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tadc.backend.base import Settings
-from tadc.backend.jit import load
+from tadc.backend.cpu.jit import load
 from tadc.backend.llvm_ir import complete
 from tadc.backend.object_code import object_code
 from tadc.backend.pipelines import translate

@@ -22,7 +22,7 @@ from tadc.backend.cuda.manifest import Manifest
 from tadc.backend.emulator.library import EmulatedCuda
 from tadc.cli import main
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.launch import Condition
+from tadc.passes.maps.size_tests import Condition
 
 SQUARE = "x: f64[N]; f[i] = x[i]**2"
 

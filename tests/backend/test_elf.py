@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from tadc.backend import elf, linking
-from tadc.backend.jit import load
-from tadc.backend.linking import Library, LinkError
+from tadc.backend.cpu import elf, linking
+from tadc.backend.cpu.jit import load
+from tadc.backend.cpu.linking import Library, LinkError
 from tadc.backend.object_code import object_code
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="objects are ELF on Linux alone")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.backend.functions.scalar_functions import FAST
 from tadc.backend.runtime.host_arrays import DTYPES
-from tadc.backend.scalar_functions import FAST
 from tests.backend.kernels import apply, elementwise, llvm_text
 from tests.backend.test_scalar_functions import REFERENCE, error_in_ulp, points
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tadc.backend.jit import load
-from tadc.backend.linking import LinkError
+from tadc.backend.cpu.jit import load
+from tadc.backend.cpu.linking import LinkError
 from tadc.backend.object_code import object_code
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend import thread_pool as pool
-from tadc.backend.jit import load
+from tadc.backend.cpu import thread_pool as pool
+from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
 
 pytestmark = pytest.mark.skipif(not pool.is_supported(), reason="one thread on this system")

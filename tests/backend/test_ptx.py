@@ -7,7 +7,7 @@ import pytest
 from tadc.backend.cuda import ptx
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES
 from tadc.backend.cuda.ptx import assemble, emit_ptx
-from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
+from tadc.backend.functions.scalar_functions import BINARY, BRANCHING, DEFINED
 from tadc.backend.target import parse_target
 from tadc.frontend.diagnostics import CompileError
 from tests.backend.kernels import elementwise, llvm_text

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import tadc.cli
-from tadc.backend.jit import load
+from tadc.backend.cpu.jit import load
+from tadc.backend.functions.scalar_functions import DEFINED
 from tadc.backend.object_code import object_code
 from tadc.backend.rocm.device_functions import rocm_function
-from tadc.backend.scalar_functions import DEFINED
 from tadc.backend.target import parse_target
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tadc.backend.cpu.processors import Processor
+from tadc.backend.functions.scalar_functions import BINARY, BRANCHING, DEFINED
 from tadc.backend.runtime.host_arrays import DTYPES
-from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
 from tests.backend.kernels import Array, apply, function
 
 NAMES = sorted(name for name in DEFINED - set(BINARY) if BRANCHING.get(name, 1) == 1)

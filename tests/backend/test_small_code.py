@@ -9,9 +9,9 @@ import pytest
 
 import tadc
 from tadc.backend.cpu import backend as cpu
+from tadc.backend.functions.scalar_functions import scalar_function
 from tadc.backend.llvm_ir import defer, loops_for_speed
 from tadc.backend.object_code import optimised
-from tadc.backend.scalar_functions import scalar_function
 from tests.backend.kernels import elementwise, llvm_text
 
 FEW = "x: f64[40]\nf[i] = sin(x[i]) + x[i]"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend import thread_pool as pool
+from tadc.backend.cpu import thread_pool as pool
 from tadc.frontend.extents import shape_at
 from tadc.passes.maps import chains
 from tadc.passes.schedule import plans

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tadc.backend.cuda.ptx import emit_ptx
 from tadc.backend.cuda.toolkit import LIBDEVICE, toolkit_file
-from tadc.backend.scalar_functions import BINARY, BRANCHING, DEFINED
+from tadc.backend.functions.scalar_functions import BINARY, BRANCHING, DEFINED
 from tadc.backend.target import parse_target
 from tests.backend.kernels import elementwise, llvm_text
 from tests.backend.test_binary_functions import OPERATIONS

@@ -11,7 +11,8 @@ from tadc.compiler.stages import Compilation
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.groups import lanes_along
-from tadc.passes.gpu.launch import Condition, Launch
+from tadc.passes.gpu.launch import Launch
+from tadc.passes.maps.size_tests import Condition
 from tests.gpu_programs import PROGRAMS
 from tests.reference.sampling import slow_but_one_in
 

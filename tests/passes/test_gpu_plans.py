@@ -10,17 +10,17 @@ from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.fusion_cost import ThreadCost
-from tadc.passes.gpu.launch import Condition
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction
 from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.maps.size_tests import Condition
 from tests.nest.programs import maps_of_program
 
 GPU = gpu_of("sm_90")
-N, M = Affine.var("s0"), Affine.var("s1")
+N, M = Affine.var("N"), Affine.var("M")
 
 
 def chosen(text: str) -> tuple[Map, list[Variant]]:
@@ -78,7 +78,7 @@ def test_only_what_is_read_across_is_copied() -> None:
     assert plan.staged == {across}
 
 
-def test_conditions_are_over_sizes_by_position() -> None:
+def test_conditions_are_over_sizes() -> None:
     """A block an element for few long sums, a warp for others, and a thread for short ones."""
     _, variants = chosen("x: f32[N, M]; s[i] = sum{j} (x[i, j])")
     block, warp, thread = variants

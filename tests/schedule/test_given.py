@@ -79,8 +79,6 @@ def test_steps_that_do_not_fit(program: str, steps: str, at: str, words: str) ->
 
 def test_usage() -> None:
     f = tadc.function(MATMUL)
-    with pytest.raises(tadc.UsageError, match="for the CPU"):
-        tadc.compile(f, "emulated", schedule="map c")
     with pytest.raises(tadc.UsageError, match="is text"):
         tadc.compile(f, schedule=3)  # pyright: ignore[reportArgumentType]
 
@@ -94,5 +92,6 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "vector<4xf64>" in capsys.readouterr().out
     schedule.write_text("map c split j 7 -> j0, j1")
     assert main([*common, "--emit", "loops"]) == 1
-    assert "TAD0612" in capsys.readouterr().err
-    assert main([*common, "--emit", "loops", "--target", "cuda:sm_90"]) == 2
+    error = capsys.readouterr().err
+    assert "TAD0612" in error
+    assert f"{schedule}:1:7" in error

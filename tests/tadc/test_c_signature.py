@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend.jit import load
+from tadc.backend.cpu.jit import load
 from tadc.backend.object_code import object_code
 from tadc.cli import main
 

@@ -17,7 +17,8 @@ import pytest
 
 import tadc
 from tadc.api import execute
-from tadc.backend import fingerprint, jit, linking
+from tadc.backend import fingerprint
+from tadc.backend.cpu import jit, linking
 from tadc.cli import main
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tadc
-from tadc.backend import thread_pool as pool
+from tadc.backend.cpu import thread_pool as pool
 
 LARGE = 1 << 19
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Ask, Fold, Let, Load
-from tadc.passes.nest.bounds import indices_of, least_span, most_values, parts_of, value_count
+from tadc.passes.nest.bounds import indices_of, least_span, most_values, parts_of, turns_of
 from tadc.passes.nest.caches import LINE
 from tadc.passes.nest.nest import Extreme, Nest
 from tadc.passes.nest.primitives import rewriting as rw
@@ -63,9 +63,9 @@ def _tile(nest: Nest, form: Affine) -> int:
     """How many values of an index a tile has."""
     extent = 1
     for loop in rw.loops_in(nest.body):
-        k, count = form.coefficient(loop.index), value_count(loop)
-        if k and loop.kind in ("jam", "lane") and count is not None:
-            extent += abs(k) * loop.step * (-(-count // loop.step) - 1)
+        k, turns = form.coefficient(loop.index), turns_of(loop)
+        if k and loop.kind in ("jam", "lane") and turns is not None:
+            extent += abs(k) * loop.step * (turns - 1)
     return extent
 
 

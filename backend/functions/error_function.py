@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tadc.backend.exponential import exponential_of
+from tadc.backend.functions.exponential import exponential_of
 from tadc.backend.ir_text import Function, Value
 
 #: erf(x) / x - 1 in x**2 for |x| <= 1: 2**-29.4 and 2**-56.1 of erf

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tadc.backend import exponential
-from tadc.backend.float_formats import format_of, power_of_two, scale
+from tadc.backend.functions import exponential
+from tadc.backend.functions.float_formats import format_of, power_of_two, scale
+from tadc.backend.functions.logarithm import log_of_sum
 from tadc.backend.ir_text import Function, Value
-from tadc.backend.logarithm import log_of_sum
 
 #: tanh(x) = x + x**3 P(x**2) / Q(x**2) for |x| <= 0.625 in f64 (Cephes, tanh.c), …
 TANH_P = (-1.61468768441708447952e3, -9.92877231001918586564e1, -9.64399179425052238628e-1)

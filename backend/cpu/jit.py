@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from tadc.backend.linking import Library, link
+from tadc.backend.cpu.linking import Library, link
 from tadc.backend.splitting import PARALLEL
 
 
@@ -18,7 +18,7 @@ def load(code: bytes, symbols: Sequence[str], externals: Mapping[str, int] | Non
     """
     externals = dict(externals or {})
     if PARALLEL.encode() in code and PARALLEL not in symbols:
-        from tadc.backend.thread_pool import address_of_pool
+        from tadc.backend.cpu.thread_pool import address_of_pool
 
         externals.setdefault(PARALLEL, address_of_pool())
     return link(code, symbols, externals)

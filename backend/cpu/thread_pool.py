@@ -14,9 +14,9 @@ import threading
 from hashlib import sha256
 from pathlib import Path
 
+from tadc.backend.cpu.linking import Library, link
 from tadc.backend.disk_cache import configured
 from tadc.backend.fingerprint import fingerprint
-from tadc.backend.linking import Library, link
 from tadc.backend.runtime.thread_count import tell
 from tadc.backend.splitting import PARALLEL
 

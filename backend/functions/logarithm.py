@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tadc.backend.float_formats import format_of
+from tadc.backend.functions.float_formats import format_of
 from tadc.backend.ir_text import Function, Value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tadc.backend import branches
+from tadc.backend.functions import branches
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
 
 I64, I128 = Type(False, 64), Type(False, 128)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from itertools import chain, product
 
+from tadc.backend.functions.scalar_functions import DEFINED, symbol
 from tadc.backend.ir_text import Type
-from tadc.backend.scalar_functions import DEFINED, symbol
 from tadc.dialect import mlir
 from tadc.dialect.mlir import ir
 

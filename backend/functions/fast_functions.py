@@ -6,8 +6,8 @@ are 0. Zeros keep their signs; infinities and NaN come out right.
 
 from __future__ import annotations
 
-from tadc.backend import exponential
-from tadc.backend.float_formats import clamp, format_of, power_of_two
+from tadc.backend.functions import exponential
+from tadc.backend.functions.float_formats import clamp, format_of, power_of_two
 from tadc.backend.ir_text import Function, Value
 
 #: 2 e**r for |r| <= ln(2)/2: 2**-23.2, 2**-51.6

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tadc.backend.float_formats import clamp, format_of, power_of_two, scale
+from tadc.backend.functions.float_formats import clamp, format_of, power_of_two, scale
 from tadc.backend.ir_text import Function, Value
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from tadc.backend import (
+from tadc.backend.functions import (
     branches,
     error_function,
     exponential,

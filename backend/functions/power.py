@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tadc.backend import exponential
-from tadc.backend.float_formats import clamp, format_of
+from tadc.backend.functions import exponential
+from tadc.backend.functions.float_formats import clamp, format_of
+from tadc.backend.functions.logarithm import exponent_and_mantissa, normal
 from tadc.backend.ir_text import Function, Value
-from tadc.backend.logarithm import exponent_and_mantissa, normal
 
 
 @dataclass(frozen=True)

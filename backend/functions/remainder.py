@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tadc.backend import branches
-from tadc.backend.float_formats import format_of, scale
+from tadc.backend.functions import branches
+from tadc.backend.functions.float_formats import format_of, scale
 from tadc.backend.ir_text import F32, F64, Function, Type, Value
 
 FUNCTIONS: tuple[str, ...] = ("fmod",)

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tadc.backend import elf
 from tadc.backend.compile_steps import step
+from tadc.backend.cpu import elf
 
 _numbers = itertools.count()
 _jit: Any = None

@@ -1,0 +1,236 @@
+"""Schedules that are given for kernels of a GPU: what of their steps its threads and its memory cannot do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from tadc.frontend.source import Source, Span
+from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
+from tadc.passes.gpu.nests import kernel_nest
+from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.gpu.thread_plans import is_flat
+from tadc.passes.gpu.threads import boxed, nested, trips
+from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.nest.bounds import turns_of
+from tadc.passes.nest.nest import DIVIDED, At, Body, Compute, For, Know, Nest
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in, shared_takes
+from tadc.passes.nest.steps import (
+    Bind,
+    Flatten,
+    FoldThreads,
+    InBlocks,
+    Points,
+    Reorder,
+    Share,
+    Split,
+    Step,
+    Steps,
+    When,
+)
+from tadc.passes.schedule.accesses import Accesses
+from tadc.passes.schedule.given import Problem, check_steps, does_not_fit, maps_given, problem_of
+from tadc.passes.schedule.reader import ReadMap
+from tadc.passes.terms.costs import ELEMENT
+
+TAKEN = Split, Reorder, Bind, InBlocks, FoldThreads, Share, Points, Flatten, When
+"""The steps that kernels take."""
+
+TAILS = "exact", "overlap", "guard", "branch"
+"""How their tiles end."""
+
+SharedBytes = Callable[[Kernels, Kernel], int]
+
+
+def given_kernels(source: Source, functions: Sequence[Kernels], shared_bytes: SharedBytes) -> KernelSteps:
+    """The steps of a text for the kernels of functions; maps that it does not name get what is chosen.
+
+    `shared_bytes` makes a kernel, to see how much memory the threads of a block share.
+
+    Raises CompileError: TAD0611 where the text does not read, TAD0612 where a step does not fit.
+    """
+    found: dict[str, tuple[Steps, ...]] = {}
+    last: dict[str, ReadMap] = {}
+    for read, item, function in maps_given(source, [each.maps for each in functions]):
+        (of,) = (each for each in functions if each.maps is function)
+        steps, name = read.schedule.steps, item.tensors[0].name
+        if item.marks.chain is None:
+            _check(read, item, of, shared_bytes, source)
+            found[name], last[name] = (*found.get(name, ()), steps), read
+        elif steps:
+            text = "a block runs the maps of a chain one after the other"
+            raise does_not_fit(text, read.spans[0], "leave the steps of this chain out", source)
+    for read in last.values():
+        for step, span in zip(read.schedule.steps, read.spans, strict=True):
+            if isinstance(step, When):
+                help = "write steps without `when` for them, below these"
+                raise does_not_fit("for all other sizes there are no steps", span, help, source)
+    return found
+
+
+def _check(read: ReadMap, item: Map, of: Kernels, shared_bytes: SharedBytes, source: Source) -> None:
+    """Raises CompileError for a step that a kernel cannot take."""
+    steps = read.schedule.steps
+
+    def refused(problem: Problem) -> Exception:
+        number, text, help = problem
+        span: Span = read.spans[number] if read.spans else read.span
+        return does_not_fit(text, span, help, source)
+
+    def nest(steps: Steps) -> Nest:
+        return kernel_nest(of.maps, item, steps, {}).nest
+
+    problem = next(_of_steps(steps, item, of.maps, of.gpu), None) or problem_of(steps, item)
+    check_steps(read, source, problem, nest)
+    kernel = of.of_steps("kernel", item, steps)
+    for problem in (*_of_nest(steps, nest(steps), of.gpu), *_of_total(steps, kernel)):
+        raise refused(problem)
+    try:
+        used = shared_bytes(of, kernel)
+    except DoesNotFit as error:
+        raise refused((_last(steps, Share), str(error), "leave this read out")) from None
+    if used > of.gpu.static_shared:
+        text = f"a block would share {used} bytes of memory, and has {of.gpu.static_shared}"
+        number = _last(steps, (Share, FoldThreads))
+        raise refused((number, text, "take fewer steps or threads, or smaller tiles"))
+
+
+def _last(steps: Steps, kinds: type[Step] | tuple[type[Step], ...], kind: str = "") -> int:
+    """The number of the last step of some kinds, or of all."""
+    numbers = (n for n, step in enumerate(steps) if isinstance(step, kinds))
+    own = (n for n in numbers if not kind or getattr(steps[n], "kind", "") == kind)
+    return max(own, default=len(steps) - 1)
+
+
+def _of_steps(steps: Steps, item: Map, function: MapFunction, gpu: Gpu) -> Iterator[Problem]:
+    """What of the steps cannot be done, whatever the loops are."""
+    for number, step in enumerate(steps):
+        refused = partial(_problem, number)
+        match step:
+            case When() if number:
+                yield refused("it stands before all others", "move it to the first line")
+            case Flatten(index=index):
+                accesses = Accesses(item, function, item.extents, [1] * len(item.extents))
+                if any(not isinstance(other, When) for other in steps[:number]):
+                    yield refused("the loops that stand before it would be gone", "move it before these")
+                if not item.indices or not is_flat(accesses):
+                    yield refused("an element depends on others than those at its place", "leave it out")
+                if index in (*function.sizes, *function.tensors(), *item.indices):
+                    yield refused(f"the name `{index}` is taken", "write another one")
+            case InBlocks(threads=threads) if threads % gpu.warp or threads > gpu.block:
+                text = f"a block has whole warps of {gpu.warp} threads, and no more than {gpu.block}"
+                yield refused(text, f"write `in_blocks {8 * gpu.warp}`")
+            case FoldThreads(warp=warp) if warp not in (1, gpu.warp):
+                yield refused(f"a warp has {gpu.warp} threads", f"write `warp {gpu.warp}`, or leave it out")
+            case Split(tail=tail) if tail not in TAILS:
+                yield refused("tiles of a GPU do not end so", "write `guard`, `branch` or `overlap`")
+            case _ if not isinstance(step, TAKEN):
+                yield refused("kernels of a GPU do not take it", "leave the step out")
+            case _:
+                pass
+
+
+def _problem(number: int, text: str, help: str) -> Problem:
+    return number, text, help
+
+
+def _of_nest(steps: Steps, nest: Nest, gpu: Gpu) -> Iterator[Problem]:
+    """What of the nest that the steps make cannot be divided among threads."""
+    if not nest.block:
+        yield len(steps) - 1, "how many threads a block has is missing", f"add `in_blocks {8 * gpu.warp}`"
+    inside, threads = nest.body, list[For]()
+    bound = partial(_problem, _last(steps, Bind))
+    outer = nest.body[0] if len(nest.body) == 1 and isinstance(nest.body[0], For) else None
+    if outer is not None and outer.kind in ("grid", "block"):
+        inside = nested(outer)[-1].body
+        if outer.kind == "block" and isinstance(loop := inside[-1], For) and loop.kind == "thread":
+            threads = nested(loop)
+            inside = threads[-1].body
+    for loop in loops_in(inside):
+        if loop.kind in DIVIDED:
+            help = "let loops of `grid`, or of `block` and then of `thread`, be the outermost: `reorder`"
+            yield bound(f"the loop `{loop.index}` is divided where it stands in another", help)
+    if threads:
+        ends, rows = boxed(threads)
+        counts = [trips(each, loop.step) for each, loop in zip(ends, threads, strict=True)]
+        if rows or not all(count.is_constant for count in counts):
+            yield bound("how many threads its loops need is not known", "split them by numbers")
+        elif (points := math.prod(count.constant for count in counts)) != nest.block:
+            text = f"a block has {nest.block} threads, and its loops over threads have {points} points"
+            yield _last(steps, InBlocks), text, f"write `in_blocks {points}`, or other tiles"
+    bytes_each = max(ELEMENT[tensor.type] for tensor in nest.tensors)
+    for loop in loops_in(nest.body):
+        width = turns_of(loop) if loop.kind == "lane" else 1
+        if width is None or width & (width - 1) or width * bytes_each > VECTOR_BYTES:
+            text = f"vectors of a GPU are 2, 4 or more elements, of {VECTOR_BYTES} bytes in all at most"
+            yield _last(steps, Bind, "lane"), text, f"take {VECTOR_BYTES // bytes_each} elements"
+    kind = "" if outer is None else outer.kind
+    yield from _of_meeting(steps, nest, inside, threads, kind)
+
+
+def _of_total(steps: Steps, kernel: Kernel) -> Iterator[Problem]:
+    """A product of sizes counts the blocks of one loop alone."""
+    made = kernel.made
+    outer = next((loop for loop in loops_in(made.nest.body) if loop.kind in DIVIDED), None)
+    if made.total and outer is not None:
+        loops = nested(outer)
+        if len(loops) > 1 or (outer.start, outer.stop) != (ZERO, Affine.var(made.total)):
+            help = "bind the loop over tiles alone"
+            yield _last(steps, Bind), f"`{outer.index}` and loops in it are divided together", help
+
+
+def _of_meeting(
+    steps: Steps, nest: Nest, inside: Body, threads: Sequence[For], kind: str
+) -> Iterator[Problem]:
+    """What keeps threads that wait for each other from coming to the same place."""
+    shares = [n for n, step in enumerate(steps) if isinstance(step, Share)]
+    folds = [n for n, step in enumerate(steps) if isinstance(step, FoldThreads)]
+    for number in (*shares, *folds):
+        refused = partial(_problem, number)
+        if not all(map(_is_met, inside)):
+            yield refused("not all threads come here equally often", "tiles end by `guard`, if at all")
+        if any(loop.kind == "lane" for loop in loops_in(nest.body)):
+            yield refused("threads that share have no vectors", "leave `lane` out")
+    own = {name for c in computes_in(inside) for let in c.block.lets for name in let.names}
+    for number in shares:
+        step = steps[number]
+        assert isinstance(step, Share)
+        if not threads:
+            help = "divide loops by `block` and, inside, by `thread`"
+            yield number, "no loop is divided among the threads of a block", help
+        if step.fold and step.fold not in own:
+            yield number, "not all threads come to this reduction", "share an outer one"
+    for number in folds:
+        step = steps[number]
+        assert isinstance(step, FoldThreads)
+        together = math.prod(step.threads)
+        if kind not in ("", "grid"):
+            yield number, "loops are divided among the threads of a block already", "divide them by `grid`"
+        elif step.warp == 1 and (nest.block % together or step.fold not in own):
+            help = "their number divides that of a block, and the reduction is in no other"
+            yield number, "not all of these threads meet", help
+        elif step.warp > 1 and together not in (step.warp, nest.block):
+            text = f"{together} threads are neither a warp nor a block"
+            yield number, text, f"share it among {step.warp} or {nest.block}"
+        elif any(_has_shared_inside(compute) for compute in computes_in(inside)):
+            yield number, "threads that share the reduction around it do not meet here", "leave one out"
+
+
+def _is_met(statement: object) -> bool:
+    """Whether all threads run what is in a statement as often as each other."""
+    match statement:
+        case At() | Know() | Compute():
+            return True
+        case For():
+            return turns_of(statement) is not None and all(map(_is_met, statement.body))
+        case _:
+            return False
+
+
+def _has_shared_inside(compute: Compute) -> bool:
+    """Whether threads share a reduction inside of one that they share."""
+    folds = (let.value for let in compute.block.all_lets() if isinstance(let.value, Fold))
+    return any(next(shared_takes((Compute(fold.body, ()),)), None) for fold in folds if fold.takes.threads)
