@@ -56,13 +56,12 @@ Lowering = Callable[[FoldLoops], Made]
 
 def _folded(kind: str) -> Lowering:
     """Elements joined to a result one after the other."""
-    combine, join, start = _COMBINE[kind], JOIN[kind], REDUCTIONS[kind].nothing
-    return lambda of: of.fold(combine, join, start)
+    return lambda of: of.fold(_COMBINE[kind], JOIN[kind], REDUCTIONS[kind].nothing)
 
 
 def _summed(of: FoldLoops) -> Made:
     of.leave_out_products()
-    return of.fold(_COMBINE["sum"], JOIN["sum"], REDUCTIONS["sum"].nothing)
+    return _folded("sum")(of)
 
 
 def _logsumexp(of: FoldLoops) -> Made:
@@ -72,9 +71,8 @@ def _logsumexp(of: FoldLoops) -> Made:
     """
     low, point = of.body.low, of.context.point
     copies = list(of.body.tile.points(of.kept))
-    greatest = of.fold(_COMBINE["max"], JOIN["max"], REDUCTIONS["max"].nothing)
     shifts: dict[tuple[int, ...], ir.Value] = {}
-    for copy, most in zip(copies, greatest, strict=True):
+    for copy, most in zip(copies, _folded("max")(of), strict=True):
         s = Scalars(low, point, most.type)
         finite = s.compare(LESS, s.op("math.absf", most), s.const(math.inf))
         shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
@@ -95,11 +93,6 @@ def _logsumexp(of: FoldLoops) -> Made:
     return results
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "sum": _summed,
-    "prod": _folded("prod"),
-    "max": _folded("max"),
-    "min": _folded("min"),
-    "logsumexp": _logsumexp,
-}
+LOWERINGS: dict[str, Lowering] = {kind: _folded(kind) for kind in JOIN}
+LOWERINGS |= {"sum": _summed, "logsumexp": _logsumexp}
 complete("a lowering", LOWERINGS, REDUCTIONS)

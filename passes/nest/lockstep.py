@@ -336,14 +336,11 @@ class Lockstep:
         assert context.masks is not None
         type = self.type_of(name, choice)
         active = self.lanes.any(list(context.masks.values()), context.point)
-
-        def nothing(inside: Point) -> Made:
-            return [self.low.constant(type, 0.0, inside)] * len(copies)
-
-        def something(inside: Point) -> Made:
-            return self.branch(name, block, copies, context.moved(inside))
-
-        return self.low.choose(active, [type] * len(copies), something, nothing, context.point)
+        return self.low.choose(
+            active, [type] * len(copies),
+            lambda inside: self.branch(name, block, copies, context.moved(inside)),
+            lambda inside: [self.low.constant(type, 0.0, inside)] * len(copies), context.point,
+        )  # fmt: skip
 
 
 def _type(let: Let) -> str:
