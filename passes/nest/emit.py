@@ -43,10 +43,10 @@ ALIGNMENT = 64
 
 
 class Target:
-    """What the code of nests is made for: here one thread of a CPU."""
+    """The machine that code of nests is made for: here one thread of a CPU."""
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
-        """What makes vectors of a width."""
+        """The maker of vectors of a width."""
         return Lanes(low, width)
 
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
@@ -54,7 +54,7 @@ class Target:
         lower_fold(body, let, fold, context)
 
     def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
-        """What stores the values of a computation."""
+        """The stores of a computation."""
         context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
         lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
         return TileStores(lanes, tile, places, context, compute.interleaves, (*rows, *scope.only))
@@ -68,10 +68,10 @@ class Target:
         return body, compute.block
 
     def before(self, statement: Statement, scope: Scope) -> None:
-        """What stands before a statement: threads may have to wait for others."""
+        """Make what stands before a statement: threads may have to wait for others."""
 
     def after_turn(self, loop: For, scope: Scope) -> None:
-        """What stands at the end of each turn of a loop."""
+        """Make what stands at the end of each turn of a loop."""
 
     def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
         """A buffer for a tensor."""
@@ -97,7 +97,7 @@ class Scope:
     """Of threads that compute the same those store for which these rows hold."""
 
     def label(self, index: str) -> str:
-        """What a person calls the index of a loop: by the map's index that it is a part of."""
+        """The name of a loop's index for people: that of the map's index that it is a part of."""
         parts = re.compile(r"(_down)?[_0-9]*")
         found = [n for n in self.indices if index.startswith(n) and parts.fullmatch(index, len(n))]
         return max(found, key=len, default=index)
@@ -175,7 +175,7 @@ def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
 
 
 def _of_either(value: Either, made: Affine, scope: Scope) -> list[Constraint]:
-    """What is known of one of two forms: it is no less than the second where the first is not, or no more."""
+    """Rows of one of two forms: it is no less than the second where the first is not, or no more."""
     then, otherwise, holds = scope.form(value.then), scope.form(value.otherwise), scope.rows(value.rows)
     found: list[Constraint] = []
     for sign in (1, -1):
@@ -257,7 +257,7 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
 
 
 def facts_of(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) -> list[Constraint]:
-    """What holds of the index of a loop: it is no less than each form that its start is the greatest of, …"""
+    """Rows of the index of a loop: it is no less than each form that its start is the greatest of, …"""
     start, stop = ends
     span = stop - start
     is_whole = all(k % loop.step == 0 for _, k in span.terms) and span.constant % loop.step == 0

@@ -1,4 +1,4 @@
-"""What holds where a statement of a nest stands: conditions on its indices, sizes and ranges.
+"""Facts that hold where a statement of a nest stands: conditions on its indices, sizes and ranges.
 
     for j0 = 0 to N step 32:        j0 = 32*q, q >= 0, j0 <= N - 1
         at j = min(j0, N - 32):     j = j0 with j0 <= N - 32, or j = N - 32 with j0 >= N - 32
@@ -52,19 +52,19 @@ def elsewhere(rows: Domain) -> Facts:
 
 
 def named(at: At) -> Facts:
-    """What a name for a value says."""
+    """The facts of a name for a value."""
     index = Affine.var(at.index)
     return (tuple((Constraint(index - form, equality=True), *rows) for form, rows in values(at.value)),)
 
 
 @dataclass
 class Loops:
-    """What loops say; their steps are counted by names that nothing else has."""
+    """The facts of loops; their steps are counted by names that nothing else has."""
 
     names: Iterator[int] = field(default_factory=itertools.count)
 
     def inside(self, loop: For) -> Facts:
-        """What holds in a loop."""
+        """The facts that hold in a loop."""
         index = Affine.var(loop.index)
         return (self.start(loop, index), self.stop(loop, index))
 
@@ -173,6 +173,6 @@ def _whole_floors(facts: Domain) -> Domain:
 
 
 def _floors_from_zero(form: Affine, facts: Domain) -> Domain:
-    """What rounding says beyond the rationals: `N // 8 >= 0` where `N >= 0`."""
+    """The facts that rounding adds to the rationals: `N // 8 >= 0` where `N >= 0`."""
     floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
     return tuple(Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts))

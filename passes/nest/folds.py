@@ -59,7 +59,7 @@ class Inside(Context):
     masked: bool = False
 
     def at(self, point: Point) -> Self:
-        """The same at another point."""
+        """The place moved to another point."""
         return replace(self, point=point)
 
     def binding(self, name: str, index: Affine, point: Point) -> Self:
@@ -133,7 +133,7 @@ class FoldLoops:
     # -- loops -----------------------------------------------------------------------------------
 
     def fold(self, combine: Combine, join: Join, start: float) -> Made:
-        """What is left of `start` after every element, for each copy along `kept`, result by result."""
+        """The results after every element, from `start` on, for each copy along `kept`, result by result."""
         low, context = self.body.low, self.context
         self.body.locate(self.let.place)
         self.combine, self.join, self.start = combine, join, start
@@ -142,14 +142,14 @@ class FoldLoops:
         return self.all_steps(first, context)
 
     def all_steps(self, first: Made, context: Context) -> Made:
-        """What is left of `first` after every element."""
+        """The results after every element, from `first` on."""
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
         here = Inside(**{**vars(context), "bound": {}, "masked": masked})
         return self.where(still, lambda p: self.loop(self.nest.levels, first, here.at(p)), first, here.point)
 
     def where(self, rows: Domain, then: Emit, otherwise: Made, point: Point) -> Made:
-        """What `then` makes where all rows hold, else the values given."""
+        """The values that `then` makes where all rows hold, else those given."""
         if not rows:
             return then(point)
         low = self.body.low
@@ -330,7 +330,7 @@ class FoldLoops:
         return self.where(still, take, carried, here.point)
 
     def conditions(self) -> Domain:
-        """What the nest tests of a point; each row of the domain may follow from bounds of several levels."""
+        """The nest's tests of a point; each row of the domain may follow from bounds of several levels."""
         bounds: list[Constraint] = []
         for level in self.nest.levels:
             index = Affine.var(level.name)
@@ -353,7 +353,7 @@ class FoldLoops:
         return results
 
     def under(self, rows: Domain, carried: Made, context: Context) -> Made:
-        """The same at points where rows hold; the results stay as they are at others."""
+        """The results with one more element at points where rows hold, as they are at others."""
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
         found = [at_copy(rows, copy) for copy in copies]
@@ -382,13 +382,13 @@ class FoldLoops:
         return self.combine(self, s, element, result, copy)
 
     def with_body(self, body: Lockstep) -> Self:
-        """The same where values and lanes are those of another walk."""
+        """These loops with the values and lanes of another walk."""
         made = copying.copy(self)
         made.body = body
         return made
 
     def also_moving(self, names: frozenset[str]) -> Self:
-        """The same where some variables move with the points too."""
+        """These loops where some variables move with the points too."""
         made = copying.copy(self)
         made.moving = self.moving | names
         return made

@@ -31,7 +31,7 @@ HELPS = {
     "give": "a block ends in what it gives: `give %3`",
     "}": "close each brace",
 }
-"""What to write where a word is missing."""
+"""A hint for each word that may be missing."""
 
 Found = TypeVar("Found")
 
@@ -82,7 +82,7 @@ class FormCursor(TokenCursor):
         return self.take().text
 
     def several(self, read: Callable[[], Found]) -> tuple[Found, ...]:
-        """What stands between commas."""
+        """Things separated by commas."""
         found = [read()]
         while self.accept(","):
             found.append(read())

@@ -34,7 +34,7 @@ Accesses = Counter[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Run:
-    """What a nest computed, and the accesses to its tensors, those that it stages left out.
+    """The results of a nest, and the accesses to its tensors, those that it stages left out.
 
     Elements that it did not write are `unwritten`; in `results` they are NaN.
     """

@@ -42,7 +42,7 @@ def without_lane(form: Affine) -> Affine:
 
 @dataclass(frozen=True)
 class LaneIndices:
-    """What makes vectors of one width from forms, by the builder of scalar code."""
+    """Makes vectors of one width from forms, by the builder of scalar code."""
 
     low: BodyLowering
     width: int

@@ -17,7 +17,7 @@ from tadc.passes.nest.tile import LANE, Copy, Tile, at
 
 @dataclass(frozen=True)
 class Lanes(LaneIndices):
-    """What makes vectors of one width, and moves them to and from memory."""
+    """Makes vectors of one width, and moves them to and from memory."""
 
     # -- plain vectors -------------------------------------------------------------------------
 
@@ -68,7 +68,7 @@ class Lanes(LaneIndices):
     def held(
         self, buffer: ir.Value, forms: Sequence[Affine], tile: Tile, point: Point
     ) -> Callable[[Copy], ir.Value]:
-        """What loads an element of a buffer that has one for each point of a tile, active or not."""
+        """A function that loads from a buffer that has an element for each point of a tile, active or not."""
         return lambda copy: self.load(buffer, [at(form, copy) for form in forms], None, point)
 
     def _one(
@@ -160,7 +160,7 @@ class Lanes(LaneIndices):
         return self.make("vector.interleave", type, [even, odd], point)
 
     def _shuffled_together(self, vectors: Sequence[ir.Value], point: Point) -> ir.Value:
-        """The same for any number, by one shuffle of all vectors."""
+        """The elements of any number of vectors in turn, by one shuffle of all."""
         width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width
         whole = self.spread(vectors[0], point)
         for number, vector in enumerate(vectors[1:], 1):
@@ -207,7 +207,7 @@ class Lanes(LaneIndices):
 
 
 def last_stride(forms: Sequence[Affine]) -> int:
-    """What a lane adds to the last subscript where it moves this one alone, and linearly; else 0."""
+    """How far a lane moves the last subscript, where it moves this one alone, and linearly; else 0."""
     *others, last = forms
     k = last.coefficient(LANE)
     if any(LANE in form.variables for form in (*others, last - Affine.var(LANE) * k)):

@@ -52,11 +52,11 @@ class Context:
         return None if self.masks is None else self.masks[tuple(copy[name] for name in self.names)]
 
     def moved(self, point: Point, *rows: Constraint) -> Self:
-        """The same at another point, where more rows hold."""
+        """This context at another point, where more rows hold."""
         return replace(self, point=point, facts=(*self.facts, *rows))
 
     def with_forms(self, forms: Mapping[str, Affine]) -> Self:
-        """The same where some indices have values."""
+        """This context where some indices have values."""
         return replace(self, forms={**self.forms, **forms})
 
     def rows(self, rows: Domain) -> Domain:
@@ -65,7 +65,7 @@ class Context:
 
 
 class FoldLowering(Protocol):
-    """What gives a fold's names their values."""
+    """Gives a fold's names their values."""
 
     def __call__(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
         """Make the loops of a fold."""
@@ -96,7 +96,7 @@ class Lockstep:
         return self.tile.along({*self.depends(value), *context.names})
 
     def value(self, value: str, copy: Copy) -> ir.Value:
-        """What stands for a value in a copy."""
+        """The code's value for a value in a copy."""
         return self.values.get(value, copy)
 
     def scalar(self, let: Let) -> ir.Type:
@@ -122,7 +122,7 @@ class Lockstep:
         then: Callable[[Copy], None],
         left_out: Collection[str] = (),
     ) -> None:
-        """The same, but what follows the last fold or choice for one copy along names after the other.
+        """Make the values of a block, those after the last fold or choice for one copy after the other.
 
         `then` uses the values of a copy while they are in registers. No code is made for what is left out.
         """
@@ -136,7 +136,7 @@ class Lockstep:
             then(turn)
 
     def makers(self, lets: Iterable[Let], context: Context) -> list[Maker]:
-        """What makes values without blocks, with indices as they are now."""
+        """Functions that make values without blocks, with indices as they are now."""
         makers: list[Maker] = []
         for let in lets:
             self.values.forget(let.names[0])
@@ -181,7 +181,7 @@ class Lockstep:
     # -- values without blocks -------------------------------------------------------------------
 
     def maker(self, let: Let, context: Context) -> Callable[[Copy], ir.Value]:
-        """What makes a value without blocks in a copy."""
+        """A function that makes a value without blocks in a copy."""
         point, type = context.point, self.scalar(let)
         match let.value:
             case Load() as load:
@@ -199,7 +199,7 @@ class Lockstep:
                 raise UnsupportedIR(f"{other} has no lowering", self.low.location)
 
     def loader(self, load: Load, context: Context) -> Callable[[Copy], ir.Value]:
-        """What loads an element in a copy."""
+        """A function that loads an element in a copy."""
         point, buffer = context.point, self.buffers[load.tensor]
         forms = [form.substitute(context.forms) for form in load.at]
         if load.tensor in self.held:
@@ -222,7 +222,7 @@ class Lockstep:
     def nearest(
         self, buffer: ir.Value, forms: Sequence[Affine], shape: Sequence[Affine], context: Context
     ) -> Callable[[Copy], ir.Value]:
-        """What loads an element in a copy, or the next one in range of a point beyond all elements."""
+        """A function that loads an element in a copy, or the next one in range of a point beyond all."""
         known, point = (*context.facts, *self.tile.facts), context.point
         ends = [
             (None if implied(form, known) else ZERO, None if implied(size - 1 - form, known) else size - 1)

@@ -229,7 +229,7 @@ class _Reader(RecordReader):
         return Let(names, replace(value, type=type))
 
     def value(self) -> Number | IndexNumber | Load | Apply | Choice | Fold:
-        """What a name stands for, of a type that its `Let` finds."""
+        """The value of a name, of a type that its `Let` finds."""
         token, after = self.token, self.tokens[self.at + 1]
         match token.kind, token.text:
             case "value", _:

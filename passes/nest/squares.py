@@ -30,7 +30,7 @@ class Squares:
         self.made: dict[tuple[Affine, ...], Made] = {}
 
     def vector(self, copy: Copy) -> ir.Value:
-        """What the lanes read in a copy."""
+        """The elements that the lanes read in a copy."""
         forms = tuple(at(form, {**copy, self.name: 0}) for form in self.forms)
         if forms not in self.made:
             rows = [self.row(forms, lane) for lane in range(self.lanes.width)]
@@ -38,7 +38,7 @@ class Squares:
         return self.made[forms][copy[self.name]]
 
     def row(self, forms: Sequence[Affine], lane: int) -> ir.Value:
-        """What a lane reads in all copies."""
+        """The elements that a lane reads in all copies."""
         *others, last = (form.substitute({LANE: Affine.const(lane)}) for form in forms)
         return self.lanes.load(self.buffer, [*others, last + Affine.var(LANE)], None, self.point)
 

@@ -25,7 +25,7 @@ from tadc.frontend.terms import Domain
 from tadc.passes.maps.size_tests import Condition
 
 Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
-"""What is done where a factor does not divide the number of values:
+"""The last tile, where a factor does not divide the number of values:
 
 - `exact`: it does.
 - `overlap`: the last tile is moved back, and computes some elements again.
@@ -184,7 +184,7 @@ class Leap:
 
 @dataclass(frozen=True)
 class Stage:
-    """What a read reads inside of the loop `inside` is copied to a buffer first, and read from there.
+    """A buffer for a read: the elements that it reads inside of the loop `inside` are copied to it first.
 
     The buffer is laid out `over` these loops and indices of reductions, the last one fastest; its elements
     begin at a line of the cache. `inside` is "" for the whole nest. `fill` says how it is copied: in vectors

@@ -154,7 +154,7 @@ class TileStores:
     def writer(
         self, number: int, place: Place, buffer: ir.Value, elements: Elements, *, streams: bool
     ) -> Emit:
-        """What stores the values of one tensor, of copies."""
+        """A function that stores the values of one tensor, of copies."""
 
         def emit(inside: Point) -> Made:
             for copy, values in elements:

@@ -50,7 +50,7 @@ class StridedFold(FoldLoops):
         return results
 
     def parts_of_loop(self, level: Level, carried: Made, here: Inside) -> Made:
-        """What the loop carries at the end: the results of all parts."""
+        """The results of all parts at the end of the loop."""
         counted = counted_from(level.name, self.rows)
         assert counted is not None, "a loop that takes strided steps counts them"
         first, steps = counted[0].substitute(here.bound), counted[1]
@@ -119,7 +119,7 @@ class _Steps:
         return self.of.one_loop(self.name, ends, carried, fill, point)
 
     def by_turns(self, fill: Fill) -> Fill:
-        """What fills a loop where each of some indices in a row has results of its own."""
+        """Fills a loop where each of some indices in a row has results of its own."""
 
         def every(index: Affine, values: Made, point: Point) -> Made:
             count, results = len(values) // self.parts, Made()

@@ -163,7 +163,7 @@ class _Writer(Writer):
         return f"{{\n{self.lets(block)}{self.give(block)}}}"
 
     def give(self, block: Block) -> str:
-        """What a block gives."""
+        """The values that a block gives."""
         return f"give {', '.join(block.gives)}\n"
 
     def lets(self, block: Block) -> str:

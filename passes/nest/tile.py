@@ -28,7 +28,7 @@ Copy = Mapping[str, int]
 NONE: Copy = MappingProxyType({})
 
 ACROSS = frozenset([LANE, PARTS])
-"""What the index of a reduction over lanes depends on."""
+"""The variables that the index of a reduction over lanes depends on."""
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -75,7 +75,7 @@ def at(form: Affine, copy: Copy) -> Affine:
 
 @dataclass
 class Values:
-    """What stands for each value of a block, by copy, with the variables that it is kept for."""
+    """The code's value for each value of a block, by copy, with the variables that it is kept for."""
 
     tile: Tile
     kept: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -106,7 +106,7 @@ class Values:
         self.found[value] = dict(zip(keys, made, strict=True))
 
     def snapshot(self) -> Values:
-        """The same values, to which others are added apart."""
+        """A copy of these values, to which others are added apart."""
         return Values(self.tile, dict(self.kept), dict(self.found))
 
 

@@ -20,7 +20,7 @@ from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For
 
 
 class Fault(Exception):
-    """What a nest may not do: at an element of a tensor, by a `Let` or a `Store`."""
+    """A mistake that shows when a nest runs: at an element of a tensor, by a `Let` or a `Store`."""
 
     def __init__(self, message: str, tensor: str, node: object) -> None:
         super().__init__(message)
@@ -138,7 +138,7 @@ class Source:
                     self.put(line)
 
     def fault(self, node: int, at: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> NoReturn:
-        """What is wrong with an access, or with what is known."""
+        """Raise what is wrong with an access, or with what is known."""
         tensor, what = self.nodes[node]
         if at is None:
             raise Fault("what is said to be known does not hold", tensor, what)
@@ -253,7 +253,7 @@ class _Folds:
         self.count = takes.parts * (takes.lanes if takes.leap == 1 else 1) * takes.together
 
     def all_of(self, kind: str) -> list[str]:
-        """What the fold gives, in Python."""
+        """The results of the fold, in Python."""
         plain = ["{}"] * len(self.fold.body.gives)
         if kind != "logsumexp":
             return self.one_pass(kind, REDUCTIONS[kind].nothing, plain)
@@ -266,7 +266,7 @@ class _Folds:
         return [f"({log}({total}) + {name})" for total, name in zip(totals, names, strict=True)]
 
     def one_pass(self, kind: str, nothing: float, elements: Sequence[str]) -> list[str]:
-        """What joining the elements leaves, in Python."""
+        """The results of joining the elements, in Python."""
         source, fold, takes = self.source, self.fold, self.fold.takes
         join, start = source.give(scalars.JOINS[kind]), source.give(scalars.DTYPES[fold.type](nothing))
         results = [f"r{next(source.fresh)}" for _ in elements]

@@ -83,7 +83,7 @@ def mistakes(nest: Nest) -> list[Mistake]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What stands around a statement: indices, tensors, facts, and the loops in lockstep, of which those of
+    """The surroundings of a statement: indices, tensors, facts, and the loops in lockstep, of which those of
     lanes compute `width` at a time. What `at` has `named`, it may name again."""
 
     indices: frozenset[str]
@@ -95,7 +95,7 @@ class _Scope:
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
 
     def with_facts(self, facts: Facts) -> _Scope:
-        """The same where more holds."""
+        """The surroundings where more holds."""
         return replace(self, facts=(*self.facts, *facts))
 
 
@@ -279,7 +279,7 @@ class _Walk:
         self.block(fold.body, replace(scope.with_facts(where(fold.rows)), indices=indices))
 
     def shared(self, node: object, names: Iterable[str], lets: Iterable[Let]) -> None:
-        """What the threads of a block copy are loads inside."""
+        """The names that the threads of a block copy are loads inside."""
         found = {let.names[0] for let in lets if isinstance(let.value, Load)}
         for name in names:
             if name not in found:
@@ -321,7 +321,7 @@ class _Walk:
 
 
 def _tried(nest: Nest) -> Iterator[Mistake]:
-    """What goes wrong where the nest is interpreted."""
+    """The mistakes that show where the nest is interpreted."""
     for values in _values(nest):
         shapes = {t.name: tuple(extent.evaluate(values) for extent in t.shape) for t in nest.tensors}
         if any(int(np.prod(shape)) > MOST_ACCESSES for shape in shapes.values()):

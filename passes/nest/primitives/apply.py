@@ -35,7 +35,7 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     # Where loads can be transposed, code is made so.
     st.Transpose: lambda nest, step: nest,
 }
-"""What makes a nest of another, for each step that needs nothing else."""
+"""The primitive for each step that needs nothing but the nest."""
 
 
 def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:

@@ -368,7 +368,7 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
 
 
 def _apart(names: Sequence[At | Know], index: str) -> tuple[list[At | Know], list[At | Know]]:
-    """What is named that does not move with an index, and what does."""
+    """The names that do not move with an index, and those that do."""
     hoisted, own, moving = list[At | Know](), list[At | Know](), {index}
     for item in names:
         forms = bound_forms(item.value) if isinstance(item, At) else [row.form for row in item.rows]

@@ -1,4 +1,4 @@
-"""What primitives share: loops of a nest made anew, and what stands in the way."""
+"""Tools of primitives: parts of a nest found, and made anew."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def all_named(body: Body) -> Iterator[tuple[str, Bound]]:
 
 
 def named_values(body: Body) -> dict[str, Affine]:
-    """What the indices named as forms in a body stand for, over indices of loops and other names."""
+    """The forms that indices named in a body stand for, over indices of loops and other names."""
     found: dict[str, Affine] = {}
     for index, value in all_named(body):
         if isinstance(value, Affine):

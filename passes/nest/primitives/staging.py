@@ -121,7 +121,7 @@ class _Staging:
     def __init__(self, nest: Nest, body: Body, step: Step, fold: Fold, load: Load, name: str) -> None:
         self.nest, self.body, self.step, self.fold, self.load, self.name = nest, body, step, fold, load, name
         self.named = dict(rw.all_named(nest.body))
-        """What the indices named anywhere are."""
+        """The bounds that indices are named for, anywhere."""
         self.values = rw.named_values(body)
         """The indices named inside, over those of loops and those named around."""
         self.axes = [self.axis(index) for index in step.over]
@@ -284,7 +284,7 @@ class _Staging:
         return (_from_zero(group, self.count, width, "seq", inner),)
 
     def rest(self, left: Sequence[Axis], group: str) -> Body:
-        """What is left of the reduction, gathered."""
+        """The rest of the reduction, gathered."""
         width = self.across[-1].extent
         few, piece, lane = min(width, SCATTERED), f"{group}_piece", f"{group}_lane"
         copied = self.element(Affine.var(group) + Affine.var(piece) + Affine.var(lane), {})
