@@ -16,7 +16,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.joins import Made, Point
-from tadc.passes.nest.tile import LANE
+from tadc.passes.nest.tile import LANE, without
 
 _AT_LEAST, _EQUAL, _BELOW = 5, 0, 2
 """Predicates of `arith.cmpi`."""
@@ -28,16 +28,6 @@ _FAR = 1 << 30
 def is_vector(value: ir.Value) -> bool:
     """Whether an SSA value is a vector."""
     return isinstance(value.type, ir.VectorType)
-
-
-def without_lane(form: Affine) -> Affine:
-    """The terms of a form that are the same in all lanes."""
-    kept = {
-        atom: k
-        for atom, k in form.terms
-        if not (atom == LANE if isinstance(atom, str) else LANE in atom.variables)
-    }
-    return Affine.of(kept, form.constant)
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ class LaneIndices:
 
     def index_vector(self, form: Affine, point: Point) -> ir.Value:
         """The values of a form in the lanes, as a vector of indices."""
-        rest = without_lane(form)
+        rest = without(form, {LANE})
         if rest == Affine.const(0):
             return self._by_lane(form, point)
         start, moving = self.spread(self.low.affine([rest], point), point), form - rest

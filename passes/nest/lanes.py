@@ -10,9 +10,9 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Floor
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Join, Made, Point
-from tadc.passes.nest.lane_indices import LaneIndices, is_vector, without_lane
+from tadc.passes.nest.lane_indices import LaneIndices, is_vector
 from tadc.passes.nest.shuffles import shuffled
-from tadc.passes.nest.tile import LANE, Copy, Tile, at
+from tadc.passes.nest.tile import LANE, Copy, Tile, at, without
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ class Lanes(LaneIndices):
         base: Made = []
         total: Any = None
         for form, stride in zip(forms, self._strides(buffer, point), strict=True):
-            rest = without_lane(form)
+            rest = without(form, {LANE})
             base.append(self.low.affine([rest], point))
             moving = form - rest
             if not moving.terms:

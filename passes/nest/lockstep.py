@@ -174,9 +174,8 @@ class Lockstep:
 
     def copies(self, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
         """Make a value in each copy that it needs."""
-        names = self.names(name, context)
-        made = [self.as_type(make(copy), name, context.point) for copy in self.tile.points(names)]
-        self.values.put(name, names, made)
+        self.values.forget(name)
+        self.copies_in({}, name, make, context)
 
     # -- values without blocks -------------------------------------------------------------------
 

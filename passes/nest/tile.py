@@ -6,7 +6,7 @@ its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
@@ -167,7 +167,7 @@ class Dependence:
             sides: list[frozenset[str]] = []
             for sign in (1, -1):
                 found = [form for form in rows if form.coefficient(index) * sign > 0]
-                rest = [_without(form, later) for form in found]
+                rest = [without(form, later) for form in found]
                 sides.append(self.of_forms(rest, outer))
             self.moves[bound_name(index)] = sides[0] & sides[1]
             outer[index] = inner[index]
@@ -183,14 +183,14 @@ class Dependence:
         return names - ACROSS if fold.takes.lanes > 1 else names
 
 
-def _without(form: Affine, names: set[str]) -> Affine:
-    """A form without the terms of some variables."""
-    kept = {
-        atom: k
+def without(form: Affine, names: Collection[str]) -> Affine:
+    """A form without the terms that hold some variables."""
+    kept = (
+        (atom, k)
         for atom, k in form.terms
-        if not (atom in names if isinstance(atom, str) else atom.variables & names)
-    }
-    return Affine.of(kept, form.constant)
+        if (atom not in names if isinstance(atom, str) else atom.variables.isdisjoint(names))
+    )
+    return Affine.of(dict(kept), form.constant)
 
 
 def lane_step(fold: Fold, forms: Mapping[str, Affine]) -> int:

@@ -40,20 +40,28 @@ def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> B
     factor, most = step.factor, most_values(loop)
     if most is not None and loop.reach is not None:
         factor = min(factor, -(-most // unit) * unit)
-    if step.tail == "rest":
-        return _with_rest(loop, step, factor, is_even)
-    if step.tail != "exact":
-        make = {"overlap": _overlapping, "guard": _guarded, "branch": _branching, "clip": _clipped}[step.tail]
-        return (make(loop, step, factor),)
-    if span is None and loop.reach is not None:
-        return (_overlapping(loop, step, factor),)
+    is_whole = span is not None and span % factor == 0
     made = _outer(loop, step, factor)
-    if _is_multiple(loop, factor, known):
-        ends = (form - factor - Affine.var(step.outer) for form in bound_forms(loop.stop))
-        return (replace(made, body=(Know(tuple(map(Constraint, ends))), *made.body)),)
-    if span is None or span % factor:
-        raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
-    return (made,)
+    match step.tail:
+        case "exact" if span is None and loop.reach is not None:
+            return (_overlapping(loop, step, factor),)
+        case "exact" if _is_multiple(loop, factor, known):
+            ends = (form - factor - Affine.var(step.outer) for form in bound_forms(loop.stop))
+            return (replace(made, body=(Know(tuple(map(Constraint, ends))), *made.body)),)
+        case "exact" if not is_whole:
+            raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
+        case "clip":
+            return (_clipped(loop, step, factor),)
+        case _ if is_whole:
+            return (made,)
+        case "rest":
+            return _with_rest(loop, step, factor, is_even)
+        case "guard":
+            return (_guarded(loop, step, factor),)
+        case "branch":
+            return (_branching(loop, step, factor),)
+        case _:
+            return (_overlapping(loop, step, factor),)
 
 
 def _is_multiple(loop: For, factor: int, known: Domain) -> bool:
@@ -78,12 +86,9 @@ def _inner(loop: For, step: Split, factor: int, base: Affine) -> Body:
 
 def _overlapping(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one is moved back: to end where the loop does, or where tiles may reach."""
-    span, stop = value_count(loop), form_of(loop.stop)
-    limit = loop.reach[1] if loop.reach else stop
+    limit = loop.reach[1] if loop.reach else form_of(loop.stop)
     if limit is None:
         raise DoesNotFit(f"it is not known where tiles of `{loop.index}` may end")
-    if span is not None and span % factor == 0:
-        return _outer(loop, step, factor)
     name = f"{step.outer}_at"
     made = _outer(loop, step, factor, Affine.var(name))
     moved = At(name, Extreme("min", (Affine.var(step.outer), limit - factor)))
@@ -134,9 +139,6 @@ def _clipped(loop: For, step: Split, factor: int) -> For:
 
 def _guarded(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one has points beyond the values."""
-    span = value_count(loop)
-    if span is not None and span % factor == 0:
-        return _outer(loop, step, factor)
     rows = tuple(Constraint(form - 1 - Affine.var(loop.index)) for form in _least_of(loop))
     body = rw.rewrite_computes(loop.body, lambda c: replace(c, within=(*c.within, *rows)))
     return _outer(replace(loop, body=body), step, factor)
@@ -144,9 +146,7 @@ def _guarded(loop: For, step: Split, factor: int) -> For:
 
 def _branching(loop: For, step: Split, factor: int) -> For:
     """Whole tiles in one branch, the values of the last one in the other."""
-    made, span, stop = _outer(loop, step, factor), value_count(loop), form_of(loop.stop)
-    if span is not None and span % factor == 0:
-        return made
+    made, stop = _outer(loop, step, factor), form_of(loop.stop)
     if stop is None:
         raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
     outer, one = Affine.var(step.outer), f"{step.outer}_rest"
