@@ -11,8 +11,10 @@ from tadc.frontend.diagnostics import CompileError
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
+    from tadc.backend.runtime.host_arrays import Parameter
     from tadc.backend.runtime.interface import Interface
     from tadc.frontend.source import Source
+    from tadc.passes.maps.machine import Gpu
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,24 @@ class Unit:
     places: Mapping[str, str] | None = None
 
 
+class Kernel(Protocol):
+    """The kernels of a program, as calls run them."""
+
+    @property
+    def inputs(self) -> Sequence[Parameter]:
+        """What it takes."""
+        ...
+
+    @property
+    def outputs(self) -> Sequence[Parameter]:
+        """What it computes."""
+        ...
+
+    def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> Sequence[Any]:
+        """The outputs in order. Raises ArgumentError that lists all that is wrong with the arguments."""
+        ...
+
+
 class Backend(Protocol):
     """A kind of processor. A module of it imports no compiler before a method asks for that."""
 
@@ -79,6 +99,11 @@ class Backend(Protocol):
     @property
     def architectures(self) -> tuple[str, ...]:
         """Those that targets may name."""
+        ...
+
+    @property
+    def machines(self) -> Mapping[str, Gpu]:
+        """What schedules know of each architecture of GPUs."""
         ...
 
     @property
@@ -130,8 +155,8 @@ class Backend(Protocol):
         target: Target,
         source: Source,
         recheck: Callable[[Mapping[str, int]], Recheck],
-    ) -> Any:
-        """The kernels of an image, as a callable. `recheck` takes the sizes that they were compiled for.
+    ) -> Kernel:
+        """The kernels of an image. `recheck` takes the sizes that they were compiled for.
 
         Raises KeyError, TypeError, ValueError or LinkError for what is no image.
         """
@@ -146,6 +171,10 @@ class Backend(Protocol):
 
         Raises CompileError, TAD0706, where there is no bundle of this backend.
         """
+        ...
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is an array in memory that kernels of this backend read, and the host does not."""
         ...
 
     def devices(self) -> list[str]:

@@ -7,8 +7,8 @@ a multiplication by a reciprocal, and zeros lose their signs. `exp` and `tanh` a
 What LLVM makes of it differs between machines, and between an element inside a vector and one at the end
 of a loop: so results may differ in their last bits between machines and between numbers of threads.
 
-On a GPU f32 has approximate instructions, which take the place of functions, of square roots and of divisions
-(`cuda/approximate.py`).
+On a GPU f32 has approximate instructions, which take the place of functions, of square roots and of
+divisions: its backend says which.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ def run(pipeline: str, module: ir.Module) -> None:
         module.operation.verify()
 
 
-def translate(module: ir.Module) -> str:
-    """LLVM IR text of a module of the llvm dialect, or of its one gpu module.
+def translate(module: ir.Module, dialect: str = "llvm") -> str:
+    """LLVM IR text of a module of the llvm dialect and another one, or of its one gpu module.
 
     Functions that the text calls are declarations; `llvm_ir.complete` defines them.
 
@@ -49,7 +49,7 @@ def translate(module: ir.Module) -> str:
         )
     root: ir.Operation = kernels[0] if kernels else module.operation
     for op in operations(root):
-        if not _has_translation(op.name):
+        if not _has_translation(op.name, dialect):
             raise backend_error(
                 "TAD0701",
                 f"operation `{op.name}` has no translation to LLVM IR",
@@ -59,12 +59,8 @@ def translate(module: ir.Module) -> str:
     return to_older_llvm(mlir.llvm_translation.translate_module_to_llvmir(root))
 
 
-#: Dialects that upstream translates to LLVM IR.
-_TRANSLATED = ("llvm", "nvvm", "rocdl")
-
-
-def _has_translation(name: str) -> bool:
-    return name.split(".")[0] in _TRANSLATED or name in ("builtin.module", "gpu.module")
+def _has_translation(name: str, dialect: str) -> bool:
+    return name.split(".")[0] in ("llvm", dialect) or name in ("builtin.module", "gpu.module")
 
 
 def operations(root: ir.Operation) -> list[ir.Operation]:

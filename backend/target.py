@@ -9,11 +9,15 @@ from tadc.backend.cuda.backend import Cuda
 from tadc.backend.rocm.backend import Rocm
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.suggest import did_you_mean
+from tadc.passes.maps.machine import GPUS
 
 #: Every backend; a new one is a line here.
 _ALL: tuple[Backend, ...] = (Cpu(), Cuda(), Cuda("emulated"), Rocm())
 
 BACKENDS = {backend.name: backend for backend in _ALL}
+
+for backend in _ALL:
+    GPUS.update(backend.machines)
 
 #: The backend that computes where arrays of a GPU are, and whose kernels bundles hold.
 DEVICE = "cuda"

@@ -4,7 +4,7 @@ Upstream's bindings (`mlir`) are taken where they are installed, else the same b
 torch-mlir ships them (`torch_mlir`). Exports, each imported at its first use:
 
     ir, passmanager, rewrite   modules of the bindings
-    ext, arith, func, …        modules of `dialects`; `gpu`, `llvm` and `nvvm` cost 30 to 60 ms each
+    ext, arith, func, …        modules of `dialects`; `gpu` and `llvm` cost 30 to 60 ms each
     llvm_translation           `translate_module_to_llvmir`, without the rest of `llvm`
 
 `mlir.pyi` beside this file tells type checkers what is there; the bindings bring no types.
@@ -23,9 +23,7 @@ from tadc.frontend.packages import install_command
 LOCK = threading.RLock()
 
 _CORE = ("ir", "passmanager", "rewrite")
-_DIALECTS = (
-    "affine arith builtin cf ext func gpu irdl linalg llvm math memref nvvm scf tensor ub vector"
-).split()
+_DIALECTS = ("affine arith builtin cf ext func gpu irdl linalg llvm math memref scf tensor ub vector").split()
 
 #: Extension modules that a module of `dialects` would import with much else.
 _EXTENSIONS = {"llvm_translation": "_mlir_libs._mlirDialectsLLVM"}

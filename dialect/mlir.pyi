@@ -275,7 +275,6 @@ llvm: Any
 llvm_translation: Any
 math: Any
 memref: Any
-nvvm: Any
 scf: Any
 tensor: Any
 ub: Any

@@ -364,7 +364,7 @@ class ToGpu(Pass):
     Each element is computed by one thread, or a block shares tiles of what it reads; there are no atomics.
     """
 
-    gpu: str = word_option("sm_90", "architecture of the GPU: how many multiprocessors there are, …", gpu_of)
+    gpu: str = word_option("", "architecture of the GPU: how many multiprocessors there are, …", gpu_of)
 
     def __post_init__(self) -> None:
         self.launches: list[Launch] = []

@@ -126,3 +126,30 @@ def test_passes_say_what_they_take() -> None:
         if path.is_relative_to(ROOT / "passes")
     }
     assert sum(found.values()) <= 100, sorted(found.items(), key=lambda item: -item[1])[:10]
+
+
+#: Where a vendor's words may stand outside of its backend.
+NAMED = {
+    "backend/__init__.py": "says what the folders are",
+    "backend/target.py": "the table of backends",
+    "backend/emulator": "stands in for one vendor's driver, and runs its code",
+    "backend/runtime/__init__.py": "a public name that a backend has",
+    "backend/runtime/frameworks.py": "what frameworks call their streams and devices",
+    "frontend/codes.py": "codes of errors",
+    "tadc/__init__.py": "public names that a backend has",
+    "tadc/api/load.py": "help for what a user writes",
+    "tadc/commands/command_table.py": "help for what a user writes",
+    "tadc/commands/option_table.py": "help for what a user writes",
+}
+
+
+def test_vendors_are_named_in_their_backends_alone() -> None:
+    words = re.compile(r"cuda|\bsm_|ptx|nvvm|rocm|gfx|rocdl", re.IGNORECASE)
+    found = set[str]()
+    for path in SOURCES:
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith(("backend/cuda/", "backend/rocm/", "bench/", "examples/", "lit_tests/", "tests/")):
+            continue
+        if words.search(path.read_text(encoding="utf-8")):
+            found.add(next((known for known in NAMED if name.startswith(known)), name))
+    assert found == set(NAMED)

@@ -13,6 +13,7 @@ from tadc.backend.cpu.processors import PROCESSORS, missing_here, processor_of
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
     from tadc.frontend.source import Source
+    from tadc.passes.maps.machine import Gpu
 
 #: A map of fewer operations takes 0.1 ms without vectors; with them its code takes 50 ms more to compile.
 WORTH_VECTORS = 1 << 18
@@ -42,6 +43,11 @@ class Cpu:
         Form("asm", ".s", "assembly", _assembly),
         Form("obj", ".o", "object code, which linkers take", _object),
     )
+
+    @property
+    def machines(self) -> Mapping[str, Gpu]:
+        """It is no GPU."""
+        return {}
 
     def target(self, architecture: str) -> Target:
         """The host without an architecture."""
@@ -110,6 +116,10 @@ class Cpu:
         """There is none."""
         help = "`--emit obj -o FILE` writes object code, and `--emit asm` says how it is called"
         raise cannot_run(settings.target, "a bundle holds kernels of a GPU", help)
+
+    def holds(self, value: Any) -> bool:
+        """They are in the memory of the host: every array that no other backend holds."""
+        return False
 
     def devices(self) -> list[str]:
         """It runs."""

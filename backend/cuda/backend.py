@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
 from tadc.backend.compile_steps import step
 from tadc.backend.cuda.architectures import CUDA_ARCHITECTURES, DEFAULT_SM, best_for, sm_of
+from tadc.backend.cuda.machines import MACHINES
+from tadc.passes.maps.machine import Gpu
 
 if TYPE_CHECKING:
     from tadc.backend.cuda.manifest import Manifest
@@ -46,6 +48,11 @@ class Cuda:
     def is_emulated(self) -> bool:
         """Whether no GPU is needed."""
         return self.name == "emulated"
+
+    @property
+    def machines(self) -> Mapping[str, Gpu]:
+        """Their rows in the table of GPUs."""
+        return MACHINES
 
     def target(self, architecture: str) -> Target:
         """The GPU of this machine without an architecture; the emulator is of the default one then."""
@@ -123,6 +130,12 @@ class Cuda:
         whole = {"manifest": manifest.as_json(), "program": program}
         code = assemble(ptx, sm_of(settings.target)) if has_code else None
         return {PTX: ptx.encode(), MANIFEST: json.dumps(whole).encode(), CUBIN: code}
+
+    def holds(self, value: Any) -> bool:
+        """Arrays of every library that says where they are."""
+        from tadc.backend.cuda.device_arrays import is_on_gpu
+
+        return is_on_gpu(value)
 
     def devices(self) -> list[str]:
         """The GPUs of this machine, and the tools."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tadc.backend.base import Form, Settings, Target, Unit, cannot_run
 from tadc.backend.rocm.architectures import WAVES
+from tadc.backend.rocm.machines import MACHINES
+from tadc.passes.maps.machine import Gpu
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
@@ -41,6 +43,11 @@ class Rocm:
         Form("obj", ".o", "object code, which linkers take", _object),
     )
 
+    @property
+    def machines(self) -> Mapping[str, Gpu]:
+        """Their rows in the table of GPUs."""
+        return MACHINES
+
     def target(self, architecture: str) -> Target:
         """MI300 without an architecture."""
         name = architecture or DEFAULT
@@ -48,9 +55,7 @@ class Rocm:
 
     def machine(self, target: Target) -> str:
         """The row of the table of GPUs."""
-        from tadc.backend.rocm.machines import pass_options
-
-        return pass_options(target.architecture)
+        return f"gpu={target.architecture}"
 
     def lower(self, module: Any, settings: Settings) -> None:
         """Kernels to the rocdl dialect."""
@@ -93,6 +98,10 @@ class Rocm:
     ) -> dict[str, bytes | None]:
         """There is none."""
         self.runnable(settings.target)
+
+    def holds(self, value: Any) -> bool:
+        """Nothing is run."""
+        return False
 
     def devices(self) -> list[str]:
         """Code is made."""

@@ -6,16 +6,10 @@ vector registers 4 x 512 x 64, or 2 x 1536 x 32.
 
 from __future__ import annotations
 
-from tadc.passes.maps.machine import GPUS, Gpu
+from tadc.passes.maps.machine import Gpu
 
 MACHINES = {
     "gfx90a": Gpu(104, 64 << 10, 2048, 8 << 20, registers=1 << 17),
     "gfx942": Gpu(304, 64 << 10, 2048, 4 << 20, registers=1 << 17),
     "gfx1100": Gpu(48, 64 << 10, 2048, 6 << 20, registers=98304),
 }
-
-
-def pass_options(architecture: str) -> str:
-    """The options of passes on kernels; they find the facts by the name of the architecture."""
-    GPUS.update(MACHINES)
-    return f"gpu={architecture}"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
+
+if TYPE_CHECKING:
+    from tadc.frontend.terms import Domain
 
 
 @dataclass(frozen=True)

@@ -57,9 +57,9 @@ def on_gpu(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Whether an argument is an array on a GPU."""
     for value in (*args, *kwargs.values()):
         if type(value) not in PLAIN and not is_plain(value):
-            from tadc.backend.cuda.device_arrays import is_on_gpu
+            from tadc.backend.target import BACKENDS, DEVICE
 
-            if is_on_gpu(value):
+            if BACKENDS[DEVICE].holds(value):
                 return True
     return False
 

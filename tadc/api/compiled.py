@@ -10,8 +10,7 @@ from tadc.api.array_kinds import PLAIN, OnHost, are_plain, is_plain, on_gpu
 from tadc.caller.boundary import leaving
 
 if TYPE_CHECKING:
-    from tadc.backend.cuda.gpu_kernel import GpuKernel
-    from tadc.backend.runtime.host_kernel import Kernel
+    from tadc.backend.base import Kernel
 
     Again = Callable[[Sequence[Any], Mapping[str, Any], Any], list[Any] | None]
 
@@ -27,7 +26,7 @@ class Compiled:
     array([2., 4., 6.])
     """
 
-    def __init__(self, kernel: Kernel | GpuKernel) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         #: Of kernels of a GPU: what does a call like one before without another look at all that it is given.
         self._again: Again | None = getattr(kernel, "again", None)

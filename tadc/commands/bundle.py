@@ -19,7 +19,7 @@ def write_bundle(program: Program, options: Options, folder: str) -> None:
     """Write the folder. Target `cpu` stands for the usual GPU: a bundle is for GPUs.
 
     Raises:
-        CompileError: TAD0801, the folder cannot be written; TAD0703, ptxas rejects a kernel; TAD0706, the
+        CompileError: TAD0801, the folder cannot be written; TAD0703, a kernel is rejected; TAD0706, the
             target has no bundles.
     """
     if not program.outputs:

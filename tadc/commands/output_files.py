@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tadc.backend.target import BACKENDS
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.compiler.all_stages import STAGES
@@ -35,9 +36,11 @@ SUFFIXES = {
     ".sched": ("a schedule", "`--emit schedule` prints it"),
     ".ll": ("LLVM IR", "`--emit llvm` prints it"),
     ".s": ("assembly", "`--emit asm` prints it"),
-    ".ptx": ("PTX", "`--emit ptx --target cuda` prints it"),
-    ".cubin": ("machine code of a GPU", "`--emit cubin --target cuda` writes it"),
 }
+for backend in BACKENDS.values():
+    for form in backend.forms:
+        how = f"`--emit {form.name} --target {backend.name}` writes it"
+        SUFFIXES.setdefault(form.suffix, (form.about, how))
 
 
 def check_output(arguments: Arguments) -> None:

@@ -20,8 +20,9 @@ def translate(state: Compilation) -> None:
     """The llvm dialect to LLVM IR, with the functions that it calls where the backend defines them there."""
     from tadc.backend import pipelines
 
-    options = state.options
-    state.llvm_ir = options.backend.complete(pipelines.translate(state.module), options.settings)
+    options, (dialect, _) = state.options, state.options.backend.dialect
+    text = pipelines.translate(state.module, dialect)
+    state.llvm_ir = options.backend.complete(text, options.settings)
 
 
 def form_of(options: Options, name: str) -> Form | None:

@@ -17,7 +17,7 @@ from tadc.backend.pipelines import translate
 from tadc.backend.runtime.host_arrays import DTYPES, Parameter
 from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.workspace import Temporary
-from tadc.backend.target import CPU, Target
+from tadc.backend.target import CPU, Target, backend_of
 from tadc.backend.to_llvm_dialect import lower_to_llvm_dialect
 from tadc.dialect.mlir import ir
 
@@ -62,7 +62,7 @@ def llvm_text(text: str, target: Target = CPU, fast_math: bool = False) -> str:
     with ir.Context():
         module = ir.Module.parse(text)
         lower_to_llvm_dialect(module, Settings(target, fast_math=fast_math))
-        return translate(module)
+        return translate(module, backend_of(target).dialect[0])
 
 
 def compiled(
