@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied
+from tadc.passes.nest.bounds import parts_of
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
 from tadc.passes.terms.checked_reads import negations
 
@@ -64,27 +66,23 @@ class Loops:
     names: Iterator[int] = field(default_factory=itertools.count)
 
     def inside(self, loop: For) -> Facts:
-        """The facts that hold in a loop."""
+        """The facts that hold in a loop: the index is at its start or some steps above it, below its stop."""
         index = Affine.var(loop.index)
-        return (self.start(loop, index), self.stop(loop, index))
-
-    def start(self, loop: For, index: Affine) -> Fact:
-        """An index is at its start or above, some steps from it."""
-        if loop.step == 1 and isinstance(loop.start, Extreme) and loop.start.which == "max":
-            return (tuple(Constraint(index - form) for form in loop.start.forms),)
         if loop.step == 1:
-            return tuple((Constraint(index - form), *rows) for form, rows in values(loop.start))
-        turn = Affine.var(f"{loop.index}{TURN}{next(self.names)}")
-        return tuple(
-            (Constraint(index - form - turn * loop.step, equality=True), Constraint(turn), *rows)
-            for form, rows in values(loop.start)
-        )
+            start = _limit(loop.start, "max", lambda form: Constraint(index - form))
+        else:
+            turn = Affine.var(f"{loop.index}{TURN}{next(self.names)}")
+            start = tuple(
+                (Constraint(index - form - turn * loop.step, equality=True), Constraint(turn), *rows)
+                for form, rows in values(loop.start)
+            )
+        return (start, _limit(loop.stop, "min", lambda form: Constraint(form - 1 - index)))
 
-    def stop(self, loop: For, index: Affine) -> Fact:
-        """An index is below its stop."""
-        if isinstance(loop.stop, Extreme) and loop.stop.which == "min":
-            return (tuple(Constraint(form - 1 - index) for form in loop.stop.forms),)
-        return tuple((Constraint(form - 1 - index), *rows) for form, rows in values(loop.stop))
+
+def _limit(bound: Bound, which: Literal["min", "max"], row: Callable[[Affine], Constraint]) -> Fact:
+    """A row for the form that a bound is: for each form at once that it is the least or greatest of."""
+    forms = parts_of(bound, which)
+    return (tuple(map(row, forms)),) if forms else tuple((row(form), *rows) for form, rows in values(bound))
 
 
 def values(bound: Bound) -> list[tuple[Affine, Domain]]:

@@ -8,9 +8,10 @@ not depend on the tile that it was computed in.
 from __future__ import annotations
 
 import copy as copying
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
@@ -21,7 +22,8 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.nest import LoopNest, loop_nest
-from tadc.passes.maps.map import Apply, Ask, Block, Fold, Let
+from tadc.passes.maps.blocks import uses
+from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lanes import extreme
@@ -81,7 +83,7 @@ class FoldLoops:
         self.nest = self.loops_of((*context.facts, *body.tile.facts))
         self.elements = fold.body.gives
         self.left_out: tuple[str, ...] = ()
-        """Made of the block that are made where an element joins a result."""
+        """Values of the block that are made where an element joins a result."""
         self.moving = frozenset(body.tile.ranges)
         self.kept = body.names(let.names[0], context)
         """The variables for which the fold has a result of its own."""
@@ -117,8 +119,8 @@ class FoldLoops:
         """Make no products that only join a sum."""
         made = {let.names[0]: let for let in self.value.body.lets if let.names}
         own = [made.get(name) for name in self.elements]
-        uses = uses_in(self.value.body)
-        found = (let for let in own if let and factors(let, made) and uses[let.names[0]] == 1)
+        used = Counter(uses(self.value.body))
+        found = (let for let in own if let and factors(let, made) and used[let.names[0]] == 1)
         self.left_out = tuple(let.names[0] for let in found)
         self.made = made
 
@@ -135,7 +137,7 @@ class FoldLoops:
     def fold(self, combine: Combine, join: Join, start: float) -> Made:
         """The results after every element, from `start` on, for each copy along `kept`, result by result."""
         low, context = self.body.low, self.context
-        self.body.locate(self.let.place)
+        self.body.low.locate(self.let.place)
         self.combine, self.join, self.start = combine, join, start
         copies = list(self.body.tile.points(self.carried))
         first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
@@ -373,43 +375,15 @@ class FoldLoops:
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda inside: carried, point)
 
-    def zero(self, point: Point) -> ir.Value:
-        """The index 0."""
-        return self.body.low.constant(self.body.low.index_type, 0, point)
-
     def combined(self, s: Scalars, element: str, result: ir.Value, copy: Copy) -> ir.Value:
         """A result with one more element."""
         return self.combine(self, s, element, result, copy)
 
-    def with_body(self, body: Lockstep) -> Self:
-        """These loops with the values and lanes of another walk."""
+    def changed(self, **fields: Any) -> Self:
+        """These loops with other values of some fields."""
         made = copying.copy(self)
-        made.body = body
+        vars(made).update(fields)
         return made
-
-    def also_moving(self, names: frozenset[str]) -> Self:
-        """These loops where some variables move with the points too."""
-        made = copying.copy(self)
-        made.moving = self.moving | names
-        return made
-
-
-def uses_in(block: Block) -> dict[str, int]:
-    """How often the values of a block are used in it, in blocks inside too."""
-    found: dict[str, int] = {}
-
-    def use(names: Sequence[str]) -> None:
-        for name in names:
-            found[name] = found.get(name, 0) + 1
-
-    use(block.gives)
-    for let in block.all_lets():
-        if isinstance(let.value, Apply):
-            use(let.value.operands)
-    for let in block.all_lets():
-        for inner in Block((let,), ()).inner():
-            use(inner[1].gives)
-    return found
 
 
 def factors(let: Let, made: Mapping[str, Let]) -> tuple[str, ...]:

@@ -145,7 +145,8 @@ class Grammar:
 class Writer:
     """Writes records."""
 
-    grammar: Grammar
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
 
     def record(self, record: Any) -> str:
         """The text of a record."""

@@ -53,7 +53,7 @@ class LaneFold(FoldLoops):
         inner_start, inner_stop = span.inner or (span.start, span.stop)
         step = width * parts
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
-        across = self.also_moving(ACROSS)
+        across = self.changed(moving=self.moving | ACROSS)
 
         def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool) -> Made:
             there = replace(here, in_part=True, masked=masked)
@@ -66,7 +66,7 @@ class LaneFold(FoldLoops):
         def after(start: ir.Value, stop: ir.Value, less: int) -> ir.Value:
             """Where the first step is that does not begin, for `less` of 0, or end before a stop."""
             first, room = low.variable(start), low.variable(stop) - low.variable(start) + (step - 1 - less)
-            count = self.choose_index("arith.maxsi", low.affine([room], point), self.zero(point), point)
+            count = self.choose_index("arith.maxsi", low.affine([room], point), low.index(0, point), point)
             return low.affine([first + low.variable(count).floordiv(step) * step], point)
 
         start = span.start

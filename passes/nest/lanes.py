@@ -77,7 +77,7 @@ class Lanes(LaneIndices):
         """One element; where no lane reads it, the first of the buffer, which then has some."""
         indices = self._place(forms, point)
         if mask is not None and indices:
-            wanted, zero = self.any([mask], point), self.low.constant(self.low.index_type, 0, point)
+            wanted, zero = self.any([mask], point), self.low.index(0, point)
             indices = [self.make("arith.select", zero.type, [wanted, i, zero], point) for i in indices]
         return self.make("memref.load", buffer.type.element_type, [buffer, *indices], point)
 

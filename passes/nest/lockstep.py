@@ -13,7 +13,6 @@ from typing import Protocol, Self
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
-from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
@@ -146,7 +145,7 @@ class Lockstep:
     def turn(self, turn: Copy, makers: Iterable[Maker], context: Context) -> None:
         """Make all values in the copies of one turn."""
         for let, make in makers:
-            self.locate(let.place)
+            self.low.locate(let.place)
             self.copies_in(turn, let.names[0], make, context)
 
     def copies_in(self, turn: Copy, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
@@ -157,7 +156,7 @@ class Lockstep:
 
     def let(self, let: Let, context: Context) -> None:
         """Make what is named, at all points."""
-        self.locate(let.place)
+        self.low.locate(let.place)
         match let.value:
             case Fold() as fold:
                 self.fold(self, let, fold, context)
@@ -167,10 +166,6 @@ class Lockstep:
                 pass
             case _:
                 self.copies(let.names[0], self.maker(let, context), context)
-
-    def locate(self, place: Place | None) -> None:
-        """Code that follows is for a place in a program."""
-        self.low.locate(place)
 
     def copies(self, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
         """Make a value in each copy that it needs."""

@@ -184,7 +184,7 @@ class _Steps:
             here.turn(copies[number], makers, context)
             for result, element in enumerate(of.elements):
                 n = result * len(copies) + number
-                results[n] = of.with_body(here).combined(s, element, results[n], copies[number])
+                results[n] = of.changed(body=here).combined(s, element, results[n], copies[number])
         return results
 
     def place(self, index: Affine, a: int) -> dict[str, Affine]:

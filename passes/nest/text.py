@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import get_args
 
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
@@ -115,19 +114,18 @@ def number_type(tensors: Iterable[Tensor]) -> Type:
     return next((tensor.type for tensor in tensors), "f64")
 
 
-@dataclass
 class _Writer(Writer):
     """Writes a nest, no line of it indented; `types` are those of the values so far."""
 
-    nest: Nest
-    types: dict[str, Type] = field(default_factory=dict[str, Type])
-    tensors: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
-    grammar = NESTS
+    def __init__(self, nest: Nest) -> None:
+        super().__init__(NESTS)
+        self.nest, self.number = nest, number_type(nest.tensors)
+        self.types: dict[str, Type] = {}
+        self.tensors: dict[str, Tensor] = {}
 
     def nest_lines(self) -> str:
         """All of it."""
         nest, computed = self.nest, self.nest.computed
-        self.number = number_type(nest.tensors)
         given = [("out " if t.name in computed else "") + self.tensor(t) for t in nest.tensors]
         head = f"nest {nest.name}({', '.join(given)}) {{\n"
         if len(head) > WIDE + 1:

@@ -65,13 +65,7 @@ def schedule_text(schedule: Iterable[MapSchedule]) -> str:
 
 def step_text(step: Step) -> str:
     """One step."""
-    return _Writer().record(step)
-
-
-class _Writer(Writer):
-    """Writes steps."""
-
-    grammar = STEPS
+    return Writer(STEPS).record(step)
 
 
 def _test(test: Condition) -> str:
