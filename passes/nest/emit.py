@@ -351,7 +351,7 @@ def _places(compute: Compute, scope: Scope, low: BodyLowering) -> list[Place]:
 def _compute(compute: Compute, low: BodyLowering, scope: Scope) -> None:
     """Evaluate a block at the points of the tile, and store."""
     stores = scope.target.stores(compute, low, _places(compute, scope, low), scope)
-    _values(compute, low, scope, stores.add, stores)
+    _values(compute, low, scope, stores.add)
     stores.end()
 
 
@@ -376,13 +376,7 @@ def _along(compute: Compute, scope: Scope) -> frozenset[str]:
     return found & scope.tile.copies.keys()
 
 
-def _values(
-    compute: Compute,
-    low: BodyLowering,
-    scope: Scope,
-    then: Callable[[Elements], None],
-    stores: TileStores | None = None,
-) -> None:
+def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[Elements], None]) -> None:
     """Hand over the values of the stores in the copies of a tile."""
     tile = tile_of(compute, scope)
     depends = Dependence(compute.block, scope.forms, tile)
