@@ -19,9 +19,7 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     Reverse: loops.reverse,
     st.Bind: loops.bind,
     st.InBlocks: lambda nest, step: replace(nest, block=step.threads),
-    st.When: lambda nest, step: replace(
-        nest, known=(*nest.known, *(r for t in step.tests for r in t.rows()))
-    ),
+    st.When: ranges.when,
     Cut: folds.cut,
     st.FoldLanes: folds.fold_lanes,
     st.FoldThreads: folds.fold_threads,
