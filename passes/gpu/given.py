@@ -15,7 +15,7 @@ from tadc.passes.gpu.thread_plans import is_flat
 from tadc.passes.gpu.threads import boxed, nested, trips
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction
-from tadc.passes.nest.bounds import turns_of
+from tadc.passes.nest.loop_bounds import turns_of
 from tadc.passes.nest.nest import DIVIDED, At, Body, Compute, For, Know, Nest
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in, shared_takes
 from tadc.passes.nest.steps import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.nest.bounds import bound_forms
 from tadc.passes.nest.emit import Scope, trips
+from tadc.passes.nest.loop_bounds import bound_forms
 from tadc.passes.nest.nest import For
 
 

@@ -16,11 +16,10 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Block, Fold, Let
-from tadc.passes.nest.bounds import parts_of
 from tadc.passes.nest.fold_kinds import lower_fold
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import (
     DIVIDED,
     At,
@@ -37,6 +36,7 @@ from tadc.passes.nest.nest import (
 )
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
 from tadc.passes.nest.tile import ACROSS, LANE, PARTS, Copy, Dependence, Tile, Values
+from tadc.passes.nest.vector_lanes import Lanes
 
 ALIGNMENT = 64
 """Bytes of a line of the cache, which staged tensors start at."""

@@ -9,7 +9,7 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
-from tadc.passes.nest.folds import Combine, FoldLoops, factors
+from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
 from tadc.passes.nest.joins import JOIN, Made
 from tadc.passes.nest.lane_folds import LaneFold
 from tadc.passes.nest.lockstep import Context, Lockstep

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from tadc.passes.nest.forms import FormCursor, bound_text, form_text, forms_text, rows_text
+from tadc.passes.nest.form_text import FormCursor, bound_text, form_text, forms_text, rows_text
 
 Record = TypeVar("Record")
 

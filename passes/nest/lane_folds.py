@@ -11,7 +11,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Level
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.folds import Combine, FoldLoops, Inside
+from tadc.passes.nest.fold_loops import Combine, FoldLoops, Inside
 from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.tile import ACROSS, LANE, PARTS

@@ -20,9 +20,9 @@ from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.squares import Squares, copies_of_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at
+from tadc.passes.nest.vector_lanes import Lanes
 
 #: A value, and what makes it in a copy.
 Maker = tuple[Let, Callable[[Copy], ir.Value]]

@@ -13,7 +13,7 @@ from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.bounds import Level
 from tadc.lattice.nest import loop_nest
 from tadc.lattice.solve import solve
-from tadc.passes.nest.bounds import extreme_of
+from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, For, If
 
 

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.nest.joins import Made, Point
-from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.shuffles import transposed
 from tadc.passes.nest.tile import LANE, Copy, Tile, at
+from tadc.passes.nest.vector_lanes import Lanes
 
 
 class Squares:

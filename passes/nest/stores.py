@@ -19,11 +19,11 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.caches import LINE, element_bytes
 from tadc.passes.nest.joins import JOIN, Emit, Made, Point
-from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
 from tadc.passes.nest.squares import along_copies
 from tadc.passes.nest.tile import LANE, Copy, Tile, at
+from tadc.passes.nest.vector_lanes import Lanes
 
 TOGETHER = 4
 """So many copies are interleaved."""

@@ -23,11 +23,11 @@ from tadc.lattice.bounds import Level
 from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Load
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.folds import Fill, FoldLoops, Inside
+from tadc.passes.nest.fold_loops import Fill, FoldLoops, Inside
 from tadc.passes.nest.joins import Emit, Made, Point
-from tadc.passes.nest.lanes import Lanes, extreme
 from tadc.passes.nest.lockstep import Context, Lockstep, Maker
 from tadc.passes.nest.tile import LANE, Copy, at, lane_step
+from tadc.passes.nest.vector_lanes import Lanes, extreme
 
 
 class StridedFold(FoldLoops):

@@ -10,7 +10,7 @@ from tadc.frontend.codes import CODES
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
 from tadc.passes.maps.size_tests import Condition
-from tadc.passes.nest.forms import Unreadable
+from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.steps import Bind, BoundKind, Step, Threads
 from tadc.passes.schedule.text import STEPS, MapSchedule

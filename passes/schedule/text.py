@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from tadc.passes.maps.size_tests import Condition
-from tadc.passes.nest.forms import form_text
+from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
 from tadc.passes.nest.steps import Ahead, BoundKind, Fill, Step, Tail
 

@@ -7,9 +7,9 @@ import pytest
 from tadc.frontend.diagnostics import CompileError
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.nest.nest import At, Either, For
+from tadc.passes.nest.nest_reader import read_nest
+from tadc.passes.nest.nest_text import nest_text
 from tadc.passes.nest.plain import plain_nests
-from tadc.passes.nest.reader import read_nest
-from tadc.passes.nest.text import nest_text
 from tests.nest.programs import PROGRAMS, maps_of_program
 from tests.nest.random_text import random_nest
 

@@ -9,26 +9,34 @@ from typing import Any
 from tadc.lattice.affine import Affine
 from tadc.passes.nest import steps as st
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.primitives import folds, loops, memory, points, prefetch, ranges, staging
+from tadc.passes.nest.primitives import (
+    index_ranges,
+    map_loops,
+    memory_use,
+    prefetch,
+    reductions,
+    staging,
+    visited_points,
+)
 from tadc.passes.nest.primitives.rewriting import loops_in
 from tadc.passes.nest.steps import Cut, Fits, Peel, Reorder, Residues, Reverse, Rows, Split, Step, Threads
 
 PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
-    Residues: loops.residues,
-    Reorder: loops.reorder,
-    Reverse: loops.reverse,
-    st.Bind: loops.bind,
+    Residues: map_loops.residues,
+    Reorder: map_loops.reorder,
+    Reverse: map_loops.reverse,
+    st.Bind: map_loops.bind,
     st.InBlocks: lambda nest, step: replace(nest, block=step.threads),
-    st.When: ranges.when,
-    Cut: folds.cut,
-    st.FoldLanes: folds.fold_lanes,
-    st.FoldThreads: folds.fold_threads,
-    st.Leap: folds.leap,
+    st.When: index_ranges.when,
+    Cut: reductions.cut,
+    st.FoldLanes: reductions.fold_lanes,
+    st.FoldThreads: reductions.fold_threads,
+    st.Leap: reductions.leap,
     st.Stage: staging.stage,
-    st.Share: memory.share,
-    st.Stream: memory.stream,
-    st.Interleave: memory.interleave,
-    st.Points: points.points,
+    st.Share: memory_use.share,
+    st.Stream: memory_use.stream,
+    st.Interleave: memory_use.interleave,
+    st.Points: visited_points.points,
     st.Prefetch: prefetch.prefetch,
     # Where loads can be transposed, code is made so.
     st.Transpose: lambda nest, step: nest,
@@ -50,22 +58,22 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
                 while place < len(steps) and isinstance(another := steps[place], Peel):
                     peels.append(another)
                     place += 1
-                nest = loops.peel(nest, peels)
+                nest = map_loops.peel(nest, peels)
             case Split():
                 if step.tail == "again":
                     again.append((step, nest))
-                nest = loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
+                nest = map_loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
             case Threads():
                 is_whole = _has_whole_ranges(steps, step)
-                nest = ranges.threads(nest, step, extents, is_whole=is_whole)
-                plain = ranges.threads(plain, step, extents, is_whole=is_whole)
+                nest = index_ranges.threads(nest, step, extents, is_whole=is_whole)
+                plain = index_ranges.threads(plain, step, extents, is_whole=is_whole)
             case Rows():
-                nest = ranges.rows(nest, step, extents)
-                plain = ranges.rows(plain, step, extents)
+                nest = index_ranges.rows(nest, step, extents)
+                plain = index_ranges.rows(plain, step, extents)
             case Fits():
                 nest = _again(nest, again)
                 again = []
-                nest = loops.fits(nest, step, plain, extents)
+                nest = map_loops.fits(nest, step, plain, extents)
             case _:
                 nest = PRIMITIVES[type(step)](nest, step)
     return _again(nest, again)
@@ -92,7 +100,7 @@ def _has_whole_ranges(steps: Sequence[Step], step: Threads) -> bool:
 def _again(nest: Nest, found: Sequence[tuple[Split, Nest]]) -> Nest:
     """The nest where tiles of these splits are moved back in a pass of their own."""
     for step, before in found:
-        nest = loops.once_more(nest, step, before)
+        nest = map_loops.once_more(nest, step, before)
     return nest
 
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Ask, Fold, Let, Load
-from tadc.passes.nest.bounds import indices_of, least_span, most_values, parts_of, turns_of
 from tadc.passes.nest.caches import LINE
+from tadc.passes.nest.loop_bounds import indices_of, least_span, most_values, parts_of, turns_of
 from tadc.passes.nest.nest import Extreme, Nest
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit

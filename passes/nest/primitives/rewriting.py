@@ -8,7 +8,7 @@ from typing import Literal
 
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Takes
-from tadc.passes.nest.bounds import extreme_of, parts_of
+from tadc.passes.nest.loop_bounds import extreme_of, parts_of
 from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Statement, Store
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
-from tadc.passes.nest.bounds import bound_forms, form_of, least_span, parts_of, rename_bound
+from tadc.passes.nest.loop_bounds import bound_forms, form_of, least_span, parts_of, rename_bound
 from tadc.passes.nest.nest import (
     At,
     Body,

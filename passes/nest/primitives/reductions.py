@@ -11,7 +11,7 @@ from tadc.lattice.nest import loop_nest
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Let, Takes
-from tadc.passes.nest.bounds import extreme_of
+from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit

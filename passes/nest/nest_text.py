@@ -1,4 +1,4 @@
-"""A loop nest as text that a person reads; `passes/nest/reader.py` reads it back.
+"""A loop nest as text that a person reads; `passes/nest/nest_reader.py` reads it back.
 
     nest matmul(a: f32[512, 64], b: f32[64, 256], out c: f32[512, 256]) {
         for i = 0 to 512 {
@@ -39,7 +39,7 @@ from tadc.passes.maps.map import (
     Tensor,
     Type,
 )
-from tadc.passes.nest.forms import form_text
+from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Space, Stage, Store
 from tadc.passes.nest.nest import Kind as LoopKind
@@ -96,7 +96,7 @@ NESTS = Grammar(
         "Block": Kind(lambda writer, block: writer.block(block), lambda reader, after: reader.block()),
     },
 )
-"""The text of each record; what goes beyond a pattern is written below, and read in `reader.py`."""
+"""The text of each record; what goes beyond a pattern is written below, and read in `nest_reader.py`."""
 
 
 def nest_text(nest: Nest) -> str:

@@ -1,4 +1,4 @@
-"""The text of a loop nest to the nest: what `passes/nest/text.py` writes, in any layout, with comments."""
+"""The text of a loop nest to the nest, in any layout, with comments: what `passes/nest/nest_text.py` writes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import closest
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Type
-from tadc.passes.nest.forms import Unreadable
+from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
 from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Stage, Statement, Store
-from tadc.passes.nest.text import NESTS, TYPES, number_type
+from tadc.passes.nest.nest_text import NESTS, TYPES, number_type
 from tadc.passes.nest.usual_types import usual_type
 
 Node = TypeVar("Node")

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.nest.bounds import bound_forms, form_of, most_values, parts_of, value_count
+from tadc.passes.nest.loop_bounds import bound_forms, form_of, most_values, parts_of, value_count
 from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
 from tadc.passes.nest.primitives import rewriting as rw
-from tadc.passes.nest.primitives.folds import unroll_fold
+from tadc.passes.nest.primitives.reductions import unroll_fold
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
 

@@ -23,14 +23,14 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
-from tadc.passes.nest.bounds import bound_forms, indices_of, turns_of
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
-from tadc.passes.nest.forms import rows_text
+from tadc.passes.nest.form_text import rows_text
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
+from tadc.passes.nest.loop_bounds import bound_forms, indices_of, turns_of
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Know, Nest, Stage, Statement, Store
-from tadc.passes.nest.reader import ReadNest, read_nests
-from tadc.passes.nest.text import nest_text
+from tadc.passes.nest.nest_reader import ReadNest, read_nests
+from tadc.passes.nest.nest_text import nest_text
 
 MOST_ACCESSES = 200_000
 """Of one tensor, where a nest is tried."""

@@ -26,10 +26,10 @@ from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
-from tadc.passes.nest.lanes import extreme
 from tadc.passes.nest.lockstep import Context, Lockstep, at_copy
 from tadc.passes.nest.moving_bounds import Shift, shift_of
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
+from tadc.passes.nest.vector_lanes import extreme
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
