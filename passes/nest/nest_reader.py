@@ -1,4 +1,4 @@
-"""The text of a loop nest to the nest, in any layout and with comments: `passes/nest/nest_text.py` writes it."""
+"""The text of a loop nest to the nest, in any layout, with comments; `nest_text.py` writes it."""
 
 from __future__ import annotations
 
