@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import Self
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
@@ -63,12 +63,8 @@ class Context:
         return tuple(row.substitute(self.forms) for row in rows)
 
 
-class FoldLowering(Protocol):
-    """Gives a fold's names their values."""
-
-    def __call__(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
-        """Make the loops of a fold."""
-        ...
+#: Gives the names of a fold their values.
+FoldLowering = Callable[["Lockstep", Let, Fold, Context], None]
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,8 @@ class Lockstep:
 
     def scalar(self, let: Let) -> ir.Type:
         """The scalar type of what is named."""
-        return self.low.scalar_type(_type(let))
+        assert not isinstance(let.value, Ask)
+        return self.low.scalar_type(let.value.type)
 
     def as_type(self, made: ir.Value, value: str, point: Point) -> ir.Value:
         """A scalar in all lanes, if the value differs between lanes."""
@@ -335,11 +332,6 @@ class Lockstep:
             lambda inside: self.branch(name, block, copies, context.moved(inside)),
             lambda inside: [self.low.constant(type, 0.0, inside)] * len(copies), context.point,
         )  # fmt: skip
-
-
-def _type(let: Let) -> str:
-    assert not isinstance(let.value, Ask)
-    return let.value.type
 
 
 def at_copy(rows: Domain, copy: Copy) -> Domain:

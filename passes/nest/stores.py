@@ -200,10 +200,8 @@ class TileStores:
 
     def interleave(self, copies: Sequence[Elements]) -> None:
         """Store the values of some copies together."""
-        for number, place, buffer in self.targets():
-            for same in zip(*copies, strict=True):
-                interleaved = self.lanes.interleaved([values[number] for _, values in same], self.point)
-                self.by_lane(interleaved, buffer, [at(form, same[0][0]) for form in place.forms])
+        for made, buffer, forms in _interleaved(self.lanes, copies, self.places, self.point):
+            self.by_lane(made, buffer, forms)
 
     def by_lane(self, interleaved: ir.Value, buffer: ir.Value, forms: Sequence[Affine]) -> None:
         """Store what each lane has of interleaved vectors."""
@@ -223,9 +221,16 @@ class TileStores:
 def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point) -> None:
     """Store the values of all residues of the lanes, which stand side by side, from the places of the
     first."""
+    for made, buffer, forms in _interleaved(lanes, groups, places, point):
+        lanes.store_run(made, buffer, forms, point)
+
+
+def _interleaved(
+    lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point
+) -> Iterator[tuple[ir.Value, ir.Value, list[Affine]]]:
+    """The values of groups of copies interleaved, where each goes, and the element of the first one."""
     for number, place in enumerate(places):
         for buffer in place.buffers:
             for same in zip(*groups, strict=True):
-                at_first = [at(form, same[0][0]) for form in place.forms]
-                interleaved = lanes.interleaved([values[number] for _, values in same], point)
-                lanes.store_run(interleaved, buffer, at_first, point)
+                made = lanes.interleaved([values[number] for _, values in same], point)
+                yield made, buffer, [at(form, same[0][0]) for form in place.forms]

@@ -65,12 +65,16 @@ class Source:
         """One line."""
         self.lines.append("    " * self.depth + line)
 
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        """A line and those inside of it, which are not none."""
+    def open(self, head: str) -> None:
+        """A line, inside of which those that follow are, which are not none."""
         self.put(head)
         self.depth += 1
         self.put("pass")
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """A line and those inside of it."""
+        self.open(head)
         yield
         self.depth -= 1
 
@@ -291,7 +295,7 @@ class _Folds:
         source, fold, takes = self.source, self.fold, self.fold.takes
         rows = tuple(row.substitute(source.sizes) for row in fold.rows)
         nest, slot = loop_nest(fold.indices, rows, ()), "0"
-        self.open(f"if {source.holds(nest.outside)}:")
+        source.open(f"if {source.holds(nest.outside)}:")
         for number, level in enumerate(nest.levels):
             first = f"max([{', '.join(source.form(bound.ceil()) for bound in level.lower)}])"
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
@@ -299,22 +303,16 @@ class _Folds:
             if number == len(nest.levels) - 1 and takes.leap > 1:
                 width = source.width or takes.lanes
                 steps = f"{source.give(scalars.leaping)}({first}, {last}, {width}, {takes.leap})"
-                self.open(f"for {index}, {begin} in {steps}:")
+                source.open(f"for {index}, {begin} in {steps}:")
                 slot = f"{begin} % {takes.parts}"
                 continue
             source.put(f"{begin} = {first}")
-            self.open(f"for {index} in range({begin}, {last} + 1):")
+            source.open(f"for {index} in range({begin}, {last} + 1):")
             if takes.threads:
                 place = f"({index} - {begin}) % {takes.threads[number]}"
                 slot = f"({slot})*{takes.threads[number]} + {place}"
             else:
                 slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
         if nest.inside:
-            self.open(f"if {source.holds(nest.inside)}:")
+            source.open(f"if {source.holds(nest.inside)}:")
         return slot
-
-    def open(self, head: str) -> None:
-        """A line, inside of which those that follow are."""
-        self.source.put(head)
-        self.source.depth += 1
-        self.source.put("pass")
