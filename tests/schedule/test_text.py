@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from typing import Any, get_args
+
 import pytest
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
-from tadc.passes.nest.steps import Split, Stage
+from tadc.passes.nest.steps import Split, Stage, Step
 from tadc.passes.schedule.choose import chosen_schedule
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.reader import read_schedule
@@ -59,6 +63,12 @@ def read(text: str) -> Schedule:
 
 def test_every_step_reads_back() -> None:
     assert schedule_text(read(EVERYTHING)) == EVERYTHING
+
+
+@pytest.mark.parametrize("step", get_args(Step), ids=lambda step: step.__name__)
+def test_the_text_of_a_step_has_all_its_fields(step: Any) -> None:
+    named = ",".join(re.findall(r"\{([\w,]+)", step.TEXT)).split(",")
+    assert sorted(named) == sorted(field.name for field in fields(step))
 
 
 def test_layout_is_free() -> None:
