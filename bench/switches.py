@@ -76,7 +76,7 @@ def _whole_panels(found: Any) -> Any:
 
 def _whole_span(found: Any) -> Any:
     """Loops in one part, under masks."""
-    return lambda self, level, bound, whole, point: found(self, level, bound, True, point)
+    return lambda self, level, here, whole: found(self, level, here, True)
 
 
 NOTHING: tuple[Any, ...] = ()
@@ -175,10 +175,10 @@ SWITCHES = [
         {"schedule.steps_of_plan:_Steps.short": _always(None)},
         "unroll",
     ),
-    Switch("shifts", "lanes begin a sum each at its place", {"nest.folds:shift_of": _always(None)}),
+    Switch("shifts", "lanes begin a sum each at its place", {"nest.fold_loops:shift_of": _always(None)}),
     Switch(
         "middle parts",
         "the part of a sum that all lanes have has no masks",
-        {"nest.folds:FoldLoops.span": _whole_span},
+        {"nest.fold_loops:FoldLoops.span": _whole_span},
     ),
 ]

@@ -19,7 +19,7 @@ from tadc.passes.gpu.thread_lanes import divisor, element
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.nest.lockstep import Lockstep
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE
 from tadc.passes.terms.costs import ELEMENT
 
 

@@ -10,7 +10,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Load
-from tadc.passes.nest.lanes import extreme
+from tadc.passes.nest.vector_lanes import extreme
 from tadc.passes.terms.costs import ELEMENT
 
 SECTOR = 32

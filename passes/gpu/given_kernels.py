@@ -15,9 +15,9 @@ from tadc.passes.gpu.thread_loops import boxed, nested, trips
 from tadc.passes.gpu.thread_plans import is_flat
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction
+from tadc.passes.nest.loop_bounds import turns_of
 from tadc.passes.nest.nest import DIVIDED, At, Body, Compute, For, Know, Nest
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in
-from tadc.passes.nest.shared_folds import shared_in
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, computes_in, loops_in, shared_takes
 from tadc.passes.nest.steps import (
     Bind,
     Flatten,
@@ -31,7 +31,6 @@ from tadc.passes.nest.steps import (
     Steps,
     When,
 )
-from tadc.passes.nest.verify import turns_of
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.given import Problem, check_steps, does_not_fit, maps_given, problem_of
 from tadc.passes.schedule.reader import ReadMap
@@ -234,4 +233,4 @@ def _is_met(statement: object) -> bool:
 def _has_shared_inside(compute: Compute) -> bool:
     """Whether threads share a reduction inside of one that they share."""
     folds = (let.value for let in compute.block.all_lets() if isinstance(let.value, Fold))
-    return any(next(shared_in(fold.body), None) for fold in folds if fold.takes.threads)
+    return any(next(shared_takes((Compute(fold.body, ()),)), None) for fold in folds if fold.takes.threads)

@@ -15,7 +15,7 @@ from tadc.passes.gpu.block_memory import shared_buffer
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Fold, Let, Takes
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.folds import Combine, Fill, FoldLoops
+from tadc.passes.nest.fold_loops import Combine, Fill, FoldLoops
 from tadc.passes.nest.joins import Join
 from tadc.passes.nest.lockstep import Context, Lockstep
 

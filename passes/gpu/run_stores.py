@@ -10,8 +10,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.thread_lanes import divisor, run_of
 from tadc.passes.nest.lockstep import at_copy
 from tadc.passes.nest.stores import Elements, Place, TileStores
-from tadc.passes.nest.tile import Copy, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, at
 
 
 @dataclass

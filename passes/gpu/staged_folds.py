@@ -23,10 +23,10 @@ from tadc.passes.gpu.block_copies import BlockThreads, Copier
 from tadc.passes.gpu.boxes import Box, box_of, spans_inside, within
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Fold, Let, Load
-from tadc.passes.nest.folds import FoldLoops
-from tadc.passes.nest.lanes import extreme
+from tadc.passes.nest.fold_loops import FoldLoops
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, rewrite_lets
+from tadc.passes.nest.vector_lanes import extreme
 
 UNROLLED = 256
 """The most operations of the body of an innermost loop."""

@@ -9,8 +9,8 @@ from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.map import Choice, Fold, Load, Map, MapFunction
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.plain import plain_nest
-from tadc.passes.nest.primitives.points import points
 from tadc.passes.nest.primitives.rewriting import loops_in
+from tadc.passes.nest.primitives.visited_points import points
 from tadc.passes.nest.steps import (
     Bind,
     Flatten,

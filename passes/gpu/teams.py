@@ -10,8 +10,8 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.emit import Scope, trips
+from tadc.passes.nest.loop_bounds import bound_forms
 from tadc.passes.nest.nest import For
-from tadc.passes.nest.primitives.rewriting import bound_forms
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.gpu.plan import VECTOR_BYTES
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.caches import element_bytes
-from tadc.passes.nest.lanes import Lanes, last_stride
-from tadc.passes.nest.tile import Copy, Tile, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Tile, at
+from tadc.passes.nest.vector_lanes import Lanes, last_stride
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.nest.emit import Scope, Target, emit_body, facts_of
 from tadc.passes.nest.fold_kinds import put_results
-from tadc.passes.nest.lanes import Lanes
 from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.loop_bounds import bound_forms
 from tadc.passes.nest.nest import (
     DIVIDED,
     At,
@@ -42,9 +42,9 @@ from tadc.passes.nest.nest import (
     Stage,
     Statement,
 )
-from tadc.passes.nest.primitives.rewriting import bound_forms, computes_in, loads_in, loops_in
-from tadc.passes.nest.shared_folds import shared_takes
+from tadc.passes.nest.primitives.rewriting import computes_in, loads_in, loops_in, shared_takes
 from tadc.passes.nest.stores import Place, TileStores
+from tadc.passes.nest.vector_lanes import Lanes
 
 
 @dataclass(frozen=True)

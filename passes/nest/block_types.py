@@ -18,7 +18,7 @@ Types = Generator[Mistake, None, dict[str, Type]]
 
 
 def type_mistakes(compute: Compute, tensors: Mapping[str, Tensor]) -> Iterator[Mistake]:
-    """What is wrong with the names and types of a computation among these tensors."""
+    """The mistakes in the names and types of a computation among these tensors."""
     walk = _Walk(tensors)
     types = yield from walk.block(compute.block, {}, None)
     for store in compute.stores:
@@ -52,7 +52,7 @@ class _Walk:
         return types
 
     def value(self, let: Let, types: Mapping[str, Type]) -> Iterator[Mistake]:
-        """What is wrong with a value by itself."""
+        """The mistakes of a value by itself."""
         value, count = let.value, 1
         match value:
             case Ask():

@@ -17,8 +17,9 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Block, Fold, Let
 from tadc.passes.nest.fold_kinds import lower_fold
-from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
+from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import (
     DIVIDED,
     At,
@@ -34,18 +35,18 @@ from tadc.passes.nest.nest import (
     Statement,
 )
 from tadc.passes.nest.stores import Elements, Place, TileStores, store_residues
-from tadc.passes.nest.tile import ACROSS, Copy, Dependence, Tile, Values
-from tadc.passes.nest.tile_variables import LANE, PARTS
+from tadc.passes.nest.tile import ACROSS, LANE, PARTS, Copy, Dependence, Tile, Values
+from tadc.passes.nest.vector_lanes import Lanes
 
 ALIGNMENT = 64
 """Bytes of a line of the cache, which staged tensors start at."""
 
 
 class Target:
-    """What the code of nests is made for: here one thread of a CPU."""
+    """The machine that code of nests is made for: here one thread of a CPU."""
 
     def lanes(self, low: BodyLowering, width: int) -> Lanes:
-        """What makes vectors of a width."""
+        """The maker of vectors of a width."""
         return Lanes(low, width)
 
     def fold(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
@@ -53,7 +54,7 @@ class Target:
         lower_fold(body, let, fold, context)
 
     def stores(self, compute: Compute, low: BodyLowering, places: list[Place], scope: Scope) -> TileStores:
-        """What stores the values of a computation."""
+        """The stores of a computation."""
         context, tile = Context(scope.point, scope.facts, scope.forms), tile_of(compute, scope)
         lanes, rows = self.lanes(low, tile.width), open_rows(compute, scope, tile)
         return TileStores(lanes, tile, places, context, compute.interleaves, (*rows, *scope.only))
@@ -67,10 +68,10 @@ class Target:
         return body, compute.block
 
     def before(self, statement: Statement, scope: Scope) -> None:
-        """What stands before a statement: threads may have to wait for others."""
+        """Make what stands before a statement: threads may have to wait for others."""
 
     def after_turn(self, loop: For, scope: Scope) -> None:
-        """What stands at the end of each turn of a loop."""
+        """Make what stands at the end of each turn of a loop."""
 
     def room(self, stage: Stage, low: BodyLowering, scope: Scope) -> ir.Value:
         """A buffer for a tensor."""
@@ -84,7 +85,7 @@ class Scope:
     `indices` are those of the map, `shapes` the extents of tensors, as forms over sizes.
     """
 
-    point: ir.InsertionPoint
+    point: Point
     forms: Mapping[str, Affine]
     facts: Domain
     buffers: Mapping[str, tuple[ir.Value, ...]]
@@ -96,7 +97,7 @@ class Scope:
     """Of threads that compute the same those store for which these rows hold."""
 
     def label(self, index: str) -> str:
-        """What a person calls the index of a loop: by the map's index that it is a part of."""
+        """The name of a loop's index for people: that of the map's index that it is a part of."""
         parts = re.compile(r"(_down)?[_0-9]*")
         found = [n for n in self.indices if index.startswith(n) and parts.fullmatch(index, len(n))]
         return max(found, key=len, default=index)
@@ -123,19 +124,26 @@ def emit_body(body: Body, low: BodyLowering, scope: Scope) -> None:
     for statement in body:
         scope.target.before(statement, scope)
         match statement:
-            case At(index=index, value=value):
-                scope = _named(index, value, low, scope)
-            case Know(rows=rows):
-                scope = scope.knowing(*scope.rows(rows))
-            case Stage(tensor=tensor):
-                room = scope.target.room(statement, low, scope)
-                scope = replace(scope, buffers={**scope.buffers, tensor.name: (room,)})
             case If():
                 _if(statement, low, scope)
             case For():
                 _for(statement, low, scope)
             case Compute():
                 _compute(statement, low, scope)
+            case _:
+                scope = _after(statement, low, scope)
+
+
+def _after(statement: At | Know | Stage, low: BodyLowering, scope: Scope) -> Scope:
+    """The scope of what follows a name, what is known, or room."""
+    match statement:
+        case At(index=index, value=value):
+            return _named(index, value, low, scope)
+        case Know(rows=rows):
+            return scope.knowing(*scope.rows(rows))
+        case Stage(tensor=tensor):
+            room = scope.target.room(statement, low, scope)
+            return replace(scope, buffers={**scope.buffers, tensor.name: (room,)})
 
 
 # -- indices -------------------------------------------------------------------------------------
@@ -154,23 +162,20 @@ def _named(index: str, value: Bound, low: BodyLowering, scope: Scope) -> Scope:
     rows = [Constraint((form - made) * sign) for form in forms]
     # What bounds one of the forms on the other side bounds the extreme, where it bounds the others too.
     for row in scope.facts:
-        if row.equality:
-            continue
-        for form in forms:
-            rest = (form - row.form * sign) if form.terms else None
-            if (
-                rest is None
-                or rest.variables & form.variables
-                or row.form.variables.isdisjoint(form.variables)
-            ):
+        for form in forms if not row.equality else ():
+            if not form.terms or row.form.variables.isdisjoint(form.variables):
                 continue
-            if all(other is form or implied((other - rest) * sign, scope.facts) for other in forms):
+            rest = form - row.form * sign
+            others = (other for other in forms if other is not form)
+            if rest.variables.isdisjoint(form.variables) and all(
+                implied((other - rest) * sign, scope.facts) for other in others
+            ):
                 rows.append(Constraint((made - rest) * sign))
     return scope.knowing(*dict.fromkeys(rows))
 
 
 def _of_either(value: Either, made: Affine, scope: Scope) -> list[Constraint]:
-    """What is known of one of two forms: it is no less than the second where the first is not, or no more."""
+    """Rows of one of two forms: it is no less than the second where the first is not, or no more."""
     then, otherwise, holds = scope.form(value.then), scope.form(value.otherwise), scope.rows(value.rows)
     found: list[Constraint] = []
     for sign in (1, -1):
@@ -211,8 +216,8 @@ def _extremes(forms: list[Affine], sign: int, facts: Domain) -> list[Affine]:
 def _if(statement: If, low: BodyLowering, scope: Scope) -> None:
     rows = scope.rows(statement.rows)
 
-    def fill(body: Body, *more: Constraint) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
-        def emit(inside: ir.InsertionPoint) -> list[ir.Value]:
+    def fill(body: Body, *more: Constraint) -> Emit:
+        def emit(inside: Point) -> Made:
             emit_body(body, low, replace(scope, point=inside).knowing(*more))
             return []
 
@@ -242,7 +247,7 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
     last = low.affine([stop], scope.point)
     ends = (low.affine([start], scope.point), last, loop.step)
 
-    def fill(index: Affine, carried: list[ir.Value], inside: ir.InsertionPoint) -> list[ir.Value]:
+    def fill(index: Affine, carried: Made, inside: Point) -> Made:
         inner = replace(scope, point=inside).naming(loop.index, index)
         emit_body(loop.body, low, inner.knowing(*facts_of(loop, index, (start, stop), scope)))
         scope.target.after_turn(loop, inner)
@@ -252,22 +257,17 @@ def serial_loop(loop: For, low: BodyLowering, scope: Scope) -> None:
 
 
 def facts_of(loop: For, index: Affine, ends: tuple[Affine, Affine], scope: Scope) -> list[Constraint]:
-    """What holds of the index of a loop: it is no less than each form that its start is the greatest of, …"""
+    """Rows of the index of a loop: it is no less than each form that its start is the greatest of, …"""
     start, stop = ends
     span = stop - start
     is_whole = all(k % loop.step == 0 for _, k in span.terms) and span.constant % loop.step == 0
     last = loop.step if is_whole else 1
-    lower = [scope.form(form) for form in _parts(loop.start, "max")] or [start]
-    upper = [scope.form(form) for form in _parts(loop.stop, "min")] or [stop]
+    lower = [scope.form(form) for form in parts_of(loop.start, "max")] or [start]
+    upper = [scope.form(form) for form in parts_of(loop.stop, "min")] or [stop]
     return [
         *(Constraint(index - form) for form in lower),
         *(Constraint(form - last - index) for form in upper),
     ]
-
-
-def _parts(bound: Bound, which: str) -> tuple[Affine, ...]:
-    """The forms that a bound is an extreme of."""
-    return bound.forms if isinstance(bound, Extreme) and bound.which == which else ()
 
 
 def trips(loop: For) -> range:
@@ -284,14 +284,11 @@ def _in_tile(loop: For, scope: Scope) -> Scope:
     values, tile = trips(loop), scope.tile
     if len(values) == 1:
         return scope.naming(loop.index, Affine.const(values.start))
-    if loop.kind == "lane":
-        form = Affine.var(LANE) * loop.step + values.start
-        return replace(scope.naming(loop.index, form), tile=replace(tile, width=len(values)))
-    variable = f"@{loop.index}"
-    form = Affine.var(variable) * loop.step + values.start
-    return replace(
-        scope.naming(loop.index, form), tile=replace(tile, copies={**tile.copies, variable: len(values)})
-    )
+    variable = LANE if loop.kind == "lane" else f"@{loop.index}"
+    made = replace(tile, width=len(values))
+    if loop.kind != "lane":
+        made = replace(tile, copies={**tile.copies, variable: len(values)})
+    return replace(scope.naming(loop.index, Affine.var(variable) * loop.step + values.start), tile=made)
 
 
 def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
@@ -309,7 +306,7 @@ def _unrolled(loop: For, low: BodyLowering, scope: Scope) -> None:
         for compute, inner in inside:
             _compute(compute, low, inner)
         return
-    groups: list[list[tuple[Copy, list[ir.Value]]]] = []
+    groups: list[list[tuple[Copy, Made]]] = []
     for compute, inner in inside:
         groups.append([])
         _values(compute, low, inner, groups[-1].extend)
@@ -322,10 +319,8 @@ def _only_compute(body: Body, low: BodyLowering, scope: Scope) -> tuple[Compute 
         return None, scope
     for statement in body:
         match statement:
-            case At(index=index, value=value):
-                scope = _named(index, value, low, scope)
-            case Know(rows=rows):
-                scope = scope.knowing(*scope.rows(rows))
+            case At() | Know():
+                scope = _after(statement, low, scope)
             case For(kind="jam" | "lane") if statement is body[-1]:
                 return _only_compute(statement.body, low, _in_tile(statement, scope))
             case Compute() if statement is body[-1]:
@@ -356,7 +351,7 @@ def _places(compute: Compute, scope: Scope, low: BodyLowering) -> list[Place]:
 def _compute(compute: Compute, low: BodyLowering, scope: Scope) -> None:
     """Evaluate a block at the points of the tile, and store."""
     stores = scope.target.stores(compute, low, _places(compute, scope, low), scope)
-    _values(compute, low, scope, stores.add, stores)
+    _values(compute, low, scope, stores.add)
     stores.end()
 
 
@@ -367,8 +362,8 @@ def tile_of(compute: Compute, scope: Scope) -> Tile:
     along = _along(compute, scope)
     copies = {name: n for name, n in tile.copies.items() if name not in along}
     copies |= {name: n for name, n in tile.copies.items() if name in along}
-    lanes = [let.value for let in compute.block.all_lets() if isinstance(let.value, Fold)]
-    taken = next((fold.takes for fold in lanes if fold.takes.lanes > 1), None)
+    takes = (let.value.takes for let in compute.block.all_lets() if isinstance(let.value, Fold))
+    taken = next((one for one in takes if one.lanes > 1), None)
     if taken is None:
         return Tile(tile.width, copies)
     return Tile(taken.lanes, {**copies, PARTS: taken.parts} if taken.parts > 1 else copies)
@@ -381,13 +376,7 @@ def _along(compute: Compute, scope: Scope) -> frozenset[str]:
     return found & scope.tile.copies.keys()
 
 
-def _values(
-    compute: Compute,
-    low: BodyLowering,
-    scope: Scope,
-    then: Callable[[Elements], None],
-    stores: TileStores | None = None,
-) -> None:
+def _values(compute: Compute, low: BodyLowering, scope: Scope, then: Callable[[Elements], None]) -> None:
     """Hand over the values of the stores in the copies of a tile."""
     tile = tile_of(compute, scope)
     depends = Dependence(compute.block, scope.forms, tile)
@@ -403,10 +392,7 @@ def _values(
     def hand_over(turn: Copy) -> None:
         rest = [name for name in own if name not in turn]
         copies = [{**turn, **copy} for copy in tile.points(rest)]
-        elements: Elements = [
-            (copy, [body.value(store.value, copy) for store in compute.stores]) for copy in copies
-        ]
-        then(elements)
+        then([(copy, [body.value(store.value, copy) for store in compute.stores]) for copy in copies])
 
     context = Context(scope.point, scope.facts, scope.forms)
     body, block = target.shared(compute, body, context)
@@ -419,7 +405,7 @@ def open_rows(compute: Compute, scope: Scope, tile: Tile) -> Domain:
     return tuple(row for row in scope.rows(compute.within) if not implied(row.form, known))
 
 
-def _room(type: str, extents: list[int], low: BodyLowering, point: ir.InsertionPoint) -> ir.Value:
+def _room(type: str, extents: list[int], low: BodyLowering, point: Point) -> ir.Value:
     """A buffer on the stack of the lowered function, made where it starts: loops must not make more."""
     aligned = {
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([0, 0]),
@@ -429,7 +415,7 @@ def _room(type: str, extents: list[int], low: BodyLowering, point: ir.InsertionP
     return low.create("memref.alloca", [memref], [], function_start(point), aligned).results[0]
 
 
-def function_start(point: ir.InsertionPoint) -> ir.InsertionPoint:
+def function_start(point: Point) -> Point:
     """Where the function that holds a point begins."""
     op = point.block.owner.operation
     while op.name != "func.func":

@@ -1,4 +1,4 @@
-"""What holds where a statement of a nest stands: conditions on its indices, sizes and ranges.
+"""Facts that hold where a statement of a nest stands: conditions on its indices, sizes and ranges.
 
     for j0 = 0 to N step 32:        j0 = 32*q, q >= 0, j0 <= N - 1
         at j = min(j0, N - 32):     j = j0 with j0 <= N - 32, or j = N - 32 with j0 >= N - 32
@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.points import find_point
 from tadc.lattice.polyhedron import implied
+from tadc.passes.nest.loop_bounds import parts_of
 from tadc.passes.nest.nest import At, Bound, Either, Extreme, For
 from tadc.passes.terms.checked_reads import negations
 
@@ -52,39 +54,35 @@ def elsewhere(rows: Domain) -> Facts:
 
 
 def named(at: At) -> Facts:
-    """What a name for a value says."""
+    """The facts of a name for a value."""
     index = Affine.var(at.index)
     return (tuple((Constraint(index - form, equality=True), *rows) for form, rows in values(at.value)),)
 
 
 @dataclass
 class Loops:
-    """What loops say; their steps are counted by names that nothing else has."""
+    """The facts of loops; their steps are counted by names that nothing else has."""
 
     names: Iterator[int] = field(default_factory=itertools.count)
 
     def inside(self, loop: For) -> Facts:
-        """What holds in a loop."""
+        """The facts that hold in a loop: the index is at its start or some steps above it, below its stop."""
         index = Affine.var(loop.index)
-        return (self.start(loop, index), self.stop(loop, index))
-
-    def start(self, loop: For, index: Affine) -> Fact:
-        """An index is at its start or above, some steps from it."""
-        if loop.step == 1 and isinstance(loop.start, Extreme) and loop.start.which == "max":
-            return (tuple(Constraint(index - form) for form in loop.start.forms),)
         if loop.step == 1:
-            return tuple((Constraint(index - form), *rows) for form, rows in values(loop.start))
-        turn = Affine.var(f"{loop.index}{TURN}{next(self.names)}")
-        return tuple(
-            (Constraint(index - form - turn * loop.step, equality=True), Constraint(turn), *rows)
-            for form, rows in values(loop.start)
-        )
+            start = _limit(loop.start, "max", lambda form: Constraint(index - form))
+        else:
+            turn = Affine.var(f"{loop.index}{TURN}{next(self.names)}")
+            start = tuple(
+                (Constraint(index - form - turn * loop.step, equality=True), Constraint(turn), *rows)
+                for form, rows in values(loop.start)
+            )
+        return (start, _limit(loop.stop, "min", lambda form: Constraint(form - 1 - index)))
 
-    def stop(self, loop: For, index: Affine) -> Fact:
-        """An index is below its stop."""
-        if isinstance(loop.stop, Extreme) and loop.stop.which == "min":
-            return (tuple(Constraint(form - 1 - index) for form in loop.stop.forms),)
-        return tuple((Constraint(form - 1 - index), *rows) for form, rows in values(loop.stop))
+
+def _limit(bound: Bound, which: Literal["min", "max"], row: Callable[[Affine], Constraint]) -> Fact:
+    """A row for the form that a bound is: for each form at once that it is the least or greatest of."""
+    forms = parts_of(bound, which)
+    return (tuple(map(row, forms)),) if forms else tuple((row(form), *rows) for form, rows in values(bound))
 
 
 def values(bound: Bound) -> list[tuple[Affine, Domain]]:
@@ -173,6 +171,6 @@ def _whole_floors(facts: Domain) -> Domain:
 
 
 def _floors_from_zero(form: Affine, facts: Domain) -> Domain:
-    """What rounding says beyond the rationals: `N // 8 >= 0` where `N >= 0`."""
+    """The facts that rounding adds to the rationals: `N // 8 >= 0` where `N >= 0`."""
     floors = dict.fromkeys(floor for f in (form, *(row.form for row in facts)) for floor in f.floors())
     return tuple(Constraint(Affine.atom(floor)) for floor in floors if implied(floor.numerator, facts))

@@ -9,8 +9,8 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import LESS, Scalars
-from tadc.passes.nest.folds import Combine, FoldLoops, factors
-from tadc.passes.nest.joins import JOIN
+from tadc.passes.nest.fold_loops import Combine, FoldLoops, factors
+from tadc.passes.nest.joins import JOIN, Made
 from tadc.passes.nest.lane_folds import LaneFold
 from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.strided_folds import StridedFold
@@ -51,30 +51,28 @@ def _joined(kind: str) -> Combine:
 _COMBINE: dict[str, Combine] = {**{kind: _joined(kind) for kind in JOIN}, "sum": _sum}
 
 #: The results of a fold for each element of a tile.
-Lowering = Callable[[FoldLoops], list[ir.Value]]
+Lowering = Callable[[FoldLoops], Made]
 
 
 def _folded(kind: str) -> Lowering:
     """Elements joined to a result one after the other."""
-    combine, join, start = _COMBINE[kind], JOIN[kind], REDUCTIONS[kind].nothing
-    return lambda of: of.fold(combine, join, start)
+    return lambda of: of.fold(_COMBINE[kind], JOIN[kind], REDUCTIONS[kind].nothing)
 
 
-def _summed(of: FoldLoops) -> list[ir.Value]:
+def _summed(of: FoldLoops) -> Made:
     of.leave_out_products()
-    return of.fold(_COMBINE["sum"], JOIN["sum"], REDUCTIONS["sum"].nothing)
+    return _folded("sum")(of)
 
 
-def _logsumexp(of: FoldLoops) -> list[ir.Value]:
+def _logsumexp(of: FoldLoops) -> Made:
     """`m + log(sum{k} (exp(e - m)))` with m the maximum, 0 where that is not finite.
 
     It neither overflows nor makes a NaN of infinite elements, as `scipy.special.logsumexp`.
     """
     low, point = of.body.low, of.context.point
     copies = list(of.body.tile.points(of.kept))
-    greatest = of.fold(_COMBINE["max"], JOIN["max"], REDUCTIONS["max"].nothing)
     shifts: dict[tuple[int, ...], ir.Value] = {}
-    for copy, most in zip(copies, greatest, strict=True):
+    for copy, most in zip(copies, _folded("max")(of), strict=True):
         s = Scalars(low, point, most.type)
         finite = s.compare(LESS, s.op("math.absf", most), s.const(math.inf))
         shifts[tuple(copy.values())] = s.select(finite, most, s.const(0.0))
@@ -88,18 +86,13 @@ def _logsumexp(of: FoldLoops) -> list[ir.Value]:
         return s.op("arith.addf", result, s.op("math.exp", moved))
 
     totals = of.fold(add, JOIN["sum"], 0.0)
-    results: list[ir.Value] = []
+    results: Made = []
     for copy, total in zip(copies, totals, strict=True):
         s = Scalars(low, point, total.type)
         results.append(s.op("arith.addf", s.op("math.log", total), shift(copy)))
     return results
 
 
-LOWERINGS: dict[str, Lowering] = {
-    "sum": _summed,
-    "prod": _folded("prod"),
-    "max": _folded("max"),
-    "min": _folded("min"),
-    "logsumexp": _logsumexp,
-}
+LOWERINGS: dict[str, Lowering] = {kind: _folded(kind) for kind in JOIN}
+LOWERINGS |= {"sum": _summed, "logsumexp": _logsumexp}
 complete("a lowering", LOWERINGS, REDUCTIONS)

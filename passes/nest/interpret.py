@@ -34,7 +34,7 @@ Accesses = Counter[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Run:
-    """What a nest computed, and the accesses to its tensors, those that it stages left out.
+    """The results of a nest, and the accesses to its tensors, those that it stages left out.
 
     Elements that it did not write are `unwritten`; in `results` they are NaN.
     """
@@ -46,10 +46,7 @@ class Run:
 
 
 def interpret(
-    nest: Nest,
-    arrays: Mapping[str, NDArray[Any]],
-    values: Mapping[str, int] | None = None,
-    most: int = 10**7,
+    nest: Nest, arrays: Mapping[str, NDArray[Any]], values: Mapping[str, int] | None = None, most: int = 10**7
 ) -> Run:
     """Run a nest on its arguments by name, at values of its sizes and ranges.
 
@@ -59,15 +56,12 @@ def interpret(
     source = Source(dict(values or {}))
     shapes = {t.name: tuple(e.evaluate(source.values) for e in t.shape) for t in nest.tensors}
     source.nest(nest)
-    data: dict[str, list[Any]] = {}
-    for tensor in nest.tensors:
-        data[tensor.name] = _elements(tensor, shapes[tensor.name], arrays.get(tensor.name), nest)
+    data = {t.name: _elements(t, shapes[t.name], arrays.get(t.name), nest) for t in nest.tensors}
     reads: dict[str, list[int]] = {name: [] for name in data}
     writes: dict[str, list[int]] = {name: [] for name in data}
     names = {**source.given, "most": most, "TooLong": TooLong, "fault": source.fault}
-    for name, elements in data.items():
-        own = source.called(name)
-        names |= {f"{own}_data": elements, f"{own}_reads": reads[name], f"{own}_writes": writes[name]}
+    for kind, found in (("data", data), ("reads", reads), ("writes", writes)):
+        names |= {f"{source.called(name)}_{kind}": elements for name, elements in found.items()}
     exec(compile("\n".join(source.lines), f"<nest {nest.name}>", "exec"), names)
     with np.errstate(all="ignore"):
         kernel: Any = names["kernel"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -11,11 +11,10 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Level
 from tadc.passes.maps.map import Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.folds import Combine, FoldLoops
-from tadc.passes.nest.joins import Join
+from tadc.passes.nest.fold_loops import Combine, FoldLoops, Inside
+from tadc.passes.nest.joins import Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
-from tadc.passes.nest.tile import ACROSS
-from tadc.passes.nest.tile_variables import LANE, PARTS
+from tadc.passes.nest.tile import ACROSS, LANE, PARTS
 
 
 class LaneFold(FoldLoops):
@@ -32,7 +31,7 @@ class LaneFold(FoldLoops):
         """The loops carry a result for each lane."""
         return True
 
-    def fold(self, combine: Combine, join: Join, start: float) -> list[ir.Value]:
+    def fold(self, combine: Combine, join: Join, start: float) -> Made:
         """The results of all parts and lanes in one, for each copy along `kept`."""
         results = super().fold(combine, join, start)
         point = self.context.point
@@ -44,43 +43,34 @@ class LaneFold(FoldLoops):
             found[key] = join(s, found[key], value) if key in found else value
         return [self.body.lanes.folded(value, join, point) for value in found.values()]
 
-    def last_loop(
-        self,
-        level: Level,
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-    ) -> list[ir.Value]:
+    def last_loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """Steps of all parts and lanes: under masks before and after those that every point takes whole."""
-        low, point = self.body.low, context.point
-        guarded = masked or any(level.name in row.form.variables for row in self.nest.inside)
-        span = self.span(level, bound, guarded or context.in_part, point)
+        (level,), low, point = levels, self.body.low, here.point
+        guarded = here.masked or any(level.name in row.form.variables for row in self.nest.inside)
+        span = self.span(level, here, guarded or here.in_part)
         width, parts = self.body.tile.width, self.body.tile.copies.get(PARTS, 1)
-        inner_start, inner_stop = span.inner_start, span.inner_stop
-        if inner_start is None or inner_stop is None:
-            inner_start, inner_stop = span.start, span.stop
-            guarded = guarded or self.moves_at(level, bound)
+        guarded = guarded or (span.inner is None and self.moves_at(level, here))
+        inner_start, inner_stop = span.inner or (span.start, span.stop)
         step = width * parts
         lane = Affine.var(LANE) + (Affine.var(PARTS) * width if parts > 1 else 0)
-        across = self.also_moving(ACROSS)
+        across = self.changed(moving=self.moving | ACROSS)
 
-        def run(start: ir.Value, stop: ir.Value, values: list[ir.Value], masked: bool) -> list[ir.Value]:
-            def inside(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-                inner = {**bound, level.name: index + lane}
-                return across.innermost(inner, values, masked, replace(context, point=point, in_part=True))
+        def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool) -> Made:
+            there = replace(here, in_part=True, masked=masked)
+
+            def inside(index: Affine, values: Made, point: Point) -> Made:
+                return across.innermost(values, there.binding(level.name, index + lane, point))
 
             return self.one_loop(level.name, (start, stop, step), values, inside, point)
 
         def after(start: ir.Value, stop: ir.Value, less: int) -> ir.Value:
             """Where the first step is that does not begin, for `less` of 0, or end before a stop."""
             first, room = low.variable(start), low.variable(stop) - low.variable(start) + (step - 1 - less)
-            count = self.choose_index("arith.maxsi", low.affine([room], point), self.zero(point), point)
+            count = self.choose_index("arith.maxsi", low.affine([room], point), low.index(0, point), point)
             return low.affine([first + low.variable(count).floordiv(step) * step], point)
 
         start = span.start
-        lower = [b.ceil().substitute(bound) for b in level.lower]
-        if self.moves(lower) and span.inner_start is not None:
+        if span.inner is not None and self.moves(self.ends_of(level, here)[0]):
             carried = run(start, inner_start, carried, True)
             start = after(start, inner_start, 0)
         end = low.affine([low.variable(inner_stop) - (step - 1)], point)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.joins import Made, Point
+from tadc.passes.nest.tile import LANE, without
 
 _AT_LEAST, _EQUAL, _BELOW = 5, 0, 2
 """Predicates of `arith.cmpi`."""
@@ -28,17 +30,19 @@ def is_vector(value: ir.Value) -> bool:
     return isinstance(value.type, ir.VectorType)
 
 
-def has_lane(atom: str | Floor) -> bool:
-    """Whether a term of a form differs between lanes."""
-    return atom == LANE if isinstance(atom, str) else LANE in atom.variables
-
-
 @dataclass(frozen=True)
 class LaneIndices:
-    """What makes vectors of one width from forms, by the builder of scalar code."""
+    """Makes vectors of one width from forms, by the builder of scalar code."""
 
     low: BodyLowering
     width: int
+
+    def make(
+        self, name: str, type: ir.Type, operands: Sequence[ir.Value], point: Point,
+        attributes: dict[str, ir.Attribute] | None = None,
+    ) -> ir.Value:  # fmt: skip
+        """The one result of an operation."""
+        return self.low.create(name, [type], operands, point, attributes).results[0]
 
     # -- types and plain vectors ---------------------------------------------------------------
 
@@ -51,17 +55,17 @@ class LaneIndices:
         """The type of a condition by lane."""
         return self.type(ir.IntegerType.get_signless(1, self.low.context))
 
-    def spread(self, value: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def spread(self, value: ir.Value, point: Point) -> ir.Value:
         """A value as a vector: a scalar in all lanes."""
         if is_vector(value):
             return value
-        return self.low.create("vector.broadcast", [self.type(value.type)], [value], point).results[0]
+        return self.make("vector.broadcast", self.type(value.type), [value], point)
 
-    def spread_to(self, value: ir.Value, type: ir.Type, point: ir.InsertionPoint) -> ir.Value:
+    def spread_to(self, value: ir.Value, type: ir.Type, point: Point) -> ir.Value:
         """A value as a vector where a type is one."""
         return self.spread(value, point) if isinstance(type, ir.VectorType) else value
 
-    def together(self, values: Sequence[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
+    def together(self, values: Sequence[ir.Value], point: Point) -> Made:
         """The values, all vectors if one is."""
         if not any(map(is_vector, values)):
             return list(values)
@@ -69,19 +73,15 @@ class LaneIndices:
 
     # -- indices -------------------------------------------------------------------------------
 
-    def index_vector(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
+    def index_vector(self, form: Affine, point: Point) -> ir.Value:
         """The values of a form in the lanes, as a vector of indices."""
-        rest = Affine.of({atom: k for atom, k in form.terms if not has_lane(atom)}, form.constant)
-        total = self._by_lane(form, point) if rest == Affine.const(0) else None
-        if total is not None:
-            return total
-        start = self.spread(self.low.affine([rest], point), point)
-        moving = form - rest
-        return (
-            start if not moving.terms else self._op("arith.addi", start, self._by_lane(moving, point), point)
-        )
+        rest = without(form, {LANE})
+        if rest == Affine.const(0):
+            return self._by_lane(form, point)
+        start, moving = self.spread(self.low.affine([rest], point), point), form - rest
+        return self._op("arith.addi", start, self._by_lane(moving, point), point) if moving.terms else start
 
-    def _by_lane(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
+    def _by_lane(self, form: Affine, point: Point) -> ir.Value:
         """The sum of terms that hold the lane."""
         total: Any = None
         for atom, k in form.terms:
@@ -92,52 +92,52 @@ class LaneIndices:
             total = term if total is None else self._op("arith.addi", total, term, point)
         return self._number(0, point) if total is None else total
 
-    def _floor(self, atom: Floor, point: ir.InsertionPoint) -> ir.Value:
+    def _floor(self, atom: Floor, point: Point) -> ir.Value:
         """A floor division in each lane: `arith.divsi` rounds towards zero."""
-        numerator, denominator = (
-            self.index_vector(atom.numerator, point),
-            self._number(atom.denominator, point),
-        )
+        numerator = self.index_vector(atom.numerator, point)
+        denominator = self._number(atom.denominator, point)
         quotient = self._op("arith.divsi", numerator, denominator, point)
         rest = self._op("arith.remsi", numerator, denominator, point)
         below = self._compare(_BELOW, rest, self._number(0, point), point)
         one_less = self._op("arith.addi", quotient, self._number(-1, point), point)
         return self.select(below, one_less, quotient, point)
 
-    def _numbers(self, values: Sequence[int], point: ir.InsertionPoint) -> ir.Value:
-        index = self.low.index_type
-        elements = [ir.IntegerAttr.get(index, value) for value in values]
-        attribute = ir.DenseElementsAttr.get(elements, self.type(index))
-        return self.low.create("arith.constant", [self.type(index)], [], point, {"value": attribute}).results[
-            0
-        ]
+    def _constant(self, type: ir.Type, value: ir.Attribute, point: Point) -> ir.Value:
+        return self.make("arith.constant", type, [], point, {"value": value})
 
-    def _number(self, value: int, point: ir.InsertionPoint) -> ir.Value:
+    def _numbers(self, values: Sequence[int], point: Point, element: ir.Type | None = None) -> ir.Value:
+        """A vector of numbers, of indices where no other type is given."""
+        element = element or self.low.index_type
+        numbers = [ir.IntegerAttr.get(element, value) for value in values]
+        type = self.type(element)
+        return self._constant(type, ir.DenseElementsAttr.get(numbers, type), point)
+
+    def _number(self, value: int, point: Point) -> ir.Value:
         return self._numbers([value] * self.width, point)
 
-    def _op(self, name: str, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
-        return self.low.create(name, [x.type], [x, y], point).results[0]
+    def _op(self, name: str, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
+        return self.make(name, x.type, [x, y], point)
 
-    def _compare(self, predicate: int, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def _compare(self, predicate: int, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, self.low.context), predicate)
-        return self.low.create("arith.cmpi", [self.truth], [x, y], point, {"predicate": number}).results[0]
+        return self.make("arith.cmpi", self.truth, [x, y], point, {"predicate": number})
 
-    def index(self, form: Affine, point: ir.InsertionPoint) -> ir.Value:
+    def index(self, form: Affine, point: Point) -> ir.Value:
         """A form as an index, or as a vector of indices."""
         return self.index_vector(form, point) if LANE in form.variables else self.low.affine([form], point)
 
-    def as_float(self, form: Affine, type: ir.Type, point: ir.InsertionPoint) -> ir.Value:
+    def as_float(self, form: Affine, type: ir.Type, point: Point) -> ir.Value:
         """A form as a number of a float type."""
         whole = ir.IntegerType.get_signless(64, self.low.context)
         index = self.index(form, point)
         if is_vector(index):
             whole, type = self.type(whole), self.type(type)
-        cast = self.low.create("arith.index_cast", [whole], [index], point).results[0]
-        return self.low.create("arith.sitofp", [type], [cast], point).results[0]
+        cast = self.make("arith.index_cast", whole, [index], point)
+        return self.make("arith.sitofp", type, [cast], point)
 
     # -- conditions ----------------------------------------------------------------------------
 
-    def holds(self, rows: Domain, point: ir.InsertionPoint) -> ir.Value:
+    def holds(self, rows: Domain, point: Point) -> ir.Value:
         """Whether all rows hold: an i1, or one for each lane where a row moves with the lane."""
         moving = [row for row in rows if LANE in row.form.variables]
         still = tuple(row for row in rows if LANE not in row.form.variables)
@@ -152,7 +152,7 @@ class LaneIndices:
         assert result is not None  # rows that are not still move
         return result
 
-    def _in_short(self, row: Constraint, point: ir.InsertionPoint) -> ir.Value | None:
+    def _in_short(self, row: Constraint, point: Point) -> ir.Value | None:
         """A row in numbers of 32 bits; None where that is not possible.
 
         What moves with the lane is compared with the rest, which all lanes share, and which may as well be
@@ -166,48 +166,42 @@ class LaneIndices:
         low, short = self.low, ir.IntegerType.get_signless(32, self.low.context)
         near = low.affine([rest, Affine.const(_FAR)], point, "affine.min")
         near = low.affine([low.variable(near), Affine.const(-_FAR)], point, "affine.max")
-        near = low.create("arith.index_cast", [short], [near], point).results[0]
-        type = self.type(short)
-        attribute = ir.DenseElementsAttr.get([ir.IntegerAttr.get(short, n) for n in numbers], type)
-        least = low.create("arith.constant", [type], [], point, {"value": attribute}).results[0]
+        near = self.make("arith.index_cast", short, [near], point)
+        least = self._numbers(numbers, point, short)
         return self._compare(_EQUAL if row.equality else _AT_LEAST, self.spread(near, point), least, point)
 
-    def both(self, x: ir.Value | None, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def both(self, x: ir.Value | None, y: ir.Value, point: Point) -> ir.Value:
         """The conjunction of two conditions; None is true."""
         if x is None:
             return y
         x, y = self.together([x, y], point)
         return self._op("arith.andi", x, y, point)
 
-    def negated(self, x: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def negated(self, x: ir.Value, point: Point) -> ir.Value:
         """The opposite of a condition."""
-        if is_vector(x):
-            attribute = ir.DenseElementsAttr.get_splat(x.type, ir.BoolAttr.get(True))
-        else:
-            attribute = ir.IntegerAttr.get(x.type, 1)
-        true = self.low.create("arith.constant", [x.type], [], point, {"value": attribute}).results[0]
-        return self._op("arith.xori", x, true, point)
+        return self._op("arith.xori", x, self.true(x.type, point), point)
 
-    def any(self, conditions: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def true(self, type: ir.Type, point: Point) -> ir.Value:
+        """The condition that always holds, by lane where the type is a vector."""
+        if isinstance(type, ir.VectorType):
+            return self._constant(type, ir.DenseElementsAttr.get_splat(type, ir.BoolAttr.get(True)), point)
+        return self._constant(type, ir.IntegerAttr.get(type, 1), point)
+
+    def any(self, conditions: Sequence[ir.Value], point: Point) -> ir.Value:
         """Whether one of some conditions holds in some lane, as an i1."""
         scalars = [c for c in conditions if not is_vector(c)]
         vectors = [c for c in conditions if is_vector(c)]
-        total: Any = None
-        for vector in vectors:
-            total = vector if total is None else self._op("arith.ori", total, vector, point)
-        if total is not None:
-            kind = ir.Attribute.parse("#vector.kind<or>", self.low.context)
-            scalars.append(
-                self.low.create(
-                    "vector.reduction", [self.truth.element_type], [total], point, {"kind": kind}
-                ).results[0]
-            )
-        result = scalars[0]
-        for scalar in scalars[1:]:
-            result = self._op("arith.ori", result, scalar, point)
-        return result
 
-    def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+        def joined(values: Sequence[ir.Value]) -> ir.Value:
+            return reduce(lambda x, y: self._op("arith.ori", x, y, point), values)
+
+        if vectors:
+            kind = {"kind": ir.Attribute.parse("#vector.kind<or>", self.low.context)}
+            truth = self.truth.element_type
+            scalars.append(self.make("vector.reduction", truth, [joined(vectors)], point, kind))
+        return joined(scalars)
+
+    def select(self, condition: ir.Value, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         """`x` in lanes where a condition holds, else `y`."""
         condition, x, y = self.together([condition, x, y], point)
-        return self.low.create("arith.select", [x.type], [condition, x, y], point).results[0]
+        return self.make("arith.select", x.type, [condition, x, y], point)

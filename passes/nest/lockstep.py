@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Self
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
 from tadc.dialect.scalar_ops import PREDICATES, UPSTREAM
-from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number
 from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
-from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.squares import Squares, copies_of_square
-from tadc.passes.nest.tile import Copy, Dependence, Tile, Values, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at
+from tadc.passes.nest.vector_lanes import Lanes
 
 #: A value, and what makes it in a copy.
 Maker = tuple[Let, Callable[[Copy], ir.Value]]
@@ -38,7 +37,7 @@ class Context:
     loop is taken apart again: code would grow with every level.
     """
 
-    point: ir.InsertionPoint
+    point: Point
     facts: Domain
     forms: Mapping[str, Affine]
     names: tuple[str, ...] = ()
@@ -51,12 +50,12 @@ class Context:
         """The condition of a copy, or None."""
         return None if self.masks is None else self.masks[tuple(copy[name] for name in self.names)]
 
-    def moved(self, point: ir.InsertionPoint, *rows: Constraint) -> Context:
-        """The same at another point, where more rows hold."""
+    def moved(self, point: Point, *rows: Constraint) -> Self:
+        """This context at another point, where more rows hold."""
         return replace(self, point=point, facts=(*self.facts, *rows))
 
-    def with_forms(self, forms: Mapping[str, Affine]) -> Context:
-        """The same where some indices have values."""
+    def with_forms(self, forms: Mapping[str, Affine]) -> Self:
+        """This context where some indices have values."""
         return replace(self, forms={**self.forms, **forms})
 
     def rows(self, rows: Domain) -> Domain:
@@ -64,12 +63,8 @@ class Context:
         return tuple(row.substitute(self.forms) for row in rows)
 
 
-class FoldLowering(Protocol):
-    """What gives a fold's names their values."""
-
-    def __call__(self, body: Lockstep, let: Let, fold: Fold, context: Context) -> None:
-        """Make the loops of a fold."""
-        ...
+#: Gives the names of a fold their values.
+FoldLowering = Callable[["Lockstep", Let, Fold, Context], None]
 
 
 @dataclass(frozen=True)
@@ -96,14 +91,15 @@ class Lockstep:
         return self.tile.along({*self.depends(value), *context.names})
 
     def value(self, value: str, copy: Copy) -> ir.Value:
-        """What stands for a value in a copy."""
+        """The code's value for a value in a copy."""
         return self.values.get(value, copy)
 
     def scalar(self, let: Let) -> ir.Type:
         """The scalar type of what is named."""
-        return self.low.scalar_type(_type(let))
+        assert not isinstance(let.value, Ask)
+        return self.low.scalar_type(let.value.type)
 
-    def as_type(self, made: ir.Value, value: str, point: ir.InsertionPoint) -> ir.Value:
+    def as_type(self, made: ir.Value, value: str, point: Point) -> ir.Value:
         """A scalar in all lanes, if the value differs between lanes."""
         return self.lanes.spread(made, point) if LANE in self.depends(value) else made
 
@@ -122,7 +118,7 @@ class Lockstep:
         then: Callable[[Copy], None],
         left_out: Collection[str] = (),
     ) -> None:
-        """The same, but what follows the last fold or choice for one copy along names after the other.
+        """Make the values of a block, those after the last fold or choice for one copy after the other.
 
         `then` uses the values of a copy while they are in registers. No code is made for what is left out.
         """
@@ -136,7 +132,7 @@ class Lockstep:
             then(turn)
 
     def makers(self, lets: Iterable[Let], context: Context) -> list[Maker]:
-        """What makes values without blocks, with indices as they are now."""
+        """Functions that make values without blocks, with indices as they are now."""
         makers: list[Maker] = []
         for let in lets:
             self.values.forget(let.names[0])
@@ -146,7 +142,7 @@ class Lockstep:
     def turn(self, turn: Copy, makers: Iterable[Maker], context: Context) -> None:
         """Make all values in the copies of one turn."""
         for let, make in makers:
-            self.locate(let.place)
+            self.low.locate(let.place)
             self.copies_in(turn, let.names[0], make, context)
 
     def copies_in(self, turn: Copy, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
@@ -157,7 +153,7 @@ class Lockstep:
 
     def let(self, let: Let, context: Context) -> None:
         """Make what is named, at all points."""
-        self.locate(let.place)
+        self.low.locate(let.place)
         match let.value:
             case Fold() as fold:
                 self.fold(self, let, fold, context)
@@ -168,20 +164,15 @@ class Lockstep:
             case _:
                 self.copies(let.names[0], self.maker(let, context), context)
 
-    def locate(self, place: Place | None) -> None:
-        """Code that follows is for a place in a program."""
-        self.low.locate(place)
-
     def copies(self, name: str, make: Callable[[Copy], ir.Value], context: Context) -> None:
         """Make a value in each copy that it needs."""
-        names = self.names(name, context)
-        made = [self.as_type(make(copy), name, context.point) for copy in self.tile.points(names)]
-        self.values.put(name, names, made)
+        self.values.forget(name)
+        self.copies_in({}, name, make, context)
 
     # -- values without blocks -------------------------------------------------------------------
 
     def maker(self, let: Let, context: Context) -> Callable[[Copy], ir.Value]:
-        """What makes a value without blocks in a copy."""
+        """A function that makes a value without blocks in a copy."""
         point, type = context.point, self.scalar(let)
         match let.value:
             case Load() as load:
@@ -199,7 +190,7 @@ class Lockstep:
                 raise UnsupportedIR(f"{other} has no lowering", self.low.location)
 
     def loader(self, load: Load, context: Context) -> Callable[[Copy], ir.Value]:
-        """What loads an element in a copy."""
+        """A function that loads an element in a copy."""
         point, buffer = context.point, self.buffers[load.tensor]
         forms = [form.substitute(context.forms) for form in load.at]
         if load.tensor in self.held:
@@ -222,7 +213,7 @@ class Lockstep:
     def nearest(
         self, buffer: ir.Value, forms: Sequence[Affine], shape: Sequence[Affine], context: Context
     ) -> Callable[[Copy], ir.Value]:
-        """What loads an element in a copy, or the next one in range of a point beyond all elements."""
+        """A function that loads an element in a copy, or the next one in range of a point beyond all."""
         known, point = (*context.facts, *self.tile.facts), context.point
         ends = [
             (None if implied(form, known) else ZERO, None if implied(size - 1 - form, known) else size - 1)
@@ -240,9 +231,7 @@ class Lockstep:
 
         return loaded
 
-    def applied(
-        self, apply: Apply, type: ir.Type, operands: list[ir.Value], point: ir.InsertionPoint
-    ) -> ir.Value:
+    def applied(self, apply: Apply, type: ir.Type, operands: Made, point: Point) -> ir.Value:
         """A function of values."""
         name = apply.function
         if name == "powi":
@@ -285,7 +274,7 @@ class Lockstep:
         copies = list(self.tile.points(names))
         condition = self.low.holds(rows, context.point)
 
-        def fill(block: Block, *more: Constraint) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
+        def fill(block: Block, *more: Constraint) -> Emit:
             return lambda inside: self.branch(name, block, copies, context.moved(inside, *more))
 
         types = [self.type_of(name, choice)] * len(copies)
@@ -297,7 +286,7 @@ class Lockstep:
         scalar = self.low.scalar_type(choice.type)
         return self.lanes.type(scalar) if LANE in self.depends(name) else scalar
 
-    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> list[ir.Value]:
+    def branch(self, name: str, block: Block, copies: Sequence[Copy], context: Context) -> Made:
         """The values of one branch of a choice."""
         self.block(block, context)
         made = [self.value(block.gives[0], copy) for copy in copies]
@@ -309,7 +298,7 @@ class Lockstep:
         names = self.names(name, context)
         copies = list(self.tile.points(names))
         holds = [self.lanes.holds(at_copy(rows, copy), point) for copy in copies]
-        sides: list[list[ir.Value]] = []
+        sides: list[Made] = []
         for block, conditions, more in (
             (choice.then, holds, rows),
             (choice.otherwise, [self.lanes.negated(c, point) for c in holds], ()),
@@ -331,26 +320,18 @@ class Lockstep:
 
     def where_active(
         self, name: str, choice: Choice, block: Block, copies: Sequence[Copy], context: Context
-    ) -> list[ir.Value]:
+    ) -> Made:
         """The values of a branch under masks, zeros if no point is active."""
         if not block.lets:
             return self.branch(name, block, copies, context)
         assert context.masks is not None
         type = self.type_of(name, choice)
         active = self.lanes.any(list(context.masks.values()), context.point)
-
-        def nothing(inside: ir.InsertionPoint) -> list[ir.Value]:
-            return [self.low.constant(type, 0.0, inside)] * len(copies)
-
-        def something(inside: ir.InsertionPoint) -> list[ir.Value]:
-            return self.branch(name, block, copies, context.moved(inside))
-
-        return self.low.choose(active, [type] * len(copies), something, nothing, context.point)
-
-
-def _type(let: Let) -> str:
-    assert not isinstance(let.value, Ask)
-    return let.value.type
+        return self.low.choose(
+            active, [type] * len(copies),
+            lambda inside: self.branch(name, block, copies, context.moved(inside)),
+            lambda inside: [self.low.constant(type, 0.0, inside)] * len(copies), context.point,
+        )  # fmt: skip
 
 
 def at_copy(rows: Domain, copy: Copy) -> Domain:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong with a statement, a `Let` or a store, the nest itself where it is none of these."""
+    """A mistake at a statement, a `Let` or a store, or in the nest as a whole."""
 
     node: object
     label: str

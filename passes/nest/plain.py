@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.maps.blocks import Names, indices_bound
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.nest import At, Body, Compute, For, Nest, Store
@@ -46,12 +47,11 @@ def _loops(map: Map, body: Body, known: Domain) -> Body:
     if recurrence.order is not None:
         return loops_in_order(extents, recurrence.order, _unused("step", map), known, body)
     for index in reversed(recurrence.loops(map.indices)):
+        loop = index
         if index in recurrence.down:
-            down = going_down(index)
-            value = At(index, extents[index] - 1 - Affine.var(down))
-            body = (For(down, ZERO, extents[index], 1, "seq", (value, *body)),)
-        else:
-            body = _from_zero([index], extents, body)
+            loop = going_down(index)
+            body = (At(index, extents[index] - 1 - Affine.var(loop)), *body)
+        body = (For(loop, ZERO, extents[index], 1, "seq", body),)
     return body
 
 
@@ -69,9 +69,5 @@ def _from_zero(indices: Sequence[str], extents: dict[str, Affine], body: Body) -
 
 def _unused(wanted: str, map: Map) -> str:
     """A name for an index that nothing in a map has."""
-    taken = {*map.indices, *(name for extent in map.extents for name in extent.variables)}
-    for let in map.body.all_lets():
-        taken |= set(getattr(let.value, "indices", ()))
-    while wanted in taken:
-        wanted += "_"
-    return wanted
+    sizes = (name for extent in map.extents for name in extent.variables)
+    return Names({*map.indices, *sizes, *indices_bound(map.body)}).new(wanted)

@@ -13,7 +13,8 @@ from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.bounds import Level
 from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.solve import solve
-from tadc.passes.nest.nest import At, Body, Bound, Extreme, For, If
+from tadc.passes.nest.loop_bounds import extreme_of
+from tadc.passes.nest.nest import At, Body, For, If
 
 
 def point_loops(extents: Mapping[str, Affine], rows: Domain, known: Domain, body: Body) -> Body:
@@ -31,10 +32,8 @@ def point_loops(extents: Mapping[str, Affine], rows: Domain, known: Domain, body
 
 
 def _loop(level: Level, body: Body) -> For:
-    lower = tuple(bound.ceil() for bound in level.lower)
-    upper = tuple(bound.floor() + 1 for bound in level.upper)
-    start: Bound = lower[0] if len(lower) == 1 else Extreme("max", lower)
-    stop: Bound = upper[0] if len(upper) == 1 else Extreme("min", upper)
+    start = extreme_of("max", (bound.ceil() for bound in level.lower))
+    stop = extreme_of("min", (bound.floor() + 1 for bound in level.upper))
     return For(level.name, start, stop, 1, "seq", body)
 
 

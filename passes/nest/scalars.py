@@ -30,16 +30,6 @@ def sigmoid(x: Scalar) -> Scalar:
     return (e if x < 0 else one) / (one + e)
 
 
-def relu(x: Scalar) -> Scalar:
-    """0 below 0, else x, NaN included."""
-    return type(x)(0) if x <= 0 else x
-
-
-def safe(x: Scalar, y: Scalar) -> Scalar:
-    """`x * y`; 0 where x is 0."""
-    return x * y if x != 0 else type(x)(0)
-
-
 def greater(x: Scalar, y: Scalar) -> Scalar:
     """The greater one, NaN if either is."""
     return x if x > y or x != x else y
@@ -66,21 +56,6 @@ def integer_power(x: Scalar, exponent: int) -> Scalar:
     return result if exponent > 0 else one / result
 
 
-def choose(condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
-    """One value or the other."""
-    return x if condition else y
-
-
-def erf(x: Scalar) -> Scalar:
-    """The error function."""
-    return type(x)(math.erf(x))
-
-
-def unordered(x: Scalar, y: Scalar) -> bool:
-    """Whether one is NaN."""
-    return math.isnan(x) or math.isnan(y)
-
-
 def fused(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     """A product and a sum, rounded once but for what 80 bits do not hold."""
     return type(x)(np.longdouble(x) * y + z)
@@ -102,15 +77,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = complete(
         "mod": np.mod,
         "pow": np.power,
         "abs": abs,
-        "erf": erf,
+        "erf": lambda x: type(x)(math.erf(x)),
         "sign": sign,
         "sigmoid": sigmoid,
-        "relu": relu,
-        "safe": safe,
+        "relu": lambda x: type(x)(0) if x <= 0 else x,  # NaN stays
+        "safe": lambda x, y: x * y if x != 0 else type(x)(0),
         "max": greater,
         "min": lesser,
-        "choose": choose,
-        "cmpf 14": unordered,
+        "choose": lambda condition, x, y: x if condition else y,
+        "cmpf 14": lambda x, y: math.isnan(x) or math.isnan(y),
         "math.copysign": np.copysign,
         "math.fma": fused,
         "arith.remf": np.fmod,
@@ -138,18 +113,10 @@ def lanes_joined(results: list[Scalar], lanes: int, join: Callable[[Scalar, Scal
     return found[0]
 
 
-def parts_joined(results: list[Scalar], join: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
-    """The results of parts in one, in order."""
-    found = results[0]
-    for result in results[1:]:
-        found = join(found, result)
-    return found
-
-
 def threads_joined(results: list[Scalar], warp: int, join: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
     """The results of threads in one: those of each warp by halves, then those of warps in order."""
     warps = [results[first : first + warp] for first in range(0, len(results), warp)]
-    return parts_joined([lanes_joined(each, warp, join) for each in warps], join)
+    return lanes_joined([lanes_joined(each, warp, join) for each in warps], 1, join)
 
 
 def leaping(first: int, last: int, lanes: int, leap: int) -> list[tuple[int, int]]:

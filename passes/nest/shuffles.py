@@ -7,21 +7,20 @@ from collections.abc import Sequence
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.caches import element_bytes
+from tadc.passes.nest.joins import Made, Point
 
 PIECE = 16
 """Bytes of a vector in which elements change places at least cost."""
 
 
-def shuffled(
-    low: BodyLowering, x: ir.Value, y: ir.Value, order: Sequence[int], point: ir.InsertionPoint
-) -> ir.Value:
+def shuffled(low: BodyLowering, x: ir.Value, y: ir.Value, order: Sequence[int], point: Point) -> ir.Value:
     """Elements of two vectors, one after the other, by their numbers."""
     type = ir.VectorType.get([len(order)], x.type.element_type)
     mask = {"mask": ir.DenseI64ArrayAttr.get([*order])}
     return low.create("vector.shuffle", [type], [x, y], point, mask).results[0]
 
 
-def transposed(low: BodyLowering, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
+def transposed(low: BodyLowering, vectors: Sequence[ir.Value], point: Point) -> Made:
     """Of as many vectors as they have elements, the first elements, the second elements, …
 
     Squares in pieces of 16 bytes first, then the pieces: a processor moves elements within pieces, and whole
@@ -34,14 +33,12 @@ def transposed(low: BodyLowering, vectors: Sequence[ir.Value], point: ir.Inserti
     return [column[n] for n in range(width // piece) for column in made]
 
 
-def _columns(
-    low: BodyLowering, rows: Sequence[ir.Value], piece: int, size: int, point: ir.InsertionPoint
-) -> list[ir.Value]:
+def _columns(low: BodyLowering, rows: Sequence[ir.Value], piece: int, size: int, point: Point) -> Made:
     """Rows whose elements stand in runs of some size, transposed within each piece."""
     if len(rows) == 1:
         return list(rows)
     width = rows[0].type.shape[0]
-    made: list[ir.Value] = []
+    made: Made = []
     for half in (0, piece // 2):
         starts = [n for first in range(half, width, piece) for n in range(first, first + piece // 2, size)]
         order = [vector + start + n for start in starts for vector in (0, width) for n in range(size)]
@@ -51,9 +48,7 @@ def _columns(
     return made
 
 
-def _pieces(
-    low: BodyLowering, vectors: Sequence[ir.Value], piece: int, point: ir.InsertionPoint
-) -> list[ir.Value]:
+def _pieces(low: BodyLowering, vectors: Sequence[ir.Value], piece: int, point: Point) -> Made:
     """Of as many vectors as they have pieces, the first pieces, the second pieces, …"""
     width = vectors[0].type.shape[0]
     orders = [

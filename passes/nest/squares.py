@@ -13,24 +13,24 @@ from collections.abc import Sequence
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.joins import Made, Point
 from tadc.passes.nest.shuffles import transposed
-from tadc.passes.nest.tile import Copy, Tile, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Tile, at
+from tadc.passes.nest.vector_lanes import Lanes
 
 
 class Squares:
     """One load of a block: its vector in each copy of a tile, made with those of the copies beside it."""
 
     def __init__(
-        self, lanes: Lanes, buffer: ir.Value, forms: Sequence[Affine], name: str, point: ir.InsertionPoint
+        self, lanes: Lanes, buffer: ir.Value, forms: Sequence[Affine], name: str, point: Point
     ) -> None:
         """`name` is the variable of the copies, as `copies_of_square` finds it."""
         self.lanes, self.buffer, self.forms, self.name, self.point = lanes, buffer, forms, name, point
-        self.made: dict[tuple[Affine, ...], list[ir.Value]] = {}
+        self.made: dict[tuple[Affine, ...], Made] = {}
 
     def vector(self, copy: Copy) -> ir.Value:
-        """What the lanes read in a copy."""
+        """The elements that the lanes read in a copy."""
         forms = tuple(at(form, {**copy, self.name: 0}) for form in self.forms)
         if forms not in self.made:
             rows = [self.row(forms, lane) for lane in range(self.lanes.width)]
@@ -38,7 +38,7 @@ class Squares:
         return self.made[forms][copy[self.name]]
 
     def row(self, forms: Sequence[Affine], lane: int) -> ir.Value:
-        """What a lane reads in all copies."""
+        """The elements that a lane reads in all copies."""
         *others, last = (form.substitute({LANE: Affine.const(lane)}) for form in forms)
         return self.lanes.load(self.buffer, [*others, last + Affine.var(LANE)], None, self.point)
 

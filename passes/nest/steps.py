@@ -25,7 +25,7 @@ from tadc.frontend.terms import Domain
 from tadc.passes.maps.size_tests import Condition
 
 Tail = Literal["exact", "overlap", "rest", "clip", "again", "guard", "branch"]
-"""What is done where a factor does not divide the number of values:
+"""The last tile, where a factor does not divide the number of values:
 
 - `exact`: it does.
 - `overlap`: the last tile is moved back, and computes some elements again.
@@ -53,6 +53,7 @@ class Split:
     at the extent of the index.
     """
 
+    TEXT = "split {index} {factor}[[ {tail=exact}]] -> {outer}, {inner}"
     index: str
     factor: int
     tail: Tail
@@ -70,6 +71,9 @@ class Peel:
     the end. In these parts, other loops have full parts only if `all`.
     """
 
+    TEXT = (
+        "peel {index}[[ where {rows@index=}]][[ by {factor}]][[ room {room}]][[ groups{groups}]][[ all{all}]]"
+    )
     index: str
     rows: Domain
     factor: int = 1
@@ -83,6 +87,7 @@ class Residues:
     """Where `index` is in groups of `factor` elements, it is `factor*outer + r`: a loop over the groups, and
     the body once for each r, written out; `inner` names this loop."""
 
+    TEXT = "residues {index} {factor} -> {outer}, {inner}"
     index: str
     factor: int
     outer: str
@@ -93,6 +98,7 @@ class Residues:
 class Reorder:
     """Loops stand in this order, outermost first; they are directly in each other, or can be."""
 
+    TEXT = "reorder {indices}"
     indices: tuple[str, ...]
 
 
@@ -100,6 +106,7 @@ class Reorder:
 class Reverse:
     """A loop runs from the last value of its index down to 0."""
 
+    TEXT = "reverse {index}"
     index: str
 
 
@@ -109,6 +116,7 @@ class Bind:
     divide them on a GPU. An index of a reduction may be `unroll` too, where its bounds are a known number of
     steps apart."""
 
+    TEXT = "{kind} {indices}"
     kind: BoundKind
     indices: tuple[str, ...]
 
@@ -117,6 +125,7 @@ class Bind:
 class InBlocks:
     """Blocks of so many threads of a GPU run the nest."""
 
+    TEXT = "in_blocks {threads}"
     threads: int
 
 
@@ -129,6 +138,7 @@ class Cut:
     The indices of the reduction before `index` are cut already, one value at a time.
     """
 
+    TEXT = "cut {fold:value} {index} {steps} -> {outer}"
     fold: str
     index: str
     steps: int
@@ -140,6 +150,7 @@ class FoldLanes:
     """The innermost loop of a reduction takes `parts` vectors of `lanes` elements at once, which are joined
     at the end."""
 
+    TEXT = "fold_lanes {fold:value} {lanes}[[ parts {parts}]]"
     fold: str
     lanes: int
     parts: int = 1
@@ -154,6 +165,7 @@ class FoldThreads:
     neighbouring elements.
     """
 
+    TEXT = "fold_threads {fold:value} {threads}[[ warp {warp}]]"
     fold: str
     threads: tuple[int, ...]
     warp: int = 1
@@ -164,6 +176,7 @@ class Leap:
     """The innermost loop of a reduction takes `steps` steps at once, a vector apart, so that they share
     vectors that they read; by turns for `parts` results."""
 
+    TEXT = "leap {fold:value} {steps}[[ parts {parts}]]"
     fold: str
     steps: int
     parts: int = 1
@@ -171,13 +184,14 @@ class Leap:
 
 @dataclass(frozen=True)
 class Stage:
-    """What a read reads inside of the loop `inside` is copied to a buffer first, and read from there.
+    """A buffer for a read: the elements that it reads inside of the loop `inside` are copied to it first.
 
     The buffer is laid out `over` these loops and indices of reductions, the last one fastest; its elements
     begin at a line of the cache. `inside` is "" for the whole nest. `fill` says how it is copied: in vectors
     along the lanes, in squares that are transposed in registers, or lane by lane.
     """
 
+    TEXT = "stage {read:value}[[ inside {inside=}]] over {over}[[ by {fill}]]"
     read: str
     inside: str
     over: tuple[str, ...]
@@ -192,6 +206,7 @@ class Share:
     before anything is computed.
     """
 
+    TEXT = "share[[ {reads:values=}]][[ in {fold:value} steps {steps}]]"
     reads: tuple[str, ...]
     fold: str = ""
     steps: tuple[int, ...] = ()
@@ -202,6 +217,7 @@ class Transpose:
     """The vectors of a read, whose lanes are far apart, are read along the loop `index` of as many copies,
     and transposed in registers."""
 
+    TEXT = "transpose {read:value} {index}"
     read: str
     index: str
 
@@ -211,6 +227,7 @@ class Interleave:
     """Values that a loop `index` of copies or residues computes are stored side by side: vectors of them are
     interleaved in registers."""
 
+    TEXT = "interleave {index}"
     index: str
 
 
@@ -218,6 +235,7 @@ class Interleave:
 class Stream:
     """Vectors of these tensors are stored past the caches, where they are whole lines of them."""
 
+    TEXT = "stream {tensors:tensors}"
     tensors: tuple[str, ...]
 
 
@@ -230,6 +248,7 @@ class Prefetch:
     `over`, for the next `lines` lines of the run of memory that the next tile of the loop `index` reads.
     """
 
+    TEXT = "prefetch {read:value} {how}[[how=run? {index} over {over} lines {lines}]]"
     read: str
     how: Ahead
     index: str = ""
@@ -245,6 +264,7 @@ class Threads:
     Ranges begin at multiples of a number of values for each.
     """
 
+    TEXT = "threads {indices,grains:pairs}"
     indices: tuple[str, ...]
     grains: tuple[int, ...]
 
@@ -254,6 +274,7 @@ class Rows:
     """A range of values of `index` is computed at a time, given from outside, `count` of them or more: tiles
     end where it does."""
 
+    TEXT = "rows {index} {count}"
     index: str
     count: int
 
@@ -265,6 +286,7 @@ class Points:
     With a `step`, `rows` has one equation of it with a form of the indices, and it is a loop around all.
     """
 
+    TEXT = "points[[ where {rows=}]][[ step {step}]]"
     rows: Domain
     step: str = ""
 
@@ -274,6 +296,7 @@ class Fits:
     """Where one of these indices, whose extents are sizes, has fewer values than its number, the plain nest
     is computed instead."""
 
+    TEXT = "fits {least:pairs}"
     least: tuple[tuple[str, int], ...]
 
 
@@ -282,6 +305,7 @@ class When:
     """The steps are for sizes of which all tests hold; for others the next steps of the map are. They make
     kernels of a GPU, of which one is launched."""
 
+    TEXT = "when {tests}"
     tests: tuple[Condition, ...]
 
 
@@ -289,6 +313,7 @@ class When:
 class Flatten:
     """The map has one index, the place in memory: it reads scalars, and what has its shape at its place."""
 
+    TEXT = "flatten {index}"
     index: str
 
 

@@ -10,7 +10,7 @@ has of them is consecutive then, and stored together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tadc.dialect.mlir import ir
@@ -18,19 +18,18 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.caches import LINE, element_bytes
-from tadc.passes.nest.joins import JOIN
-from tadc.passes.nest.lanes import Lanes
+from tadc.passes.nest.joins import JOIN, Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, at_copy
 from tadc.passes.nest.nest import Store
 from tadc.passes.nest.squares import along_copies
-from tadc.passes.nest.tile import Copy, Tile, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Tile, at
+from tadc.passes.nest.vector_lanes import Lanes
 
 TOGETHER = 4
 """So many copies are interleaved."""
 
 #: The values that a block gives to stores, in copies of a tile.
-Elements = Sequence[tuple[Copy, list[ir.Value]]]
+Elements = Sequence[tuple[Copy, Made]]
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,10 @@ class TileStores:
         self.along: str | None = None
         if self.interleaves and self.tile.width >= TOGETHER:
             self.along = along_copies(self.places[0].forms, self.tile, TOGETHER)
+
+    def targets(self) -> Iterator[tuple[int, Place, ir.Value]]:
+        """Each buffer that a value goes to, with the number of the value."""
+        return ((n, place, buffer) for n, place in enumerate(self.places) for buffer in place.buffers)
 
     def add(self, elements: Elements) -> None:
         """Take in the values of the next copy, or of the next copies where none are interleaved."""
@@ -103,12 +106,12 @@ class TileStores:
         pairs = iter([(copy, values) for (copy, _), values in zip(flat, made, strict=True)])
         return [[next(pairs) for _ in elements] for elements in turns]
 
-    def joined_at(self, place: Place, flat: Elements, given: list[ir.Value]) -> list[ir.Value]:
+    def joined_at(self, place: Place, flat: Elements, given: Made) -> Made:
         """The values of one store in all copies."""
         low, join = self.low, JOIN[place.store.joins]
 
-        def both(inside: ir.InsertionPoint) -> list[ir.Value]:
-            found: list[ir.Value] = []
+        def both(inside: Point) -> Made:
+            found: Made = []
             for (copy, _), value in zip(flat, given, strict=True):
                 forms = [at(form, copy) for form in place.forms]
                 before = self.lanes.load(place.buffers[0], forms, None, inside)
@@ -128,34 +131,32 @@ class TileStores:
             for element in elements:
                 self.store_within([element])
             return
-        for number, place in enumerate(self.places):
-            for buffer in place.buffers:
-                plainly = self.writer(number, place, buffer, elements, streams=False)
-                if not place.store.streams or not self.are_lines(place, buffer, elements):
-                    plainly(self.point)
-                    continue
-                past = self.writer(number, place, buffer, elements, streams=True)
-                starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
-                self.low.choose(starts, [], past, plainly, self.point)
+        for number, place, buffer in self.targets():
+            plainly = self.writer(number, place, buffer, elements, streams=False)
+            if not place.store.streams or not self.are_lines(place, buffer, elements):
+                plainly(self.point)
+                continue
+            past = self.writer(number, place, buffer, elements, streams=True)
+            starts = self.starts_a_line(buffer, [at(form, elements[0][0]) for form in place.forms])
+            self.low.choose(starts, [], past, plainly, self.point)
 
     def store_within(self, elements: Elements) -> None:
         """Store the values of a copy where it is not beyond the map."""
         rows = at_copy(self.within, elements[0][0])
 
-        def fill(inside: ir.InsertionPoint) -> list[ir.Value]:
-            for number, place in enumerate(self.places):
-                for buffer in place.buffers:
-                    self.writer(number, place, buffer, elements, streams=False)(inside)
+        def fill(inside: Point) -> Made:
+            for number, place, buffer in self.targets():
+                self.writer(number, place, buffer, elements, streams=False)(inside)
             return []
 
         self.low.choose(self.low.holds(rows, self.point), [], fill, None, self.point)
 
     def writer(
         self, number: int, place: Place, buffer: ir.Value, elements: Elements, *, streams: bool
-    ) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
-        """What stores the values of one tensor, of copies."""
+    ) -> Emit:
+        """A function that stores the values of one tensor, of copies."""
 
-        def emit(inside: ir.InsertionPoint) -> list[ir.Value]:
+        def emit(inside: Point) -> Made:
             for copy, values in elements:
                 value, forms = values[number], [at(form, copy) for form in place.forms]
                 if streams:
@@ -199,11 +200,8 @@ class TileStores:
 
     def interleave(self, copies: Sequence[Elements]) -> None:
         """Store the values of some copies together."""
-        for number, place in enumerate(self.places):
-            for buffer in place.buffers:
-                for same in zip(*copies, strict=True):
-                    interleaved = self.lanes.interleaved([values[number] for _, values in same], self.point)
-                    self.by_lane(interleaved, buffer, [at(form, same[0][0]) for form in place.forms])
+        for made, buffer, forms in _interleaved(self.lanes, copies, self.places, self.point):
+            self.by_lane(made, buffer, forms)
 
     def by_lane(self, interleaved: ir.Value, buffer: ir.Value, forms: Sequence[Affine]) -> None:
         """Store what each lane has of interleaved vectors."""
@@ -220,14 +218,19 @@ class TileStores:
             self.lanes.store_run(made.results[0], buffer, there, self.point)
 
 
-def store_residues(
-    lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: ir.InsertionPoint
-) -> None:
+def store_residues(lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point) -> None:
     """Store the values of all residues of the lanes, which stand side by side, from the places of the
     first."""
+    for made, buffer, forms in _interleaved(lanes, groups, places, point):
+        lanes.store_run(made, buffer, forms, point)
+
+
+def _interleaved(
+    lanes: Lanes, groups: Sequence[Elements], places: Sequence[Place], point: Point
+) -> Iterator[tuple[ir.Value, ir.Value, list[Affine]]]:
+    """The values of groups of copies interleaved, where each goes, and the element of the first one."""
     for number, place in enumerate(places):
         for buffer in place.buffers:
             for same in zip(*groups, strict=True):
-                at_first = [at(form, same[0][0]) for form in place.forms]
-                interleaved = lanes.interleaved([values[number] for _, values in same], point)
-                lanes.store_run(interleaved, buffer, at_first, point)
+                made = lanes.interleaved([values[number] for _, values in same], point)
+                yield made, buffer, [at(form, same[0][0]) for form in place.forms]

@@ -14,7 +14,7 @@ vectors, even and odd b have sums of their own: an addition waits for less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tadc.dialect.mlir import ir
@@ -23,11 +23,11 @@ from tadc.lattice.bounds import Level
 from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Load
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.folds import Fill, FoldLoops
-from tadc.passes.nest.lanes import Lanes, extreme
+from tadc.passes.nest.fold_loops import Fill, FoldLoops, Inside
+from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep, Maker
-from tadc.passes.nest.tile import at, lane_step
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, at, lane_step
+from tadc.passes.nest.vector_lanes import Lanes, extreme
 
 
 class StridedFold(FoldLoops):
@@ -37,45 +37,30 @@ class StridedFold(FoldLoops):
         """The innermost index is counted from where it begins, which moves with the lane."""
         return Affine.var(LANE) * lane_step(fold, context.forms)
 
-    def last_loop(
-        self,
-        level: Level,
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-    ) -> list[ir.Value]:
+    def last_loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The innermost loop, several steps at once; what it carries at the end."""
         low, count, parts = self.body.low, len(carried), self.value.takes.parts
-        starts = [low.constant(self.type, self.start, context.point)] * (count * (parts - 1))
-        found = self.parts_of_loop(level, bound, [*carried, *starts], masked, context)
-        s = Scalars(low, context.point, self.type)
+        starts = [low.constant(self.type, self.start, here.point)] * (count * (parts - 1))
+        found = self.parts_of_loop(levels[0], [*carried, *starts], here)
+        s = Scalars(low, here.point, self.type)
         results = found[:count]
         for part in range(1, parts):
             more = found[part * count : (part + 1) * count]
             results = [self.join(s, x, y) for x, y in zip(results, more, strict=True)]
         return results
 
-    def parts_of_loop(
-        self,
-        level: Level,
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-    ) -> list[ir.Value]:
-        """The same, with the results of all parts."""
+    def parts_of_loop(self, level: Level, carried: Made, here: Inside) -> Made:
+        """The results of all parts at the end of the loop."""
         counted = counted_from(level.name, self.rows)
         assert counted is not None, "a loop that takes strided steps counts them"
-        first, steps = counted[0].substitute(bound), counted[1]
-        loop = _Steps(self, level.name, bound, first, context)
-        lower = [b.ceil().substitute(bound) - first for b in level.lower]
-        upper = [b.floor().substitute(bound) + 1 - first for b in level.upper]
+        first, steps = counted[0].substitute(here.bound), counted[1]
+        loop = _Steps(self, level.name, first, here)
+        lower, upper = ([form - first for form in forms] for forms in self.ends_of(level, here))
         moves = self.moves([*lower, *upper])
         start, stop = loop.ends(lower, upper, -1)
-        block, point = loop.block, context.point
-        if masked or (moves and context.in_part) or self.nest.inside:
-            return loop.single(start, stop, carried, masked or moves, point)
+        block, point = loop.block, here.point
+        if here.masked or (moves and here.in_part) or self.nest.inside:
+            return loop.single(start, stop, carried, here.masked or moves, point)
         inner_start, inner_stop = loop.ends(lower, upper, 1) if moves else (start, stop)
         begin, end = start.floordiv(block), -(-stop).floordiv(block)
         middle = loop.between(begin, -(-inner_start).floordiv(block), end)
@@ -88,48 +73,26 @@ class StridedFold(FoldLoops):
             return loop.single(rest, stop, carried, moves, point)
         common = self.body.low.holds((Constraint(inner_stop - stop),), point)
 
-        def ending(masked: bool) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
+        def ending(masked: bool) -> Emit:
             return lambda inside: loop.single(rest, stop, carried, masked, inside)
 
         types = [value.type for value in carried]
         return self.body.low.choose(common, types, ending(False), ending(True), point)
 
 
-@dataclass(frozen=True)
 class _Steps:
-    """Steps of such a loop, counted from `first`."""
+    """Steps of such a loop, counted from `first`: blocks of `leap` steps that are a vector apart."""
 
-    of: StridedFold
-    name: str
-    bound: Mapping[str, Affine]
-    first: Affine
-    context: Context
-
-    @property
-    def width(self) -> int:
-        """The steps from one to the next of those taken at once."""
-        return self.of.body.tile.width
-
-    @property
-    def at_once_count(self) -> int:
-        """The steps taken at once."""
-        return self.of.value.takes.leap
-
-    @property
-    def parts(self) -> int:
-        """The results that steps join by turns."""
-        return self.of.value.takes.parts
-
-    @property
-    def block(self) -> int:
-        """The steps of a block."""
-        return self.width * self.at_once_count
+    def __init__(self, of: StridedFold, name: str, first: Affine, here: Inside) -> None:
+        self.of, self.name, self.first, self.here, self.low = of, name, first, here, of.body.low
+        self.width, self.leap, self.parts = of.body.tile.width, of.value.takes.leap, of.value.takes.parts
+        self.block = self.width * self.leap
 
     # -- where steps begin and end ---------------------------------------------------------------
 
     def extreme(self, operation: str, forms: Sequence[Affine]) -> Affine:
         """The least or the greatest of forms."""
-        return self.of.body.low.extreme(operation, forms, self.context.point)
+        return self.low.extreme(operation, forms, self.here.point)
 
     def between(self, least: Affine, form: Affine, most: Affine) -> Affine:
         """A form, or the least or the most where it is less or more."""
@@ -145,64 +108,49 @@ class _Steps:
 
     # -- loops -----------------------------------------------------------------------------------
 
-    def loop(
-        self,
-        start: Affine,
-        stop: Affine,
-        step: int,
-        carried: list[ir.Value],
-        fill: Fill,
-        point: ir.InsertionPoint,
-    ) -> list[ir.Value]:
+    def loop(self, start: Affine, stop: Affine, step: int, carried: Made, fill: Fill, point: Point) -> Made:
         """A loop from a start below a stop, or what is in it where it runs once."""
-        low, span = self.of.body.low, stop - start
+        span = stop - start
         if span.is_constant and span.constant <= 0:
             return carried
         if span.is_constant and span.constant <= step:
             return fill(start, carried, point)
-        ends = (low.affine([start], point), low.affine([stop], point), step)
+        ends = (self.low.affine([start], point), self.low.affine([stop], point), step)
         return self.of.one_loop(self.name, ends, carried, fill, point)
 
     def by_turns(self, fill: Fill) -> Fill:
-        """What fills a loop where each of some indices in a row has results of its own."""
+        """Fills a loop where each of some indices in a row has results of its own."""
 
-        def every(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-            count, results = len(values) // self.parts, list[ir.Value]()
+        def every(index: Affine, values: Made, point: Point) -> Made:
+            count, results = len(values) // self.parts, Made()
             for part in range(self.parts):
                 results += fill(index + part, values[part * count : (part + 1) * count], point)
             return results
 
         return every
 
-    def whole(
-        self, start: Affine, stop: Affine, carried: list[ir.Value], point: ir.InsertionPoint
-    ) -> list[ir.Value]:
+    def whole(self, start: Affine, stop: Affine, carried: Made, point: Point) -> Made:
         """Whole blocks, which all points have."""
 
-        def blocks(c: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-            def steps(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-                return self.at_once(index, values, replace(self.context, point=point, in_part=True))
-
-            return self.loop(c, c + self.width, self.parts, values, self.by_turns(steps), point)
+        def blocks(c: Affine, values: Made, point: Point) -> Made:
+            turns = self.by_turns(self.at_once)
+            return self.loop(c, c + self.width, self.parts, values, turns, point)
 
         return self.loop(start, stop, self.block, carried, blocks, point)
 
-    def single(
-        self, start: Affine, stop: Affine, carried: list[ir.Value], masked: bool, point: ir.InsertionPoint
-    ) -> list[ir.Value]:
+    def single(self, start: Affine, stop: Affine, carried: Made, masked: bool, point: Point) -> Made:
         """The steps from a start below a stop one by one, block by block."""
-        low, width = self.of.body.low, self.width
+        low, width = self.low, self.width
         begins_whole = start.is_constant and start.constant % self.block == 0
+        there = replace(self.here, in_part=True, masked=masked)
 
-        def step(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-            there = replace(self.context, point=point, in_part=True)
-            bound = {**self.bound, self.name: index + self.first}
-            return self.of.innermost(bound, values, masked, there)
+        def step(index: Affine, values: Made, point: Point) -> Made:
+            return self.of.innermost(values, there.binding(self.name, index + self.first, point))
 
-        def blocks(c: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
+        def blocks(c: Affine, values: Made, point: Point) -> Made:
             end = low.variable(low.affine([c + self.block, stop], point, "affine.min"))
 
-            def of_residue(b: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
+            def of_residue(b: Affine, values: Made, point: Point) -> Made:
                 begin = b
                 if not begins_whole:
                     later = b - (b - start).floordiv(width) * width
@@ -219,16 +167,16 @@ class _Steps:
 
     # -- steps at once ---------------------------------------------------------------------------
 
-    def at_once(self, index: Affine, carried: list[ir.Value], context: Context) -> list[ir.Value]:
+    def at_once(self, index: Affine, carried: Made, point: Point) -> Made:
         """The results with an element for each of the steps from an index on, which are a vector apart."""
-        of, body = self.of, self.of.body
-        s = Scalars(body.low, context.point, of.type)
+        of, body, context = self.of, self.of.body, replace(self.here, point=point, in_part=True)
+        s = Scalars(self.low, point, of.type)
         copies = list(body.tile.points(of.carried))
         lets = [let for let in of.value.body.lets if let.names and let.names[0] not in of.left_out]
         results = list(carried)
-        lanes = _Shared(body.low, self.width)
+        lanes = _Shared(self.low, self.width)
         steps: list[tuple[Lockstep, list[Maker]]] = []
-        for a in range(self.at_once_count):
+        for a in range(self.leap):
             here = replace(body, values=body.values.snapshot(), lanes=lanes)
             steps.append((here, here.makers(lets, context.with_forms(self.place(index, a)))))
         for number, a in self.in_order(index, copies, context):
@@ -236,18 +184,16 @@ class _Steps:
             here.turn(copies[number], makers, context)
             for result, element in enumerate(of.elements):
                 n = result * len(copies) + number
-                results[n] = of.with_body(here).combined(s, element, results[n], copies[number])
+                results[n] = of.changed(body=here).combined(s, element, results[n], copies[number])
         return results
 
     def place(self, index: Affine, a: int) -> dict[str, Affine]:
         """The values of the fold's indices in one of the steps from an index on."""
-        return self.of.indices({**self.bound, self.name: index + self.first + a * self.width})
+        return self.of.indices({**self.here.bound, self.name: index + self.first + a * self.width})
 
-    def in_order(
-        self, index: Affine, copies: Sequence[Mapping[str, int]], context: Context
-    ) -> list[tuple[int, int]]:
+    def in_order(self, index: Affine, copies: Sequence[Copy], context: Context) -> list[tuple[int, int]]:
         """The copies with the steps, those of a copy in order; what reads the same vector stands together."""
-        points = [(n, a) for a in range(self.at_once_count) for n in range(len(copies))]
+        points = [(n, a) for a in range(self.leap) for n in range(len(copies))]
         found = [self.vectors(context.with_forms(self.place(index, a))) for a in range(2)]
         for here, next in zip(*found, strict=True):
             apart = next - here
@@ -273,19 +219,18 @@ class _Shared(Lanes):
         default_factory=dict[ir.Value | tuple[ir.Value | Affine, ...], ir.Value]
     )
 
-    def spread(self, value: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def spread(self, value: ir.Value, point: Point) -> ir.Value:
         """A value as a vector: a scalar in all lanes."""
         if value not in self.made:
             self.made[value] = super().spread(value, point)
         return self.made[value]
 
     def load(
-        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: ir.InsertionPoint
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """Elements of a buffer at subscripts; nothing is read in lanes where the mask does not hold."""
-        if mask is not None:
-            return super().load(buffer, forms, mask, point)
         key = (buffer, *forms)
-        if key not in self.made:
-            self.made[key] = super().load(buffer, forms, None, point)
+        if mask is not None or key not in self.made:
+            made = super().load(buffer, forms, mask, point)
+            return made if mask is not None else self.made.setdefault(key, made)
         return self.made[key]

@@ -6,7 +6,7 @@ its values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from types import MappingProxyType
@@ -15,7 +15,12 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Choice, Fold, IndexNumber, Let, Load
-from tadc.passes.nest.tile_variables import LANE, PARTS
+
+LANE = "lane"
+"""The variable of the lanes of a vector. It and `PARTS` are no loop's; forms of indices are over them too."""
+
+PARTS = "part"
+"""The variable of the vectors that a reduction over lanes takes at once."""
 
 Copy = Mapping[str, int]
 """A value for each variable of a tile but the lane."""
@@ -23,7 +28,7 @@ Copy = Mapping[str, int]
 NONE: Copy = MappingProxyType({})
 
 ACROSS = frozenset([LANE, PARTS])
-"""What the index of a reduction over lanes depends on."""
+"""The variables that the index of a reduction over lanes depends on."""
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -70,7 +75,7 @@ def at(form: Affine, copy: Copy) -> Affine:
 
 @dataclass
 class Values:
-    """What stands for each value of a block, by copy, with the variables that it is kept for."""
+    """The code's value for each value of a block, by copy, with the variables that it is kept for."""
 
     tile: Tile
     kept: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -101,7 +106,7 @@ class Values:
         self.found[value] = dict(zip(keys, made, strict=True))
 
     def snapshot(self) -> Values:
-        """The same values, to which others are added apart."""
+        """A copy of these values, to which others are added apart."""
         return Values(self.tile, dict(self.kept), dict(self.found))
 
 
@@ -162,7 +167,7 @@ class Dependence:
             sides: list[frozenset[str]] = []
             for sign in (1, -1):
                 found = [form for form in rows if form.coefficient(index) * sign > 0]
-                rest = [_without(form, later) for form in found]
+                rest = [without(form, later) for form in found]
                 sides.append(self.of_forms(rest, outer))
             self.moves[bound_name(index)] = sides[0] & sides[1]
             outer[index] = inner[index]
@@ -178,14 +183,14 @@ class Dependence:
         return names - ACROSS if fold.takes.lanes > 1 else names
 
 
-def _without(form: Affine, names: set[str]) -> Affine:
-    """A form without the terms of some variables."""
-    kept = {
-        atom: k
+def without(form: Affine, names: Collection[str]) -> Affine:
+    """A form without the terms that hold some variables."""
+    kept = (
+        (atom, k)
         for atom, k in form.terms
-        if not (atom in names if isinstance(atom, str) else atom.variables & names)
-    }
-    return Affine.of(kept, form.constant)
+        if (atom not in names if isinstance(atom, str) else atom.variables.isdisjoint(names))
+    )
+    return Affine.of(dict(kept), form.constant)
 
 
 def lane_step(fold: Fold, forms: Mapping[str, Affine]) -> int:

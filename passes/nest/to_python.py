@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,39 +14,13 @@ from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.loop_nests import loop_nest
-from tadc.passes.maps.map import (
-    Apply,
-    Ask,
-    Block,
-    Choice,
-    Fold,
-    IndexNumber,
-    Let,
-    Load,
-    Number,
-    Tensor,
-    Value,
-)
+from tadc.passes.maps.map import Apply, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Value
 from tadc.passes.nest import scalars
-from tadc.passes.nest.nest import (
-    At,
-    Body,
-    Bound,
-    Compute,
-    Either,
-    Extreme,
-    For,
-    If,
-    Know,
-    Nest,
-    Stage,
-    Statement,
-    Store,
-)
+from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Know, Nest, Stage, Store
 
 
 class Fault(Exception):
-    """What a nest may not do: at an element of a tensor, by a `Let` or a `Store`."""
+    """A mistake that shows when a nest runs: at an element of a tensor, by a `Let` or a `Store`."""
 
     def __init__(self, message: str, tensor: str, node: object) -> None:
         super().__init__(message)
@@ -90,11 +65,18 @@ class Source:
         """One line."""
         self.lines.append("    " * self.depth + line)
 
-    def open(self, line: str) -> None:
-        """A line and what is in it, which is not nothing."""
-        self.put(line)
+    def open(self, head: str) -> None:
+        """A line, inside of which those that follow are, which are not none."""
+        self.put(head)
         self.depth += 1
         self.put("pass")
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """A line and those inside of it."""
+        self.open(head)
+        yield
+        self.depth -= 1
 
     def form(self, form: Affine) -> str:
         """A form."""
@@ -126,52 +108,41 @@ class Source:
 
     def nest(self, nest: Nest) -> None:
         """A function `kernel` without arguments."""
-        self.open("def kernel():")
-        for tensor in nest.tensors:
-            self.tensor(tensor, True)
-        self.body(nest.body)
+        with self.block("def kernel():"):
+            for tensor in nest.tensors:
+                self.tensor(tensor, True)
+            self.body(nest.body)
 
     def tensor(self, tensor: Tensor, recorded: bool) -> None:
         """The functions that access a tensor: `x_load(i, j, node)`, `x_store(i, j, value, node)`."""
-        own, rank = self.called(tensor.name), len(tensor.shape)
+        own, dimensions = self.called(tensor.name), range(len(tensor.shape))
         if not recorded:
-            extents = "*".join(["1", *map(self.form, tensor.shape)])
-            self.put(f"{own}_data = [None] * {extents}")
-        at = [f"i{n}" for n in range(rank)]
+            self.put(f"{own}_data = [None] * {'*'.join(['1', *map(self.form, tensor.shape)])}")
         for n, extent in enumerate(tensor.shape):
             self.put(f"{own}_n{n} = {self.form(extent)}")
-        inside = " and ".join(f"0 <= i{n} < {own}_n{n}" for n in range(rank)) or "True"
-        number = "0"
-        for n in range(rank):
-            number = f"({number})*{own}_n{n} + i{n}" if n else "i0"
-        shape = f"({''.join(f'{own}_n{n}, ' for n in range(rank))})"
-        place = f"({''.join(f'{i}, ' for i in at)})"
-
-        def access(kind: str, more: Sequence[str]) -> None:
-            self.open(f"def {own}_{kind}({', '.join([*at, *more, 'node'])}):")
-            self.put(f"if not ({inside}): fault(node, {place}, {shape})")
-            self.put(f"n = {number}")
-
-        def record(kind: str) -> None:
-            if recorded:
-                self.put(f"{own}_{kind}.append(n)")
-                self.put(f"if len({own}_{kind}) > most: raise TooLong()")
-
-        for kind in ("load", "old"):
-            access(kind, ())
-            self.put(f"v = {own}_data[n]")
-            self.put(f"if v is None: fault(node, {place}, None)")
-            if kind == "load":
-                record("reads")
-            self.put("return v")
-            self.depth -= 1
-        access("store", ["v"])
-        self.put(f"{own}_data[n] = v")
-        record("writes")
-        self.depth -= 1
+        at, shape = ("".join(f"{name}{n}, " for n in dimensions) for name in ("i", f"{own}_n"))
+        inside = " and ".join(f"0 <= i{n} < {own}_n{n}" for n in dimensions) or "True"
+        number = "i0" if dimensions else "0"
+        for n in dimensions[1:]:
+            number = f"({number})*{own}_n{n} + i{n}"
+        found = [f"v = {own}_data[n]", f"if v is None: fault(node, ({at}), None)"]
+        reads, writes = (
+            [f"{own}_{kind}.append(n)", f"if len({own}_{kind}) > most: raise TooLong()"] if recorded else []
+            for kind in ("reads", "writes")
+        )
+        for kind, lines in (
+            (f"load({at}node)", [*found, *reads, "return v"]),
+            (f"old({at}node)", [*found, "return v"]),
+            (f"store({at}v, node)", [f"{own}_data[n] = v", *writes]),
+        ):
+            with self.block(f"def {own}_{kind}:"):
+                self.put(f"if not ({inside}): fault(node, ({at}), ({shape}))")
+                self.put(f"n = {number}")
+                for line in lines:
+                    self.put(line)
 
     def fault(self, node: int, at: tuple[int, ...] | None, shape: tuple[int, ...] | None) -> NoReturn:
-        """What is wrong with an access, or with what is known."""
+        """Raise what is wrong with an access, or with what is known."""
         tensor, what = self.nodes[node]
         if at is None:
             raise Fault("what is said to be known does not hold", tensor, what)
@@ -191,40 +162,36 @@ class Source:
     def body(self, body: Body) -> None:
         """Statements in order."""
         for statement in body:
-            self.statement(statement)
+            match statement:
+                case For():
+                    self.loop(statement)
+                case If(rows=rows, then=then, otherwise=otherwise):
+                    with self.block(f"if {self.holds(rows)}:"):
+                        self.body(then)
+                    with self.block("else:"):
+                        self.body(otherwise)
+                case Know(rows=rows):
+                    self.nodes.append(("", statement))
+                    self.put(f"if not ({self.holds(rows)}): fault({len(self.nodes) - 1}, None, None)")
+                case At(index=index, value=value):
+                    self.put(f"{self.called(index)} = {self.bound(value)}")
+                case Stage(tensor=tensor):
+                    self.tensor(tensor, False)
+                case Compute(block=block, stores=stores, within=rows):
+                    with self.block(f"if {self.holds(rows)}:"):
+                        self.values_of(block)
+                        for store in stores:
+                            self.store(store)
 
-    def inside(self, head: str, body: Body) -> None:
-        """Statements below a line."""
-        self.open(head)
-        self.body(body)
-        self.depth -= 1
-
-    def statement(self, statement: Statement) -> None:
-        """One statement."""
-        match statement:
-            case For(index=index, start=start, stop=stop, step=step, body=body):
-                steps = f"range({self.bound(start)}, {self.bound(stop)}, {step})"
-                outer = self.width
-                if statement.kind == "lane" and isinstance(start, Affine) and isinstance(stop, Affine):
-                    self.width = (stop - start).constant
-                self.inside(f"for {self.called(index)} in {steps}:", body)
-                self.width = outer
-            case If(rows=rows, then=then, otherwise=otherwise):
-                self.inside(f"if {self.holds(rows)}:", then)
-                self.inside("else:", otherwise)
-            case Know(rows=rows):
-                self.nodes.append(("", statement))
-                self.put(f"if not ({self.holds(rows)}): fault({len(self.nodes) - 1}, None, None)")
-            case At(index=index, value=value):
-                self.put(f"{self.called(index)} = {self.bound(value)}")
-            case Stage(tensor=tensor):
-                self.tensor(tensor, False)
-            case Compute(within=rows) if rows:
-                self.inside(f"if {self.holds(rows)}:", (replace(statement, within=()),))
-            case Compute(block=block, stores=stores):
-                self.block(block)
-                for store in stores:
-                    self.store(store)
+    def loop(self, loop: For) -> None:
+        """A loop; the folds in one of lanes know how many these are."""
+        outer, start, stop = self.width, loop.start, loop.stop
+        if loop.kind == "lane" and isinstance(start, Affine) and isinstance(stop, Affine):
+            self.width = (stop - start).constant
+        steps = f"range({self.bound(start)}, {self.bound(stop)}, {loop.step})"
+        with self.block(f"for {self.called(loop.index)} in {steps}:"):
+            self.body(loop.body)
+        self.width = outer
 
     def store(self, store: Store) -> None:
         """A store, joined with the element where that is asked for."""
@@ -237,30 +204,25 @@ class Source:
 
     # -- values --------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> None:
+    def values_of(self, block: Block) -> None:
         """Values in order."""
         for let in block.lets:
-            self.let(let)
+            names = [self.called(name) for name in let.names]
+            match let.value:
+                case Choice(rows=rows, then=then, otherwise=otherwise):
+                    for head, branch in ((f"if {self.holds(rows)}:", then), ("else:", otherwise)):
+                        with self.block(head):
+                            self.values_of(branch)
+                            self.assign(names, map(self.called, branch.gives))
+                case Fold() as fold:
+                    self.assign(names, _Folds(self, fold).all_of(fold.kind))
+                case value:
+                    self.assign(names, [self.plain(value, let) for _ in names])
 
-    def let(self, let: Let) -> None:
-        """A value under its names."""
-        match let.value:
-            case Choice(rows=rows, then=then, otherwise=otherwise):
-                for head, block in ((f"if {self.holds(rows)}:", then), ("else:", otherwise)):
-                    self.open(head)
-                    self.block(block)
-                    for name, given in zip(let.names, block.gives, strict=True):
-                        self.put(f"{self.called(name)} = {self.called(given)}")
-                    self.depth -= 1
-            case Fold() as fold:
-                results = _Folds(self, fold).all_of(fold.kind)
-                for name, result in zip(let.names, results, strict=True):
-                    self.put(f"{self.called(name)} = {result}")
-            case Ask():
-                pass
-            case value:
-                (name,) = let.names
-                self.put(f"{self.called(name)} = {self.plain(value, let)}")
+    def assign(self, names: Sequence[str], values: Iterable[str]) -> None:
+        """Give names their values."""
+        for name, value in zip(names, values, strict=True):
+            self.put(f"{name} = {value}")
 
     def plain(self, value: Value, let: Let) -> str:
         """A value without blocks, of a `Let`."""
@@ -289,75 +251,68 @@ class _Folds:
 
     source: Source
     fold: Fold
-    count: int = field(init=False)
 
     def __post_init__(self) -> None:
         takes = self.fold.takes
         self.count = takes.parts * (takes.lanes if takes.leap == 1 else 1) * takes.together
 
     def all_of(self, kind: str) -> list[str]:
-        """What the fold gives, in Python."""
+        """The results of the fold, in Python."""
+        plain = ["{}"] * len(self.fold.body.gives)
         if kind != "logsumexp":
-            return self.one_pass(kind, REDUCTIONS[kind].nothing, ["{}"] * len(self.fold.body.gives))
-        put, number = self.source.put, scalars.DTYPES[self.fold.type]
-        exp, log, finite = map(self.source.give, (np.exp, np.log, np.isfinite))
-        most = self.one_pass("max", REDUCTIONS["max"].nothing, ["{}"] * len(self.fold.body.gives))
-        shifts = [f"({m} if {finite}({m}) else {self.source.give(number(0))})" for m in most]
+            return self.one_pass(kind, REDUCTIONS[kind].nothing, plain)
+        number = scalars.DTYPES[self.fold.type]
+        exp, log, finite, zero = map(self.source.give, (np.exp, np.log, np.isfinite, number(0)))
+        most = self.one_pass("max", REDUCTIONS["max"].nothing, plain)
         names = [f"s{next(self.source.fresh)}" for _ in most]
-        for name, shift in zip(names, shifts, strict=True):
-            put(f"{name} = {shift}")
+        self.source.assign(names, (f"({m} if {finite}({m}) else {zero})" for m in most))
         totals = self.one_pass("sum", 0.0, [f"{exp}({{}} - {name})" for name in names])
         return [f"({log}({total}) + {name})" for total, name in zip(totals, names, strict=True)]
 
     def one_pass(self, kind: str, nothing: float, elements: Sequence[str]) -> list[str]:
-        """What joining the elements leaves, in Python."""
-        source, fold = self.source, self.fold
+        """The results of joining the elements, in Python."""
+        source, fold, takes = self.source, self.fold, self.fold.takes
         join, start = source.give(scalars.JOINS[kind]), source.give(scalars.DTYPES[fold.type](nothing))
         results = [f"r{next(source.fresh)}" for _ in elements]
-        for result in results:
-            source.put(f"{result} = [{start}] * {self.count}")
+        source.assign(results, [f"[{start}] * {self.count}"] * len(results))
         depth = source.depth
         slot = self.loops()
-        source.block(fold.body)
+        source.values_of(fold.body)
         for result, element, given in zip(results, elements, fold.body.gives, strict=True):
             value = element.format(source.called(given))
             source.put(f"{result}[{slot}] = {join}({result}[{slot}], {value})")
         source.depth = depth
-        lanes, joined = fold.takes.lanes, source.give(scalars.lanes_joined)
-        if fold.takes.threads:
-            joined = source.give(scalars.threads_joined)
-            return [f"{joined}({result}, {fold.takes.warp}, {join})" for result in results]
-        if fold.takes.leap > 1:
-            joined = source.give(scalars.parts_joined)
-            return [f"{joined}({result}, {join})" for result in results]
-        return [f"{joined}({result}, {lanes}, {join})" for result in results]
+        if takes.threads:
+            joined, by = scalars.threads_joined, takes.warp
+        else:
+            # The parts in order, then the lanes by halves: with a leap, each result is a part of its own.
+            joined, by = scalars.lanes_joined, takes.lanes if takes.leap == 1 else 1
+        return [f"{source.give(joined)}({result}, {by}, {join})" for result in results]
 
     def loops(self) -> str:
-        """The loops over the indices; the result that an element goes to."""
+        """The loops over the indices, in which lines are put from now on; the result that an element goes
+        to."""
         source, fold, takes = self.source, self.fold, self.fold.takes
         rows = tuple(row.substitute(source.sizes) for row in fold.rows)
-        nest = loop_nest(fold.indices, rows, ())
+        nest, slot = loop_nest(fold.indices, rows, ()), "0"
         source.open(f"if {source.holds(nest.outside)}:")
-        slot = "0"
         for number, level in enumerate(nest.levels):
             first = f"max([{', '.join(source.form(bound.ceil()) for bound in level.lower)}])"
             last = f"min([{', '.join(source.form(bound.floor()) for bound in level.upper)}])"
-            index = source.called(level.name)
-            if number < len(nest.levels) - 1 or takes.leap == 1:
-                begin = f"b{next(source.fresh)}"
-                source.put(f"{begin} = {first}")
-                source.open(f"for {index} in range({begin}, {last} + 1):")
-                if takes.threads:
-                    place = f"({index} - {begin}) % {takes.threads[number]}"
-                    slot = f"({slot})*{takes.threads[number]} + {place}" if number else place
-                else:
-                    slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
-            else:
+            index, begin = source.called(level.name), f"b{next(source.fresh)}"
+            if number == len(nest.levels) - 1 and takes.leap > 1:
                 width = source.width or takes.lanes
                 steps = f"{source.give(scalars.leaping)}({first}, {last}, {width}, {takes.leap})"
-                lane = f"l{next(source.fresh)}"
-                source.open(f"for {index}, {lane} in {steps}:")
-                slot = f"{lane} % {takes.parts}"
+                source.open(f"for {index}, {begin} in {steps}:")
+                slot = f"{begin} % {takes.parts}"
+                continue
+            source.put(f"{begin} = {first}")
+            source.open(f"for {index} in range({begin}, {last} + 1):")
+            if takes.threads:
+                place = f"({index} - {begin}) % {takes.threads[number]}"
+                slot = f"({slot})*{takes.threads[number]} + {place}"
+            else:
+                slot = f"({index} - {begin}) % {self.count}" if self.count > 1 else "0"
         if nest.inside:
             source.open(f"if {source.holds(nest.inside)}:")
         return slot

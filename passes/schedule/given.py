@@ -10,6 +10,7 @@ from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import recurrence_of
 from tadc.passes.nest.nest import DIVIDED, At, Extreme, For, Nest
+from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import going_down, plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
@@ -31,7 +32,6 @@ from tadc.passes.nest.steps import (
     Threads,
     When,
 )
-from tadc.passes.nest.verify import verify
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 
 GPU_STEPS = When, Flatten, FoldThreads, InBlocks, Share

@@ -13,38 +13,34 @@ map c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import get_args
 
-from tadc.frontend.terms import Domain
 from tadc.passes.maps.size_tests import Condition
-from tadc.passes.nest.steps import (
-    Bind,
-    Cut,
-    Fits,
-    Flatten,
-    FoldLanes,
-    FoldThreads,
-    InBlocks,
-    Interleave,
-    Leap,
-    Peel,
-    Points,
-    Prefetch,
-    Reorder,
-    Residues,
-    Reverse,
-    Rows,
-    Share,
-    Split,
-    Stage,
-    Step,
-    Stream,
-    Threads,
-    Transpose,
-    When,
+from tadc.passes.nest.form_text import form_text
+from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
+from tadc.passes.nest.steps import Ahead, BoundKind, Fill, Step, Tail
+
+STEPS = Grammar(
+    {step: step.TEXT for step in get_args(Step)},
+    {
+        "str": plain(str, lambda reader: reader.name("a loop")),
+        "tuple[str, ...]": listed(lambda reader: reader.name("a loop")),
+        "BoundKind": one_of(get_args(BoundKind), "kind of loop"),
+        "Tail": one_of(get_args(Tail), "way to end tiles"),
+        "Fill": one_of(get_args(Fill), "way to fill a buffer"),
+        "Ahead": one_of(get_args(Ahead), "way to ask ahead"),
+        "tuple[Condition, ...]": Kind(
+            lambda writer, tests: " and ".join(map(_test, tests)), lambda reader, after: reader.tests()
+        ),
+        "pairs": Kind(
+            lambda writer, pairs: ", ".join(f"{name} {count}" for name, count in pairs),
+            lambda reader, after: reader.several(reader.pair),
+        ),
+    },
 )
-from tadc.passes.nest.text import form_text, rows_text
+"""The text of each step."""
 
 
 @dataclass(frozen=True)
@@ -69,68 +65,7 @@ def schedule_text(schedule: Iterable[MapSchedule]) -> str:
 
 def step_text(step: Step) -> str:
     """One step."""
-    match step:
-        case Split(index=index, factor=factor, tail=tail, outer=outer, inner=inner):
-            return f"split {index} {factor}{_unless(tail, 'exact')} -> {outer}, {inner}"
-        case Peel():
-            return _peel(step)
-        case Residues(index=index, factor=factor, outer=outer, inner=inner):
-            return f"residues {index} {factor} -> {outer}, {inner}"
-        case Reorder(indices=indices):
-            return f"reorder {', '.join(indices)}"
-        case Reverse(index=index):
-            return f"reverse {index}"
-        case Bind(kind=kind, indices=indices):
-            return f"{kind} {', '.join(indices)}"
-        case InBlocks(threads=threads):
-            return f"in_blocks {threads}"
-        case Cut(fold=fold, index=index, steps=steps, outer=outer):
-            return f"cut {fold} {index} {steps} -> {outer}"
-        case FoldLanes(fold=fold, lanes=lanes, parts=parts):
-            return f"fold_lanes {fold} {lanes}{_parts(parts)}"
-        case FoldThreads(fold=fold, threads=threads, warp=warp):
-            by_halves = f" warp {warp}" if warp != 1 else ""
-            return f"fold_threads {fold} {', '.join(map(str, threads))}{by_halves}"
-        case Leap(fold=fold, steps=steps, parts=parts):
-            return f"leap {fold} {steps}{_parts(parts)}"
-        case _:
-            return _of_memory(step)
-
-
-def _of_memory(step: Step) -> str:
-    """A step about memory, or about which points are computed by whom."""
-    match step:
-        case Stage(read=read, inside=inside, over=over, fill=fill):
-            where = f" inside {inside}" if inside else ""
-            by = f" by {fill}" if fill != "vectors" else ""
-            return f"stage {read}{where} over {', '.join(over)}{by}"
-        case Share(reads=reads, fold=fold, steps=steps):
-            by = f" in {fold} steps {', '.join(map(str, steps))}" if fold else ""
-            return f"share{' ' * bool(reads)}{', '.join(reads)}{by}"
-        case Transpose(read=read, index=index):
-            return f"transpose {read} {index}"
-        case Interleave(index=index):
-            return f"interleave {index}"
-        case Stream(tensors=tensors):
-            return f"stream {', '.join(tensors)}"
-        case Prefetch(read=read, how="run", index=index, over=over, lines=lines):
-            return f"prefetch {read} run {index} over {', '.join(over)} lines {lines}"
-        case Prefetch(read=read, how=how):
-            return f"prefetch {read} {how}"
-        case Threads(indices=indices, grains=grains):
-            return f"threads {_pairs(indices, grains)}"
-        case Rows(index=index, count=count):
-            return f"rows {index} {count}"
-        case Points(rows=rows, step=index):
-            return f"points{_where(rows)}{_unless(index and f'step {index}', '')}"
-        case Fits(least=least):
-            return f"fits {_pairs([n for n, _ in least], [count for _, count in least])}"
-        case When(tests=tests):
-            return f"when {' and '.join(map(_test, tests))}"
-        case Flatten(index=index):
-            return f"flatten {index}"
-        case _:
-            raise AssertionError(f"{type(step).__name__} has no text")
+    return Writer(STEPS).record(step)
 
 
 def _test(test: Condition) -> str:
@@ -140,26 +75,3 @@ def _test(test: Condition) -> str:
         return f"{product} = {test.most}"
     least = [f"{product} >= {test.least}"] * (test.least > 0)
     return " and ".join([*least, *([] if test.most is None else [f"{product} <= {test.most}"])])
-
-
-def _unless(text: str, usual: str) -> str:
-    return "" if text == usual else f" {text}"
-
-
-def _parts(parts: int) -> str:
-    return f" parts {parts}" if parts != 1 else ""
-
-
-def _where(rows: Domain, about: Sequence[str] = ()) -> str:
-    return f" where {rows_text(rows, about)}" if rows else ""
-
-
-def _pairs(names: Iterable[str], counts: Iterable[int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in zip(names, counts, strict=True))
-
-
-def _peel(step: Peel) -> str:
-    factor = f" by {step.factor}" if step.factor != 1 else ""
-    room = f" room {step.room}" if step.room != 1 else ""
-    flags = f"{' groups' if step.groups else ''}{' all' if step.all else ''}"
-    return f"peel {step.index}{_where(step.rows, (step.index,))}{factor}{room}{flags}"

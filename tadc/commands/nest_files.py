@@ -18,9 +18,9 @@ def is_nest(arguments: Arguments, source: Source) -> bool:
 
 def show_nests(arguments: Arguments, source: Source) -> int:
     """Read, verify, write. Raises CompileError (TAD0610, TAD0613), UsageError for what nests do not take."""
-    from tadc.passes.nest.reader import read_nests
-    from tadc.passes.nest.text import nest_text
-    from tadc.passes.nest.verify import verify_read
+    from tadc.passes.nest.nest_reader import read_nests
+    from tadc.passes.nest.nest_text import nest_text
+    from tadc.passes.nest.nest_verifier import verify_read
 
     _refuse(arguments)
     nests = read_nests(source)

@@ -33,8 +33,8 @@ def _kernels(state: Compilation) -> Iterator[Kernel]:
 
 def make_nests(state: Compilation) -> None:
     """The plain loop nests of the maps that become kernels, as text."""
+    from tadc.passes.nest.nest_text import nest_text
     from tadc.passes.nest.plain import plain_nests
-    from tadc.passes.nest.text import nest_text
 
     functions = _fused(state)
     state.nests = "\n".join(nest_text(nest) for function in functions for nest in plain_nests(function))
@@ -55,9 +55,9 @@ def choose_schedule(state: Compilation) -> None:
 
 def make_scheduled_nests(state: Compilation) -> None:
     """The loop nests that the steps of the schedule make of the plain ones, or those of chains, as text."""
+    from tadc.passes.nest.nest_text import nest_text
     from tadc.passes.nest.plain import plain_nests
     from tadc.passes.nest.primitives.apply import apply_steps
-    from tadc.passes.nest.text import nest_text
 
     if state.options.backend.launches_kernels:
         nests = (replace(kernel.made.nest, name=kernel.name) for kernel in _kernels(state))

@@ -9,13 +9,13 @@ from tadc.passes.gpu.plan import Along, TilePlan
 from tadc.passes.gpu.steps_of_threads import steps_of_tile_plan
 from tadc.passes.maps.map import Load
 from tadc.passes.nest.interpret import interpret
+from tadc.passes.nest.nest_reader import read_nest
+from tadc.passes.nest.nest_text import nest_text
+from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.reader import read_nest
 from tadc.passes.nest.steps import Share
-from tadc.passes.nest.text import nest_text
-from tadc.passes.nest.verify import verify
 from tests.nest.programs import maps_of_program
 
 MATMUL = "a: f32[7, 6]\nb: f32[6, 11]\nc[i, j] = sum{k} (a[i, k] * b[k, j])"

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tadc.passes.maps.map import Map, Tensor
 from tadc.passes.nest.interpret import Run, interpret
 from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.nest_text import nest_text
 from tadc.passes.nest.steps import Cut, FoldLanes, Leap, Rows, Step, Threads
-from tadc.passes.nest.text import nest_text
 
 Arrays = dict[str, NDArray[np.generic]]
 Sizes = Mapping[str, int]

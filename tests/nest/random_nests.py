@@ -36,9 +36,9 @@ from tadc.passes.maps.map import (
 )
 from tadc.passes.nest.interpret import Run, interpret
 from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.nest_text import nest_text
+from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import plain_nest
-from tadc.passes.nest.text import nest_text
-from tadc.passes.nest.verify import verify
 
 Arrays = Mapping[str, NDArray[np.generic]]
 

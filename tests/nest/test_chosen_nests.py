@@ -9,10 +9,10 @@ import pytest
 from tadc.frontend.diagnostics import CompileError
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.steps import Cut, Rows, Step
-from tadc.passes.nest.verify import verify
 from tadc.passes.schedule.choose import plans_of
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.steps_of_plan import steps_of_plan

@@ -10,7 +10,7 @@ import tadc
 from tadc.cli import main
 from tadc.compiler.all_stages import planned
 from tadc.frontend.source import Source
-from tadc.passes.nest.reader import read_nests
+from tadc.passes.nest.nest_reader import read_nests
 
 NEST = "nest f(x: f64[3], out y: f64[3]) {{ for i = 0 to {} {{ %1 = x[i] y[i] = %1 }} }}\n"
 

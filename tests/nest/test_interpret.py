@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bench.workloads import WORKLOADS
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
+from tadc.passes.nest.nest_reader import read_nest
 from tadc.passes.nest.plain import plain_nests
-from tadc.passes.nest.reader import read_nest
 from tests.nest.programs import PROGRAMS, maps_of_program
 
 Array = NDArray[np.float64]

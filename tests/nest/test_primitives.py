@@ -16,9 +16,10 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Fold
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest import Nest
+from tadc.passes.nest.nest_reader import read_nest
+from tadc.passes.nest.nest_verifier import verify
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
-from tadc.passes.nest.reader import read_nest
 from tadc.passes.nest.steps import (
     Bind,
     Cut,
@@ -35,7 +36,6 @@ from tadc.passes.nest.steps import (
     Step,
     Stream,
 )
-from tadc.passes.nest.verify import verify
 from tests.nest.random_nests import Sample, assert_same, random_sample
 
 SEEDS = range(14)

@@ -8,8 +8,8 @@ import pytest
 
 from tadc.lattice.affine import Affine
 from tadc.passes.nest.nest import Extreme, For
-from tadc.passes.nest.reader import read_nest
-from tadc.passes.nest.text import nest_text
+from tadc.passes.nest.nest_reader import read_nest
+from tadc.passes.nest.nest_text import nest_text
 from tests.nest.random_nests import assert_same, random_sample
 
 

@@ -7,9 +7,9 @@ import pytest
 from tadc.frontend.diagnostics import CompileError
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.nest.nest import At, Either, For
+from tadc.passes.nest.nest_reader import read_nest
+from tadc.passes.nest.nest_text import nest_text
 from tadc.passes.nest.plain import plain_nests
-from tadc.passes.nest.reader import read_nest
-from tadc.passes.nest.text import nest_text
 from tests.nest.programs import PROGRAMS, maps_of_program
 from tests.nest.random_text import random_nest
 
@@ -133,7 +133,7 @@ WRONG = {
     "nest f(x: f64[4], x: f64[4]) {}": ("a second tensor `x`", "another name"),
     "nest f(out y: f64[4]) { for i = 0 to 4 lanes { } }": ("`lanes` is no kind of loop", "`lane`?"),
     "nest f(out y: f64[4]) { for i = 0 { } }": ("expected `to`", "for i = 0 to N"),
-    "nest f(out y: f64[4]) { for i = 0 to 4 step 0 { } }": ("a step of 0", "step of 1"),
+    "nest f(out y: f64[4]) { for i = 0 to 4 step 0 { } }": ("`0` is too small", "write 1"),
     "nest f(out y: f64[4]) { for i = 0 to i*i { } }": ("a product of two indices", "whole multiples"),
     "nest f(out y: f64[4]) { for i = 0 to 4 // i { } }": ("`//` by what is no positive number", "number"),
     "nest f(out y: f64[4]) { for i = 0 to 4.5 { } }": ("expected a whole number, found `4.5`", "whole"),

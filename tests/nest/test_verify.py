@@ -10,9 +10,9 @@ from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.nest.nest import Compute, For
+from tadc.passes.nest.nest_reader import read_nest, read_nests
+from tadc.passes.nest.nest_verifier import verified, verify, verify_read
 from tadc.passes.nest.plain import plain_nests
-from tadc.passes.nest.reader import read_nest, read_nests
-from tadc.passes.nest.verify import verified, verify, verify_read
 from tests.nest.programs import PROGRAMS, maps_of_program
 from tests.nest.random_nests import random_sample
 

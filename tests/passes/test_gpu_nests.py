@@ -10,8 +10,8 @@ from tadc.backend.runtime.host_arrays import DTYPES
 from tadc.frontend.extents import shape_at
 from tadc.frontend.source import Source
 from tadc.passes.nest.interpret import interpret
-from tadc.passes.nest.reader import read_nests
-from tadc.passes.nest.verify import verify
+from tadc.passes.nest.nest_reader import read_nests
+from tadc.passes.nest.nest_verifier import verify
 
 ROWS = "let s[i] = sum{k} (x[i, k]); y[i, k] = x[i, k] * s[i]"
 PROGRAMS = {

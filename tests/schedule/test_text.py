@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from typing import Any, get_args
+
 import pytest
 
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.source import Source
-from tadc.passes.nest.steps import Split, Stage
+from tadc.passes.nest.steps import Split, Stage, Step
 from tadc.passes.schedule.choose import chosen_schedule
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.reader import read_schedule
@@ -61,6 +65,12 @@ def test_every_step_reads_back() -> None:
     assert schedule_text(read(EVERYTHING)) == EVERYTHING
 
 
+@pytest.mark.parametrize("step", get_args(Step), ids=lambda step: step.__name__)
+def test_the_text_of_a_step_has_all_its_fields(step: Any) -> None:
+    named = ",".join(re.findall(r"\{([\w,]+)", step.TEXT)).split(",")
+    assert sorted(named) == sorted(field.name for field in fields(step))
+
+
 def test_layout_is_free() -> None:
     text = "map c: split i 6 -> i0, i1; # tiles\nlane i1 stage %1 over k, i1"
     steps = (
@@ -82,7 +92,7 @@ def test_schedules_of_programs_read_back(name: str) -> None:
     ("text", "at", "help"),
     [
         ("map c splt i 6 -> a, b", "splt", "did you mean `split`?"),
-        ("map c split i 0 -> a, b", "0", "positive"),
+        ("map c split i 0 -> a, b", "0", "write 1 at least"),
         ("map c split i 6 overlp -> a, b", "overlp", "did you mean `overlap`?"),
         ("map c split i 6 -> a", "", "--emit schedule"),
         ("map c stage b over k", "b", "--emit schedule"),

@@ -1,1 +1,1 @@
-"""What schedules are made of: each step of one turns a nest into another that computes the same."""
+"""The primitives of schedules: each turns a nest into another that computes the same."""

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tadc.lattice.affine import Affine
+from tadc.passes.nest import steps as st
 from tadc.passes.nest.nest import Nest
-from tadc.passes.nest.primitives import folds, loops, memory, points, prefetch, ranges, staging
-from tadc.passes.nest.primitives.rewriting import loops_in
-from tadc.passes.nest.steps import (
-    Bind,
-    Cut,
-    Fits,
-    FoldLanes,
-    FoldThreads,
-    InBlocks,
-    Interleave,
-    Leap,
-    Peel,
-    Points,
-    Prefetch,
-    Reorder,
-    Residues,
-    Reverse,
-    Rows,
-    Share,
-    Split,
-    Stage,
-    Step,
-    Stream,
-    Threads,
-    Transpose,
-    When,
+from tadc.passes.nest.primitives import (
+    index_ranges,
+    map_loops,
+    memory_use,
+    prefetch,
+    reductions,
+    staging,
+    visited_points,
 )
+from tadc.passes.nest.primitives.rewriting import loops_in
+from tadc.passes.nest.steps import Cut, Fits, Peel, Reorder, Residues, Reverse, Rows, Split, Step, Threads
+
+PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
+    Residues: map_loops.residues,
+    Reorder: map_loops.reorder,
+    Reverse: map_loops.reverse,
+    st.Bind: map_loops.bind,
+    st.InBlocks: lambda nest, step: replace(nest, block=step.threads),
+    st.When: index_ranges.when,
+    Cut: reductions.cut,
+    st.FoldLanes: reductions.fold_lanes,
+    st.FoldThreads: reductions.fold_threads,
+    st.Leap: reductions.leap,
+    st.Stage: staging.stage,
+    st.Share: memory_use.share,
+    st.Stream: memory_use.stream,
+    st.Interleave: memory_use.interleave,
+    st.Points: visited_points.points,
+    st.Prefetch: prefetch.prefetch,
+    # Where loads can be transposed, code is made so.
+    st.Transpose: lambda nest, step: nest,
+}
+"""The primitive for each step that needs nothing but the nest."""
 
 
 def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
@@ -50,24 +58,24 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
                 while place < len(steps) and isinstance(another := steps[place], Peel):
                     peels.append(another)
                     place += 1
-                nest = loops.peel(nest, peels)
+                nest = map_loops.peel(nest, peels)
             case Split():
                 if step.tail == "again":
                     again.append((step, nest))
-                nest = loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
+                nest = map_loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
             case Threads():
                 is_whole = _has_whole_ranges(steps, step)
-                nest = ranges.threads(nest, step, extents, is_whole=is_whole)
-                plain = ranges.threads(plain, step, extents, is_whole=is_whole)
+                nest = index_ranges.threads(nest, step, extents, is_whole=is_whole)
+                plain = index_ranges.threads(plain, step, extents, is_whole=is_whole)
             case Rows():
-                nest = ranges.rows(nest, step, extents)
-                plain = ranges.rows(plain, step, extents)
+                nest = index_ranges.rows(nest, step, extents)
+                plain = index_ranges.rows(plain, step, extents)
             case Fits():
                 nest = _again(nest, again)
                 again = []
-                nest = loops.fits(nest, step, plain, extents)
+                nest = map_loops.fits(nest, step, plain, extents)
             case _:
-                nest = _one(nest, step)
+                nest = PRIMITIVES[type(step)](nest, step)
     return _again(nest, again)
 
 
@@ -92,50 +100,8 @@ def _has_whole_ranges(steps: Sequence[Step], step: Threads) -> bool:
 def _again(nest: Nest, found: Sequence[tuple[Split, Nest]]) -> Nest:
     """The nest where tiles of these splits are moved back in a pass of their own."""
     for step, before in found:
-        nest = loops.once_more(nest, step, before)
+        nest = map_loops.once_more(nest, step, before)
     return nest
-
-
-def _one(nest: Nest, step: Step) -> Nest:
-    """The nest that one step makes of another."""
-    match step:
-        case Residues():
-            return loops.residues(nest, step)
-        case Reorder():
-            return loops.reorder(nest, step)
-        case Reverse():
-            return loops.reverse(nest, step)
-        case Bind():
-            return loops.bind(nest, step)
-        case When(tests=tests):
-            return replace(nest, known=(*nest.known, *(row for test in tests for row in test.rows())))
-        case InBlocks(threads=threads):
-            return replace(nest, block=threads)
-        case Cut():
-            return folds.cut(nest, step)
-        case FoldLanes():
-            return folds.fold_lanes(nest, step)
-        case FoldThreads():
-            return folds.fold_threads(nest, step)
-        case Leap():
-            return folds.leap(nest, step)
-        case Stage():
-            return staging.stage(nest, step)
-        case Share():
-            return memory.share(nest, step)
-        case Stream():
-            return memory.stream(nest, step)
-        case Interleave():
-            return memory.interleave(nest)
-        case Points():
-            return points.points(nest, step)
-        case Prefetch():
-            return prefetch.prefetch(nest, step)
-        case Transpose():
-            # Where loads can be transposed, code is made so.
-            return nest
-        case _:
-            raise NotImplementedError(type(step).__name__)
 
 
 def _is_even(steps: Sequence[Step], split: Split) -> bool:

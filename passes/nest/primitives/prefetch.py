@@ -16,18 +16,10 @@ from dataclasses import replace
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Ask, Fold, Let, Load
 from tadc.passes.nest.caches import LINE
-from tadc.passes.nest.nest import Compute, Extreme, Nest
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    all_named,
-    form_of,
-    indices_of,
-    loops_in,
-    most_values,
-    named_values,
-    rewrite_computes,
-    rewrite_lets,
-)
+from tadc.passes.nest.loop_bounds import indices_of, least_span, most_values, parts_of, turns_of
+from tadc.passes.nest.nest import Extreme, Nest
+from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Prefetch
 
 BYTES = {"f32": 4, "f64": 8}
@@ -35,28 +27,19 @@ BYTES = {"f32": 4, "f64": 8}
 
 def prefetch(nest: Nest, step: Prefetch) -> Nest:
     """Lets the loop of a reduction ask for what a read of it needs soon."""
-    values = named_values(nest.body)
-    done = False
+    values, found = rw.named_values(nest.body), list[Fold]()
 
     def one(let: Let) -> Let:
-        nonlocal done
-        if not isinstance(let.value, Fold):
-            return let
         fold = let.value
-        for inner in fold.body.lets:
-            if step.read in inner.names and isinstance(inner.value, Load):
-                done = True
-                asks = (Let((), ask) for ask in _asks(nest, step, fold, inner.value, values))
-                return replace(
-                    let, value=replace(fold, body=replace(fold.body, lets=(*asks, *fold.body.lets)))
-                )
-        return let
+        load = rw.load_of(fold, step.read) if isinstance(fold, Fold) else None
+        if not isinstance(fold, Fold) or load is None:
+            return let
+        found.append(fold)
+        asks = (Let((), ask) for ask in _asks(nest, step, fold, load, values))
+        return replace(let, value=replace(fold, body=replace(fold.body, lets=(*asks, *fold.body.lets))))
 
-    def rule(compute: Compute) -> Compute:
-        return replace(compute, block=rewrite_lets(compute.block, one))
-
-    body = rewrite_computes(nest.body, rule)
-    if not done:
+    body = rw.rewrite_values(nest.body, one)
+    if not found:
         raise DoesNotFit(f"no reduction reads `{step.read}`")
     return replace(nest, body=body)
 
@@ -79,22 +62,20 @@ def _asks(
 def _tile(nest: Nest, form: Affine) -> int:
     """How many values of an index a tile has."""
     extent = 1
-    for loop in loops_in(nest.body):
-        k = form.coefficient(loop.index)
-        start, stop = form_of(loop.start), form_of(loop.stop)
-        if k and loop.kind in ("jam", "lane") and start is not None and stop is not None:
-            count = -(-(stop - start).constant // loop.step)
-            extent += abs(k) * loop.step * (count - 1)
+    for loop in rw.loops_in(nest.body):
+        k, turns = form.coefficient(loop.index), turns_of(loop)
+        if k and loop.kind in ("jam", "lane") and turns is not None:
+            extent += abs(k) * loop.step * (turns - 1)
     return extent
 
 
 def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
     """The next lines of the run that the next tile of a loop reads, in each innermost step."""
-    loops = {loop.index: loop for loop in loops_in(nest.body)}
+    loops = {loop.index: loop for loop in rw.loops_in(nest.body)}
     for name in (step.index, *(name for name in step.over if name not in fold.indices)):
         if name not in loops:
             raise DoesNotFit(f"there is no loop `{name}`")
-    values, indices = named_values(nest.body), {n for form in load.at for n in form.variables}
+    values, indices = rw.named_values(nest.body), {n for form in load.at for n in form.variables}
     first = {name: ZERO for name, loop in loops.items() if loop.kind in ("jam", "lane")}
     inside, steps = 1, ZERO
     start: dict[str, Affine] = {}
@@ -113,7 +94,7 @@ def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
         inside *= count
     for name in indices - set(fold.indices):
         base = values.get(name, Affine.var(name)).substitute(first)
-        made_of = indices_of([base], dict(all_named(nest.body)))
+        made_of = indices_of([base], dict(rw.all_named(nest.body)))
         if step.index in made_of:
             start[name] = base + loops[step.index].step
         elif made_of & set(step.over):
@@ -130,17 +111,14 @@ def _run(nest: Nest, step: Prefetch, fold: Fold, load: Load) -> tuple[Ask, ...]:
 
 def _range(fold: Fold, index: str, nest: Nest) -> tuple[Affine, int]:
     """The first value of an index of a reduction, and the number of its values in a block."""
-    own = frozenset(fold.indices)
-    rows = [row.form for row in fold.rows if row.form.variables & own == frozenset([index])]
-    lower = [Affine.var(index) - form for form in rows if form.coefficient(index) == 1]
-    upper = [Affine.var(index) + form + 1 for form in rows if form.coefficient(index) == -1]
-    named = dict(all_named(nest.body))
-    for form in list(upper):
+    starts, stops = rw.bounds_in(fold, index)
+    named = dict(rw.all_named(nest.body))
+    for form in list(stops):
         for name in form.variables:
-            bound = named.get(name)
-            if isinstance(bound, Extreme) and bound.which == "min" and form.coefficient(name) == 1:
-                upper += [form.substitute({name: other}) for other in bound.forms]
-    spans = [(stop - start).constant for start in lower for stop in upper if (stop - start).is_constant]
-    if not spans:
+            if form.coefficient(name) == 1:
+                others = parts_of(named[name], "min") if isinstance(named.get(name), Extreme) else ()
+                stops += [form.substitute({name: other}) for other in others]
+    count = least_span(starts, stops)
+    if count is None:
         raise DoesNotFit(f"the number of values of `{index}` is not known")
-    return lower[0], min(spans)
+    return starts[0], count

@@ -1,14 +1,15 @@
-"""What primitives share: loops of a nest made anew, and what stands in the way."""
+"""Tools of primitives: parts of a nest found, and made anew."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import product
+from typing import Literal
 
-from tadc.lattice.affine import ZERO, Affine
-from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Value
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Nest, Statement
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Takes
+from tadc.passes.nest.loop_bounds import extreme_of, parts_of
+from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Nest, Statement, Store
 
 
 class DoesNotFit(Exception):
@@ -39,14 +40,18 @@ def rewrite_loops(body: Body, index: str, rule: Callable[[For], Body]) -> Body:
 
 def with_loops(nest: Nest, index: str, rule: Callable[[For], Body]) -> Nest:
     """The nest with each loop of an index replaced. Raises DoesNotFit where there is none."""
-    if not any(loop.index == index for loop in loops_in(nest.body)):
-        raise DoesNotFit(f"there is no loop `{index}`")
+    check_loops(nest, [index])
     return replace(nest, body=rewrite_loops(nest.body, index, rule))
 
 
 def rewrite_computes(body: Body, rule: Callable[[Compute], Compute]) -> Body:
     """The body with each computation replaced."""
     return rewritten(body, lambda s: (rule(s),) if isinstance(s, Compute) else None)
+
+
+def rewrite_stores(body: Body, rule: Callable[[Store], Store]) -> Body:
+    """The body with each store replaced."""
+    return rewrite_computes(body, lambda c: replace(c, stores=tuple(map(rule, c.stores))))
 
 
 def statements_in(body: Body) -> Iterator[Statement]:
@@ -69,136 +74,99 @@ def computes_in(body: Body) -> Iterator[Compute]:
     return (statement for statement in statements_in(body) if isinstance(statement, Compute))
 
 
+def lets_in(body: Body) -> Iterator[Let]:
+    """All values, each before those inside."""
+    return (let for compute in computes_in(body) for let in compute.block.all_lets())
+
+
 def loads_in(block: Block) -> Iterator[Load]:
     """All reads of a block, those of blocks inside too."""
     return (let.value for let in block.all_lets() if isinstance(let.value, Load))
 
 
+def shared_takes(body: Body) -> Iterator[Takes]:
+    """How the reductions that several threads of a GPU share are shared, in the order of the nest."""
+    folds = (let.value for let in lets_in(body) if isinstance(let.value, Fold))
+    return (fold.takes for fold in folds if fold.takes.threads)
+
+
+def load_of(fold: Fold, read: str) -> Load | None:
+    """The read of a name directly in a reduction."""
+    loads = (let.value for let in fold.body.lets if read in let.names)
+    return next((load for load in loads if isinstance(load, Load)), None)
+
+
+def bounds_in(fold: Fold, index: str) -> tuple[list[Affine], list[Affine]]:
+    """Where an index of a reduction starts, and what it stops before, by rows on no other index of it.
+
+    The rows of a block come first, and are the closest ones. Raises DoesNotFit where there are none.
+    """
+    own, value = frozenset(fold.indices), Affine.var(index)
+    rows = [row.form for row in fold.rows if row.form.variables & own == frozenset([index])]
+    starts = [value - form for form in rows if form.coefficient(index) == 1]
+    stops = [value + form + 1 for form in rows if form.coefficient(index) == -1]
+    if not starts or not stops:
+        raise DoesNotFit(f"`{index}` has no bounds of its own")
+    return starts, stops
+
+
 def rewrite_lets(block: Block, rule: Callable[[Let], Let]) -> Block:
     """The block with every value replaced, those inside of others first."""
-    return replace(block, lets=tuple(rule(_inside(let, rule)) for let in block.lets))
+
+    def inside(let: Let) -> Let:
+        match let.value:
+            case Choice(rows, then, otherwise, type):
+                then, otherwise = rewrite_lets(then, rule), rewrite_lets(otherwise, rule)
+                return replace(let, value=Choice(rows, then, otherwise, type))
+            case Fold() as fold:
+                return replace(let, value=replace(fold, body=rewrite_lets(fold.body, rule)))
+            case _:
+                return let
+
+    return replace(block, lets=tuple(rule(inside(let)) for let in block.lets))
 
 
-def _inside(let: Let, rule: Callable[[Let], Let]) -> Let:
-    match let.value:
-        case Choice(then=then, otherwise=otherwise) as choice:
-            both = (rewrite_lets(branch, rule) for branch in (then, otherwise))
-            return replace(let, value=replace(choice, **dict(zip(("then", "otherwise"), both, strict=True))))
-        case Fold(body=body) as fold:
-            return replace(let, value=replace(fold, body=rewrite_lets(body, rule)))
-        case _:
-            return let
+def rewrite_values(body: Body, rule: Callable[[Let], Let]) -> Body:
+    """The body with every value of its computations replaced."""
+    return rewrite_computes(body, lambda c: replace(c, block=rewrite_lets(c.block, rule)))
 
 
-def rewrite_value(nest: Nest, name: str, rule: Callable[[Value], Value]) -> Nest:
-    """The nest with the value of a name replaced. Raises DoesNotFit where there is none."""
-    found = False
+def rewrite_folds(nest: Nest, name: str, rule: Callable[[Fold], Fold]) -> Nest:
+    """The nest with a reduction replaced. Raises DoesNotFit where there is none of the name."""
+    found = [let.value for let in lets_in(nest.body) if name in let.names]
+    if not found or not all(isinstance(value, Fold) for value in found):
+        raise DoesNotFit(f"`{name}` is no reduction" if found else f"there is no value `{name}`")
 
     def one(let: Let) -> Let:
-        nonlocal found
-        if name not in let.names:
-            return let
-        found = True
-        return replace(let, value=rule(let.value))
+        fold = let.value
+        return replace(let, value=rule(fold)) if name in let.names and isinstance(fold, Fold) else let
 
-    body = rewrite_computes(nest.body, lambda c: replace(c, block=rewrite_lets(c.block, one)))
-    if not found:
-        raise DoesNotFit(f"there is no value `{name}`")
-    return replace(nest, body=body)
-
-
-def fold_named(value: Value, name: str) -> Fold:
-    """A value that is to be a fold."""
-    if not isinstance(value, Fold):
-        raise DoesNotFit(f"`{name}` is no reduction")
-    return value
-
-
-def form_of(bound: Bound) -> Affine | None:
-    """A bound that is one form."""
-    return bound if isinstance(bound, Affine) else None
-
-
-def rename_bound(bound: Bound, names: dict[str, Affine]) -> Bound:
-    """A bound where indices are replaced by forms."""
-    match bound:
-        case Extreme():
-            return replace(bound, forms=tuple(form.substitute(names) for form in bound.forms))
-        case Either():
-            rows = tuple(row.substitute(names) for row in bound.rows)
-            return Either(rows, bound.then.substitute(names), bound.otherwise.substitute(names))
-        case form:
-            return form.substitute(names)
-
-
-def bound_forms(bound: Bound) -> tuple[Affine, ...]:
-    """All forms of a bound, those of its condition too."""
-    match bound:
-        case Extreme(forms=forms):
-            return forms
-        case Either():
-            return (*(row.form for row in bound.rows), bound.then, bound.otherwise)
-        case form:
-            return (form,)
-
-
-def most_values(loop: For) -> int | None:
-    """No less than the number of values from the start of a loop to its stop, if something is known of it."""
-    pairs = product(_parts_of(loop.start, "max"), _parts_of(loop.stop, "min"))
-    spans = [(stop - start).constant for start, stop in pairs if (stop - start).is_constant]
-    return max(0, min(spans)) if spans else None
-
-
-def _parts_of(bound: Bound, which: str) -> tuple[Affine, ...]:
-    """The forms that a bound is, or is an extreme of."""
-    if isinstance(bound, Extreme) and bound.which == which:
-        return bound.forms
-    return (bound,) if isinstance(bound, Affine) else ()
-
-
-def indices_of(used: Iterable[Affine], named: Mapping[str, Bound]) -> frozenset[str]:
-    """The indices that forms depend on, by way of those that are named too."""
-    found, waiting = set[str](), [name for form in used for name in form.variables]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [n for form in bound_forms(named.get(name, ZERO)) for n in form.variables]
-    return frozenset(found)
+    return replace(nest, body=rewrite_values(nest.body, one))
 
 
 def least(*bounds: Bound) -> Bound:
     """The least of bounds that are forms, or least ones."""
-    return _extreme("min", bounds)
+    return extreme_of("min", _parts("min", bounds))
 
 
 def greatest(*bounds: Bound) -> Bound:
     """The greatest of bounds that are forms, or greatest ones."""
-    return _extreme("max", bounds)
+    return extreme_of("max", _parts("max", bounds))
 
 
-def _extreme(which: str, bounds: tuple[Bound, ...]) -> Bound:
-    forms: dict[Affine, None] = {}
+def _parts(which: Literal["min", "max"], bounds: Iterable[Bound]) -> Iterator[Affine]:
     for bound in bounds:
-        if isinstance(bound, Extreme) and bound.which == which:
-            forms |= dict.fromkeys(bound.forms)
-        elif isinstance(bound, Affine):
-            forms[bound] = None
-        else:
+        found = parts_of(bound, which)
+        if not found:
             raise DoesNotFit("a bound is neither a form nor an extreme of forms")
-    if len(forms) == 1:
-        return next(iter(forms))
-    return Extreme("min" if which == "min" else "max", tuple(forms))
+        yield from found
 
 
 def names_taken(nest: Nest) -> set[str]:
     """The names of indices, values' indices, sizes and tensors of a nest."""
     taken = {*nest.sizes, *nest.ranges, *(tensor.name for tensor in nest.tensors)}
     taken |= {loop.index for loop in loops_in(nest.body)} | {name for name, _ in all_named(nest.body)}
-    for compute in computes_in(nest.body):
-        for let in compute.block.all_lets():
-            taken |= set(getattr(let.value, "indices", ()))
-    return taken
+    return taken.union(*(let.value.indices for let in lets_in(nest.body) if isinstance(let.value, Fold)))
 
 
 def all_named(body: Body) -> Iterator[tuple[str, Bound]]:
@@ -207,7 +175,7 @@ def all_named(body: Body) -> Iterator[tuple[str, Bound]]:
 
 
 def named_values(body: Body) -> dict[str, Affine]:
-    """What the indices named as forms in a body stand for, over indices of loops and other names."""
+    """The forms that indices named in a body stand for, over indices of loops and other names."""
     found: dict[str, Affine] = {}
     for index, value in all_named(body):
         if isinstance(value, Affine):
@@ -221,3 +189,11 @@ def check_new(nest: Nest, *names: str) -> None:
     for name in names:
         if name in taken:
             raise DoesNotFit(f"the name `{name}` is taken")
+
+
+def check_loops(nest: Nest, indices: Iterable[str]) -> None:
+    """Raise DoesNotFit for an index that has no loop."""
+    found = {loop.index for loop in loops_in(nest.body)}
+    for index in indices:
+        if index not in found:
+            raise DoesNotFit(f"there is no loop `{index}`")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
+from tadc.passes.nest.loop_bounds import bound_forms, form_of, least_span, parts_of, rename_bound
 from tadc.passes.nest.nest import (
     At,
     Body,
@@ -28,24 +29,12 @@ from tadc.passes.nest.nest import (
     Stage,
     Store,
 )
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    all_named,
-    bound_forms,
-    computes_in,
-    form_of,
-    loops_in,
-    named_values,
-    rename_bound,
-    rewrite_computes,
-    rewrite_lets,
-    rewrite_loops,
-)
+from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Stage as Step
 
 SCATTERED = 8
-"""The most lanes that are gathered at a time: those far apart may share one set of the cache, of few
-lines."""
+"""The most lanes that are gathered at a time: those far apart may share one set of the cache."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +81,7 @@ def stage(nest: Nest, step: Step) -> Nest:
 
     if not step.inside:
         return replace(nest, body=staged(nest.body))
-    body = rewrite_loops(nest.body, step.inside, lambda loop: (replace(loop, body=staged(loop.body)),))
+    body = rw.rewrite_loops(nest.body, step.inside, lambda loop: (replace(loop, body=staged(loop.body)),))
     if not done:
         raise DoesNotFit(f"there is no loop `{step.inside}`")
     return replace(nest, body=body)
@@ -108,7 +97,7 @@ def _leading(body: Body) -> tuple[Body, Body]:
             case Stage(tensor=tensor):
                 staged.add(tensor.name)
             case _:
-                stores = {store.tensor for compute in computes_in((statement,)) for store in compute.stores}
+                stores = {store.tensor for one in rw.computes_in((statement,)) for store in one.stores}
                 if not stores or not stores <= staged:
                     break
         count += 1
@@ -117,18 +106,12 @@ def _leading(body: Body) -> tuple[Body, Body]:
 
 def _fold_around(nest: Nest, read: str) -> tuple[Fold, Load] | None:
     """The reduction whose block reads a value by a name, and the read."""
-    for compute in computes_in(nest.body):
-        for let in compute.block.all_lets():
-            if isinstance(let.value, Fold):
-                for inner in let.value.body.lets:
-                    if read in inner.names and isinstance(inner.value, Load):
-                        return let.value, inner.value
-    return None
+    folds = (let.value for let in rw.lets_in(nest.body) if isinstance(let.value, Fold))
+    return next(((fold, load) for fold in folds if (load := rw.load_of(fold, read))), None)
 
 
 def _panel_name(nest: Nest, tensor: str) -> str:
-    bodies = [nest.body, *(loop.body for loop in loops_in(nest.body))]
-    taken = {s.tensor.name for body in bodies for s in body if isinstance(s, Stage)}
+    taken = {s.tensor.name for s in rw.statements_in(nest.body) if isinstance(s, Stage)}
     return next(name for n in itertools.count() if (name := f"{tensor}.{n}") not in taken)
 
 
@@ -137,29 +120,37 @@ class _Staging:
 
     def __init__(self, nest: Nest, body: Body, step: Step, fold: Fold, load: Load, name: str) -> None:
         self.nest, self.body, self.step, self.fold, self.load, self.name = nest, body, step, fold, load, name
-        self.named = dict(all_named(nest.body))
-        """What the indices named anywhere are."""
-        self.values = named_values(body)
+        self.named = dict(rw.all_named(nest.body))
+        """The bounds that indices are named for, anywhere."""
+        self.values = rw.named_values(body)
         """The indices named inside, over those of loops and those named around."""
+        self.axes = [self.axis(index) for index in step.over]
+        self.across = [axis for axis in self.axes if axis.kind in ("jam", "lane")]
+        """The axes of the lanes, which are one row of the panel; `own` are the others."""
+        self.own = [axis for axis in self.axes if axis not in self.across]
 
     def staged(self, rest: Body) -> Body:
         """The rest of a body, whose reads are of a panel, after what fills this."""
-        axes = [self.axis(index) for index in self.step.over]
-        tiles = [loop for loop in loops_in(rest) if loop.index == self.step.over[0]]
+        tiles = [loop for loop in rw.loops_in(rest) if loop.index == self.step.over[0]]
         if tiles and tiles[0].step > 1 and tiles[0].kind == "seq":
-            return self.in_tiles(tiles, axes, rest)
-        own, across, count = self.of_lanes(axes)
-        extents = [*(axis.extent for axis in own), *([count] if across else [])]
-        panel = Tensor(self.name, self.load.type, tuple(Affine.const(extent) for extent in extents))
-        place = self.place(axes, {axis.index: Affine.var(axis.index) for axis in axes})
-        return (Stage(panel, "stack"), *self.filled(axes), *self.reading(rest, place))
+            return self.in_tiles(tiles, rest)
+        for outer, inner in itertools.pairwise(self.across):
+            if outer.step != inner.step * inner.extent:
+                raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
+        extents = [*(axis.extent for axis in self.own), *([self.count] if self.across else [])]
+        panel = Tensor(self.name, self.load.type, tuple(map(Affine.const, extents)))
+        place = self.place({axis.index: Affine.var(axis.index) for axis in self.axes})
+        return (Stage(panel, "stack"), *self.filled(), *self.reading(rest, place))
 
-    def place(self, axes: Sequence[Axis], names: Mapping[str, Affine]) -> tuple[Affine, ...]:
+    @property
+    def count(self) -> int:
+        """How many elements the lanes have."""
+        return math.prod(axis.extent for axis in self.across)
+
+    def place(self, names: Mapping[str, Affine]) -> tuple[Affine, ...]:
         """Where an element is in the panel; what the lanes of a tile read is one row."""
-        own, across, _ = self.of_lanes(axes)
-        starts = [form_of(axis.start) or ZERO for axis in across]
-        lanes = sum((names[a.index] - start for a, start in zip(across, starts, strict=True)), ZERO)
-        return (*(axis.place(names[axis.index]) for axis in own), *([lanes] if across else []))
+        lanes = sum((names[axis.index] - (form_of(axis.start) or ZERO) for axis in self.across), ZERO)
+        return (*(axis.place(names[axis.index]) for axis in self.own), *([lanes] if self.across else []))
 
     def reading(self, body: Body, place: tuple[Affine, ...]) -> Body:
         """A body that reads the panel."""
@@ -169,7 +160,7 @@ class _Staging:
                 return replace(let, value=Load(self.name, place, self.load.type))
             return let
 
-        return rewrite_computes(body, lambda c: replace(c, block=rewrite_lets(c.block, read)))
+        return rw.rewrite_values(body, read)
 
     # -- axes ------------------------------------------------------------------------------------
 
@@ -177,32 +168,18 @@ class _Staging:
         """The values of a loop inside, or of an index of the reduction."""
         if index in self.fold.indices:
             return self.of_fold(index)
-        for loop in loops_in(self.body):
+        for loop in rw.loops_in(self.body):
             if loop.index == index:
-                spans = [
-                    (stop - start).constant
-                    for start in bound_forms(loop.start)
-                    for stop in self.alternatives(loop.stop)
-                    if (stop - start).is_constant
-                ]
-                most = max(0, -(-min(spans) // loop.step)) if spans else None
+                span = least_span(bound_forms(loop.start), self.alternatives(loop.stop))
+                most = None if span is None else -(-span // loop.step)
                 return Axis(index, loop.start, loop.stop, most, loop.step, loop.kind)
         raise DoesNotFit(f"there is no loop or index `{index}` inside")
 
     def of_fold(self, index: str) -> Axis:
         """The values of an index of the reduction, in the block of it that runs."""
-        own = frozenset(self.fold.indices)
-        rows = [row.form for row in self.fold.rows if row.form.variables & own == frozenset([index])]
-        lower = [form for form in rows if form.coefficient(index) == 1]
-        upper = [form for form in rows if form.coefficient(index) == -1]
-        if not lower or not upper:
-            raise DoesNotFit(f"`{index}` has no bounds of its own")
-        # The rows of a block come first, and are the closest ones.
-        start, stop = Affine.var(index) - lower[0], Affine.var(index) + upper[0] + 1
-        starts = [Affine.var(index) - form for form in lower]
-        stops = [s for form in upper for s in self.alternatives(Affine.var(index) + form + 1)]
-        spans = [(b - a).constant for a in starts for b in stops if (b - a).is_constant]
-        return Axis(index, start, stop, min(spans, default=None))
+        starts, stops = rw.bounds_in(self.fold, index)
+        ends = [end for stop in stops for end in self.alternatives(stop)]
+        return Axis(index, starts[0], stops[0], least_span(starts, ends))
 
     def only_value(self, index: str) -> Affine:
         """The value of an index of the reduction that has one, in the block of it that runs."""
@@ -215,7 +192,7 @@ class _Staging:
     def no_more_than(self, name: str) -> tuple[Affine, ...]:
         """Forms that an index that is named is no more than."""
         bound = self.named.get(name)
-        return bound.forms if isinstance(bound, Extreme) and bound.which == "min" else ()
+        return parts_of(bound, "min") if isinstance(bound, Extreme) else ()
 
     def alternatives(self, bound: Bound) -> Iterator[Affine]:
         """Forms that a bound is no more than."""
@@ -231,8 +208,12 @@ class _Staging:
         """The name of an index in the loops that copy."""
         return f"{index}.{self.name}"
 
-    def copy(self, at: Sequence[Affine], renamed: Mapping[str, Affine]) -> Compute:
-        """The copy of one element, where indices have other names."""
+    def renamed(self) -> dict[str, Affine]:
+        """The indices in the loops that copy."""
+        return {axis.index: Affine.var(self.fresh(axis.index)) for axis in self.axes}
+
+    def copy(self, renamed: Mapping[str, Affine], at: tuple[Affine, ...] | None = None) -> Compute:
+        """The copy of one element, where indices have other names, to its place."""
         # Indices of the reduction that loops outside of the panel run over.
         fixed = {
             index: self.only_value(index)
@@ -242,20 +223,15 @@ class _Staging:
         names = {**fixed, **renamed}
         forms = tuple(form.substitute(self.values).substitute(names) for form in self.load.at)
         block = Block((Let(("%0",), Load(self.load.tensor, forms, self.load.type)),), ("%0",))
-        return Compute(block, (Store(self.name, tuple(at), "%0"),))
+        return Compute(block, (Store(self.name, self.place(renamed) if at is None else at, "%0"),))
 
-    def filled(self, axes: Sequence[Axis]) -> Body:
+    def filled(self) -> Body:
         """The loops that copy, each element once."""
-        if self.step.fill != "vectors" and not self.of_lanes(axes)[1]:
+        if self.step.fill == "vectors":
+            return self.loops(self.axes, (self.copy(self.renamed()),))
+        if not self.across:
             raise DoesNotFit("the buffer is over no loop in lockstep")
-        match self.step.fill:
-            case "transpose":
-                return self.transposed(axes)
-            case "gather":
-                return self.gathered(axes)
-            case _:
-                renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
-                return self.loops(axes, (self.copy(self.place(axes, renamed), renamed),))
+        return self.transposed() if self.step.fill == "transpose" else self.gathered()
 
     def loops(self, axes: Sequence[Axis], body: Body) -> Body:
         """Loops over the values of axes, around a body."""
@@ -263,46 +239,30 @@ class _Staging:
             body = (For(self.fresh(axis.index), axis.start, axis.stop, axis.step, axis.kind, body),)
         return body
 
-    def of_lanes(self, axes: Sequence[Axis]) -> tuple[list[Axis], list[Axis], int]:
-        """The axes of the reduction, those of the lanes, and how many elements these have."""
-        across = [axis for axis in axes if axis.kind in ("jam", "lane")]
-        for outer, inner in itertools.pairwise(across):
-            if outer.step != inner.step * inner.extent:
-                raise DoesNotFit(f"`{outer.index}` and `{inner.index}` are not of one tile")
-        return [axis for axis in axes if axis not in across], across, math.prod(a.extent for a in across)
+    def element(self, number: Affine, more: Mapping[str, Affine]) -> Compute:
+        """The copy of an element by its number among those of the lanes."""
+        lanes = {axis.index: ZERO for axis in self.across[:-1]} | {self.across[-1].index: number}
+        return self.copy({**self.renamed(), **lanes, **more})
 
-    def gathered(self, axes: Sequence[Axis]) -> Body:
+    def gathered(self) -> Body:
         """Copies lane by lane, a few lanes at a time: those far apart may share one set of the cache."""
-        own, across, count = self.of_lanes(axes)
-        width = min(across[-1].extent, SCATTERED)
-        piece, lane = self.fresh("piece"), self.fresh("lane")
-        element = Affine.var(piece) + Affine.var(lane)
-        renamed, at = self.at_element(own, across, element)
-        body: Body = (For(lane, ZERO, Affine.const(width), 1, "lane", (self.copy(at, renamed),)),)
-        return (For(piece, ZERO, Affine.const(count), width, "seq", self.loops(own, body)),)
+        width, piece, lane = min(self.across[-1].extent, SCATTERED), self.fresh("piece"), self.fresh("lane")
+        copied = self.element(Affine.var(piece) + Affine.var(lane), {})
+        body = self.loops(self.own, (_from_zero(lane, width, 1, "lane", (copied,)),))
+        return (_from_zero(piece, self.count, width, "seq", body),)
 
-    def at_element(
-        self, own: Sequence[Axis], across: Sequence[Axis], element: Affine
-    ) -> tuple[dict[str, Affine], list[Affine]]:
-        """The indices for a lane of a tile, and its place in the panel: the axes of the lanes are one row."""
-        renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in own}
-        renamed |= {axis.index: ZERO for axis in across[:-1]}
-        renamed[across[-1].index] = element
-        return renamed, [*(axis.place(renamed[axis.index]) for axis in own), element]
-
-    def transposed(self, axes: Sequence[Axis]) -> Body:
+    def transposed(self) -> Body:
         """Copies of what is consecutive along the reduction: squares that are transposed in registers.
 
         A vector is read for each lane, along the reduction; as many of them as a vector has elements are
         transposed and stored as vectors of lanes. What is left of the reduction is copied again with some
         before it where there is enough, else gathered.
         """
-        own, across, count = self.of_lanes(axes)
-        width = across[-1].extent
-        along = next((axis for axis in own if self.moves_by_one(axis.index)), None)
+        width = self.across[-1].extent
+        along = next((axis for axis in self.own if self.moves_by_one(axis.index)), None)
         if along is None:
             raise DoesNotFit(f"no index of the reduction moves `{self.step.read}` by one")
-        others = [axis for axis in own if axis is not along]
+        others = [axis for axis in self.own if axis is not along]
         start, stop = form_of(along.start), form_of(along.stop)
         if start is None or stop is None:
             raise DoesNotFit(f"it is not known where `{along.index}` starts and ends")
@@ -310,54 +270,27 @@ class _Staging:
         fits = span.is_constant and span.constant >= width
         middle = stop if fits else start + span.floordiv(width) * width
         group, square, copy, lane = (self.fresh(name) for name in ("group", "square", "copy", "lane"))
-        first = Affine.var(square)
-        names: Body = ()
+        first, names = Affine.var(square), Body()
         if fits and span.constant % width:
             names = (At(f"{square}_at", Extreme("min", (first, stop - width))),)
             first = Affine.var(f"{square}_at")
-        element = Affine.var(group) + Affine.var(lane)
-        renamed, at = self.at_element([*others, along], across, element)
-        value = {self.fresh(along.index): first + Affine.var(copy)}
-        renamed = {name: form.substitute(value) for name, form in renamed.items()}
-        at = [form.substitute(value) for form in self.in_order(axes, own, at, others, along)]
-        element_copy: Body = (self.copy(at, renamed),)
-        lanes: Body = (For(lane, ZERO, Affine.const(width), 1, "lane", element_copy),)
-        squares = For(
-            square, start, middle, width, "seq",
-            (*names, For(copy, ZERO, Affine.const(width), 1, "jam", lanes)),
-        )  # fmt: skip
-        rest: Body = ()
+        copied = self.element(Affine.var(group) + Affine.var(lane), {along.index: first + Affine.var(copy)})
+        body: Body = (_from_zero(lane, width, 1, "lane", (copied,)),)
+        squares = For(square, start, middle, width, "seq", (*names, _from_zero(copy, width, 1, "jam", body)))
+        inner = self.loops(others, (squares,))
         if not fits:
-            left = [*others, replace(along, start=middle, stop=stop)]
-            rest = self.rest(axes, own, across, left, group)
-        inner = self.loops(others, (squares, *rest)) if not rest else (*self.loops(others, (squares,)), *rest)
-        return (For(group, ZERO, Affine.const(count), width, "seq", inner),)
+            left = replace(along, start=middle, stop=stop)
+            inner += self.rest([left if axis is along else axis for axis in self.own], group)
+        return (_from_zero(group, self.count, width, "seq", inner),)
 
-    def in_order(
-        self, axes: Sequence[Axis], own: Sequence[Axis], at: list[Affine], others: Sequence[Axis], along: Axis
-    ) -> list[Affine]:
-        """The place in the panel, whose axes of the reduction are in their order."""
-        by_index = dict(zip([a.index for a in (*others, along)], at, strict=False))
-        return [*(by_index[axis.index] for axis in own), *at[len(own) :]]
-
-    def rest(
-        self,
-        axes: Sequence[Axis],
-        own: Sequence[Axis],
-        across: Sequence[Axis],
-        left: Sequence[Axis],
-        group: str,
-    ) -> Body:
-        """What is left of the reduction, gathered."""
-        width = across[-1].extent
-        few = min(width, SCATTERED)
-        piece, lane = f"{group}_piece", f"{group}_lane"
-        element = Affine.var(group) + Affine.var(piece) + Affine.var(lane)
-        renamed, at = self.at_element(own, across, element)
-        body: Body = (For(lane, ZERO, Affine.const(few), 1, "lane", (self.copy(at, renamed),)),)
-        body = (For(piece, ZERO, Affine.const(width), few, "unroll" if width > few else "seq", body),)
-        loops = {axis.index: axis for axis in left}
-        return self.loops([loops[axis.index] for axis in own], body)
+    def rest(self, left: Sequence[Axis], group: str) -> Body:
+        """The rest of the reduction, gathered."""
+        width = self.across[-1].extent
+        few, piece, lane = min(width, SCATTERED), f"{group}_piece", f"{group}_lane"
+        copied = self.element(Affine.var(group) + Affine.var(piece) + Affine.var(lane), {})
+        body: Body = (_from_zero(lane, few, 1, "lane", (copied,)),)
+        kind: Kind = "unroll" if width > few else "seq"
+        return self.loops(left, (_from_zero(piece, width, few, kind, body),))
 
     def moves_by_one(self, index: str) -> bool:
         """Whether an index moves the last subscript of the read by one, and no other."""
@@ -367,19 +300,17 @@ class _Staging:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def in_tiles(self, tiles: Sequence[For], axes: Sequence[Axis], rest: Body) -> Body:
+    def in_tiles(self, tiles: Sequence[For], rest: Body) -> Body:
         """A panel for the rows of tiles: tile after tile, the points of the reduction, then the rows of a
         tile.
 
         It has room for whole tiles; the rows that are left take the first places of the last one.
         """
-        if len(axes) < 2:
+        if len(self.axes) < 2:
             raise DoesNotFit("a buffer for rows of tiles is over the rows of a tile too")
-        tile, *own, row = axes
+        tile, *own, row = self.axes
         points = math.prod(axis.extent for axis in own)
         size = -(-self.rows_of(tiles) // tile.step) * tile.step * points
-        panel = Tensor(self.name, self.load.type, (Affine.const(size),))
-
         origin = form_of(tiles[0].start)
         if origin is None:
             raise DoesNotFit(f"it is not known where `{tile.index}` starts")
@@ -391,23 +322,20 @@ class _Staging:
                 total += axis.place(names[axis.index]) * inner
             return total
 
-        renamed = {axis.index: Affine.var(self.fresh(axis.index)) for axis in axes}
-        ends, loops = self.around(tiles), list[For]()
-        there = place(renamed).substitute(self.ends_renamed(ends))
+        renamed, ends, loops = self.renamed(), self.around(tiles), list[For]()
+        at_ends = {item.index.removesuffix(f".{self.name}"): Affine.var(item.index) for item in ends}
+        copied = self.copy(renamed, (place(renamed).substitute(at_ends),))
+        kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
         for found in tiles:
-            copies = next((loop for loop in loops_in(found.body) if loop.index == row.index), None)
+            copies = next((loop for loop in rw.loops_in(found.body) if loop.index == row.index), None)
             if copies is None:
                 raise DoesNotFit(f"there is no loop `{row.index}` inside of `{tile.index}`")
-            kind: Kind = "lane" if self.step.fill == "vectors" else "jam"
-            inner = For(
-                self.fresh(row.index), copies.start, copies.stop, 1, kind,
-                (self.copy([there], renamed),),
-            )  # fmt: skip
-            start, stop = (rename_bound(b, self.ends_renamed(ends)) for b in (found.start, found.stop))
+            inner = For(self.fresh(row.index), copies.start, copies.stop, 1, kind, (copied,))
+            start, stop = (rename_bound(b, at_ends) for b in (found.start, found.stop))
             loops.append(For(self.fresh(tile.index), start, stop, found.step, "seq", (inner,)))
-        filled = self.loops(own, tuple(loops))
-        reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in axes}),))
-        return (*ends, Stage(panel, "stack"), *filled, *reading)
+        reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in self.axes}),))
+        panel = Tensor(self.name, self.load.type, (Affine.const(size),))
+        return (*ends, Stage(panel, "stack"), *self.loops(own, tuple(loops)), *reading)
 
     def rows_of(self, tiles: Sequence[For]) -> int:
         """The most rows of all tiles."""
@@ -416,35 +344,27 @@ class _Staging:
             raise DoesNotFit(f"it is not known where the loops `{tiles[0].index}` end")
         first = {name: bound for name in start.variables if isinstance(bound := self.named.get(name), Affine)}
         stops = [last, *(last.substitute({n: form}) for n in last.variables for form in self.no_more_than(n))]
-        spans = [(stop - start).substitute(first) for stop in stops]
-        known = [span.constant for span in spans if span.is_constant]
-        if not known:
+        count = least_span([start.substitute(first)], (stop.substitute(first) for stop in stops))
+        if count is None:
             raise DoesNotFit(f"the number of rows of `{tiles[0].index}` is not known")
-        return min(known)
+        return count
 
     def around(self, tiles: Sequence[For]) -> tuple[At, ...]:
         """The indices that the ends of loops are made of and that are named inside, with names of their
         own."""
-        inside = {name for name, _ in all_named(self.body)}
-        wanted = [
-            n for loop in tiles for b in (loop.start, loop.stop) for f in bound_forms(b) for n in f.variables
-        ]
+        inside = {name for name, _ in rw.all_named(self.body)}
         found: dict[str, Bound] = {}
 
-        def need(name: str) -> None:
-            if name in inside and name not in found:
-                bound = self.named[name]
-                for form in bound_forms(bound):
-                    for inner in form.variables:
-                        need(inner)
-                found[name] = bound
+        def need(bounds: Iterable[Bound]) -> None:
+            for name in (name for bound in bounds for form in bound_forms(bound) for name in form.variables):
+                if name in inside and name not in found:
+                    need([self.named[name]])
+                    found[name] = self.named[name]
 
-        for name in wanted:
-            need(name)
+        need(bound for loop in tiles for bound in (loop.start, loop.stop))
         renamed = {name: Affine.var(self.fresh(name)) for name in found}
         return tuple(At(self.fresh(name), rename_bound(bound, renamed)) for name, bound in found.items())
 
-    def ends_renamed(self, ends: Sequence[At]) -> dict[str, Affine]:
-        """The indices that have names of their own for the copies."""
-        suffix = f".{self.name}"
-        return {item.index.removesuffix(suffix): Affine.var(item.index) for item in ends}
+
+def _from_zero(index: str, count: int, step: int, kind: Kind, body: Body) -> For:
+    return For(index, ZERO, Affine.const(count), step, kind, body)

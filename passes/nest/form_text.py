@@ -1,11 +1,15 @@
-"""Index forms, conditions and bounds in the text of a nest: `2*i + k // 3`, `0 <= k <= 7`, `min(i, N)`."""
+"""Forms of indices, conditions and bounds as text, and read: `2*i + k // 3`, `0 <= k <= 7`, `min(i, N)`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from tadc.dialect.text_indices import TextError, TokenCursor
 from tadc.dialect.text_tokens import Token, Tokens
+from tadc.frontend import print_index
+from tadc.frontend.suggest import closest
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.nest.nest import Bound, Either, Extreme
@@ -20,6 +24,16 @@ _PATTERN = re.compile(
     re.X | re.S | re.A,
 )
 RELATIONS = ("<=", "<", ">=", ">", "=")
+
+HELPS = {
+    "nest": "a nest begins as in `nest f(out y: f64[N]) {`",
+    "to": "a loop runs below its stop: `for i = 0 to N {`",
+    "give": "a block ends in what it gives: `give %3`",
+    "}": "close each brace",
+}
+"""A hint for each word that may be missing."""
+
+Found = TypeVar("Found")
 
 
 class Unreadable(TextError):
@@ -44,22 +58,43 @@ class FormCursor(TokenCursor):
         """Consume a word, unless it is a tensor of its name."""
         return self.word_is(text) and self.accept(text)
 
+    def expect(self, text: str) -> Token:
+        """Consume a token that must read so."""
+        if text in HELPS and self.token.text != text:
+            raise Unreadable(f"expected `{text}`{self.found_instead()}", self.token, HELPS[text])
+        return super().expect(text)
+
     def name(self, what: str) -> str:
         """A name without `%`."""
         return self.expect_kind("word", what).text
 
-    def names(self, what: str) -> tuple[str, ...]:
-        """Names separated by commas."""
-        found = [self.name(what)]
+    def value_name(self) -> str:
+        """The name of a value."""
+        return self.expect_kind("value", "a value such as `%1`").text
+
+    def one_of(self, allowed: Sequence[str], what: str) -> str:
+        """A word among some."""
+        token = self.token
+        if token.text not in allowed:
+            near = closest(token.text, allowed)
+            help = f"did you mean `{near}`?" if near else f"it is one of {', '.join(allowed)}"
+            raise Unreadable(f"`{token.text}` is no {what}", token, help)
+        return self.take().text
+
+    def several(self, read: Callable[[], Found]) -> tuple[Found, ...]:
+        """Things separated by commas."""
+        found = [read()]
         while self.accept(","):
-            found.append(self.name(what))
+            found.append(read())
         return tuple(found)
 
-    def integer(self, what: str) -> int:
+    def integer(self, least: int = 0) -> int:
         """A number of digits alone."""
-        token = self.expect_kind("number", what)
+        token = self.expect_kind("number", "a whole number")
         if not token.text.isdigit():
-            raise Unreadable(f"expected {what}, found `{token.text}`", token, "write a whole number")
+            raise Unreadable(f"expected a whole number, found `{token.text}`", token, "write a whole number")
+        if int(token.text) < least:
+            raise Unreadable(f"`{token.text}` is too small", token, f"write {least} at least")
         return int(token.text)
 
     # -- forms ---------------------------------------------------------------------------------
@@ -98,17 +133,12 @@ class FormCursor(TokenCursor):
             self.expect(")")
             return found
         if self.token.kind == "number":
-            return Affine.const(self.integer("a whole number"))
+            return Affine.const(self.integer())
         return Affine.var(self.name("an index, a size or a number"))
 
     def forms(self, close: str) -> tuple[Affine, ...]:
         """Forms separated by commas, up to a bracket."""
-        found: list[Affine] = []
-        while not self.accept(close):
-            if found:
-                self.expect(",")
-            found.append(self.form())
-        return tuple(found)
+        return () if self.token.text == close else self.several(self.form)
 
     # -- conditions and bounds -----------------------------------------------------------------
 
@@ -127,9 +157,9 @@ class FormCursor(TokenCursor):
         left, relation = self.form(), self.relation(RELATIONS)
         right = self.form()
         if relation not in ("<", "<=") or self.token.text not in RELATIONS:
-            return (_row(left, relation, right),)
+            return (_constraint(left, relation, right),)
         upper = self.relation(("<", "<="))
-        return (_row(left, relation, right), _row(right, upper, self.form()))
+        return (_constraint(left, relation, right), _constraint(right, upper, self.form()))
 
     def relation(self, allowed: tuple[str, ...]) -> str:
         """A relation among those allowed."""
@@ -143,9 +173,10 @@ class FormCursor(TokenCursor):
         """A form, the least or the greatest of some, or one by a condition."""
         word = self.token.text
         if word in ("min", "max") and self.tokens[self.at + 1].text == "(":
-            self.take()
-            self.take()
-            return Extreme("min" if word == "min" else "max", self.forms(")"))
+            self.at += 2
+            found = Extreme("min" if word == "min" else "max", self.forms(")"))
+            self.expect(")")
+            return found
         if self.accept_word("if"):
             rows = self.rows()
             self.expect("then")
@@ -155,7 +186,7 @@ class FormCursor(TokenCursor):
         return self.form()
 
 
-def _row(left: Affine, relation: str, right: Affine) -> Constraint:
+def _constraint(left: Affine, relation: str, right: Affine) -> Constraint:
     match relation:
         case "=":
             return Constraint(left - right, equality=True)
@@ -163,3 +194,70 @@ def _row(left: Affine, relation: str, right: Affine) -> Constraint:
             return Constraint(right - left - (relation == "<"))
         case _:
             return Constraint(left - right - (relation == ">"))
+
+
+# -- written -----------------------------------------------------------------------------------
+
+
+def form_text(form: Affine) -> str:
+    """A form, with `%` where that reads back as the same: floors of floors have several forms."""
+    text = print_index.form_text(form)
+    return text if _few_floors(form) or FormCursor(text).form() == form else str(form)
+
+
+def _few_floors(form: Affine) -> bool:
+    return form.is_linear or sum(1 for _ in form.floors()) < 2
+
+
+def bound_text(bound: Bound) -> str:
+    """`min(i + 1, N)`, or `if i >= 1 then i else N - 1`."""
+    match bound:
+        case Extreme(which=which, forms=forms):
+            return f"{which}({forms_text(forms)})"
+        case Either(rows=rows, then=then, otherwise=otherwise):
+            return f"if {rows_text(rows)} then {form_text(then)} else {form_text(otherwise)}"
+        case form:
+            return form_text(form)
+
+
+def rows_text(rows: Domain, about: Sequence[str] = ()) -> str:
+    """Conditions joined by `and`, where that can be as bounds of the names that they are `about`."""
+    texts: list[str] = []
+    at = 0
+    while at < len(rows):
+        pair = _between(rows[at], rows[at + 1], about) if at + 1 < len(rows) else None
+        texts.append(pair or _row(rows[at], about))
+        at += 2 if pair else 1
+    return " and ".join(texts) or "true"
+
+
+def _between(low: Constraint, high: Constraint, about: Sequence[str]) -> str | None:
+    """`0 <= k <= N - 1`, if two rows are that."""
+    if low.equality or high.equality:
+        return None
+    for name in about or sorted(low.form.variables):
+        lower, upper = Affine.var(name) - low.form, Affine.var(name) + high.form
+        if name not in lower.variables | upper.variables:
+            return f"{form_text(lower)} <= {name} <= {form_text(upper)}"
+    return None
+
+
+def _row(row: Constraint, about: Sequence[str]) -> str:
+    """One condition, which reads back as the same form."""
+    form = row.form
+    names = about or (sorted(form.variables) if row.equality else ())
+    for name in sorted(names, key=lambda name: form.coefficient(name) != 1):
+        lower, upper = Affine.var(name) - form, Affine.var(name) + form
+        if name not in lower.variables:
+            return f"{name} {'=' if row.equality else '>='} {form_text(lower)}"
+        if name not in upper.variables:
+            # The left side less the right one is the form of an equality.
+            return f"{form_text(upper)} = {name}" if row.equality else f"{name} <= {form_text(upper)}"
+    if row.equality or not _few_floors(form):
+        return f"{form_text(form)} {'=' if row.equality else '>='} 0"
+    return print_index.condition_text(row)
+
+
+def forms_text(forms: Iterable[Affine]) -> str:
+    """Forms with commas between."""
+    return ", ".join(form_text(form) for form in forms)

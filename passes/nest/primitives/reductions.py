@@ -10,39 +10,31 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.closest_bounds import counted_from
-from tadc.passes.maps.map import Fold, Let, Takes, Value
-from tadc.passes.nest.nest import At, Body, Bound, Compute, Extreme, For, Nest
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    check_new,
-    computes_in,
-    fold_named,
-    rewrite_computes,
-    rewrite_lets,
-    rewrite_value,
-)
-from tadc.passes.nest.shared_folds import shared_takes
+from tadc.passes.maps.map import Fold, Let, Takes
+from tadc.passes.nest.loop_bounds import extreme_of
+from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
+from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Cut, FoldLanes, FoldThreads, Leap
 
 
 def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
     """The innermost loop of a reduction takes vectors, whose lanes are joined at the end."""
     takes = Takes(lanes=step.lanes, parts=step.parts)
-    return rewrite_value(nest, step.fold, lambda value: replace(fold_named(value, step.fold), takes=takes))
+    return rw.rewrite_folds(nest, step.fold, lambda fold: replace(fold, takes=takes))
 
 
 def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
     """Some threads share a reduction: the same number shares each of those that are shared."""
     takes = Takes(threads=step.threads, warp=step.warp)
 
-    def rule(value: Value) -> Fold:
-        found = fold_named(value, step.fold)
-        if len(step.threads) != len(found.indices):
-            raise DoesNotFit(f"`{step.fold}` has {len(found.indices)} indices, not {len(step.threads)}")
-        return replace(found, takes=takes)
+    def rule(fold: Fold) -> Fold:
+        if len(step.threads) != len(fold.indices):
+            raise DoesNotFit(f"`{step.fold}` has {len(fold.indices)} indices, not {len(step.threads)}")
+        return replace(fold, takes=takes)
 
-    made = rewrite_value(nest, step.fold, rule)
-    shared = {(one.together, one.warp) for one in shared_takes(made.body)}
+    made = rw.rewrite_folds(nest, step.fold, rule)
+    shared = {(one.together, one.warp) for one in rw.shared_takes(made.body)}
     if len(shared) > 1 or takes.together % takes.warp:
         raise DoesNotFit("as many threads, in whole warps, share each reduction that is shared")
     return made
@@ -51,53 +43,48 @@ def fold_threads(nest: Nest, step: FoldThreads) -> Nest:
 def leap(nest: Nest, step: Leap) -> Nest:
     """The innermost loop of a reduction takes steps a vector apart at once."""
 
-    def rule(value: Value) -> Fold:
-        fold = fold_named(value, step.fold)
+    def rule(fold: Fold) -> Fold:
         if not fold.indices or counted_from(fold.indices[-1], fold.rows) is None:
             raise DoesNotFit(f"the steps of `{step.fold}` are not counted from a linear form")
         return replace(fold, takes=Takes(parts=step.parts, leap=step.steps))
 
-    return rewrite_value(nest, step.fold, rule)
+    return rw.rewrite_folds(nest, step.fold, rule)
 
 
 def unroll_fold(nest: Nest, index: str) -> Nest:
     """The steps of the innermost loop of a reduction are written out."""
-    done = False
+
+    def is_it(let: Let) -> bool:
+        return isinstance(let.value, Fold) and let.value.indices[-1:] == (index,)
 
     def one(let: Let) -> Let:
-        nonlocal done
-        if isinstance(let.value, Fold) and let.value.indices[-1] == index:
-            done = True
-            return replace(let, value=replace(let.value, takes=replace(let.value.takes, unrolled=True)))
-        return let
+        if not isinstance(let.value, Fold) or not is_it(let):
+            return let
+        return replace(let, value=replace(let.value, takes=replace(let.value.takes, unrolled=True)))
 
-    body = rewrite_computes(nest.body, lambda c: replace(c, block=rewrite_lets(c.block, one)))
-    if not done:
+    if not any(map(is_it, rw.lets_in(nest.body))):
         raise DoesNotFit(f"`{index}` is no loop, and no innermost index of a reduction")
-    return replace(nest, body=body)
+    return replace(nest, body=rw.rewrite_values(nest.body, one))
 
 
 def cut(nest: Nest, step: Cut) -> Nest:
     """A reduction in blocks of an index, in a loop around all: results are in memory between two blocks."""
-    check_new(nest, step.outer)
+    rw.check_new(nest, step.outer)
     fold = _the_value(nest, step.fold)
     level = _level(nest, fold, step.index)
-    start = _bound("max", tuple(b.ceil() for b in level.lower))
-    stop = _bound("min", tuple(b.floor() + 1 for b in level.upper))
-    first, last, end = (f"{step.outer}_{word}" for word in ("first", "last", "end"))
-    # It runs once at least: then all elements are stored, also where the reduction has no term.
-    bounds: Body = (At(first, start), At(f"{step.outer}_stop", stop))
-    once = Affine.var(first) + 1
-    bounds = (*bounds, At(last, Extreme("max", (Affine.var(f"{step.outer}_stop"), once))))
-    outer = Affine.var(step.outer)
-    limit = Affine.var(f"{step.outer}_stop")
-    block_end: Body = (At(end, Extreme("min", (outer + step.steps, limit))),)
-    index = Affine.var(step.index)
+    first, stop, last, end = (f"{step.outer}_{word}" for word in ("first", "stop", "last", "end"))
+    start, limit, outer, index = (Affine.var(name) for name in (first, stop, step.outer, step.index))
+    bounds: Body = (
+        At(first, extreme_of("max", (b.ceil() for b in level.lower))),
+        At(stop, extreme_of("min", (b.floor() + 1 for b in level.upper))),
+        # It runs once at least: then all elements are stored, also where the reduction has no term.
+        At(last, Extreme("max", (limit, start + 1))),
+    )
+    block_end = At(end, Extreme("min", (outer + step.steps, limit)))
     rows: Domain = (Constraint(index - outer), Constraint(Affine.var(end) - 1 - index))
-    is_first = Constraint(outer - Affine.var(first), True)
+    is_first = Constraint(outer - start, True)
 
-    def narrowed(value: Value) -> Fold:
-        found = fold_named(value, step.fold)
+    def narrowed(found: Fold) -> Fold:
         if step.steps > 1 or len(found.indices) == 1:
             return replace(found, rows=(*rows, *found.rows))
         # Of one value no loop is left inside.
@@ -105,31 +92,22 @@ def cut(nest: Nest, step: Cut) -> Nest:
         kept = tuple(name for name in found.indices if name != step.index)
         return replace(found, indices=kept, rows=fixed.rows(found.rows), body=fixed.block(found.body))
 
-    def joining(compute: Compute) -> Compute:
-        stores = tuple(
-            replace(store, joins=fold.kind, fresh=(*store.fresh, is_first)) for store in compute.stores
-        )
-        return replace(compute, stores=stores)
+    def joining(store: Store) -> Store:
+        return replace(store, joins=fold.kind, fresh=(*store.fresh, is_first))
 
-    inner = rewrite_value(nest, step.fold, narrowed)
-    body = rewrite_computes(inner.body, joining)
-    loop = For(step.outer, Affine.var(first), Affine.var(last), step.steps, "seq", (*block_end, *body))
+    inner = rw.rewrite_folds(nest, step.fold, narrowed)
+    body = (block_end, *rw.rewrite_stores(inner.body, joining))
+    loop = For(step.outer, start, Affine.var(last), step.steps, "seq", body)
     return replace(nest, body=(*bounds, loop))
-
-
-def _bound(which: str, forms: tuple[Affine, ...]) -> Bound:
-    if len(forms) == 1:
-        return forms[0]
-    return Extreme("max" if which == "max" else "min", forms)
 
 
 def _the_value(nest: Nest, name: str) -> Fold:
     """The reduction that is the one value of a nest, as it stands."""
-    for compute in computes_in(nest.body):
+    for compute in rw.computes_in(nest.body):
         for let in compute.block.lets:
-            if name in let.names and compute.block.gives == let.names:
-                return fold_named(let.value, name)
-    raise DoesNotFit(f"`{name}` is not the one value that is stored")
+            if name in let.names and compute.block.gives == let.names and isinstance(let.value, Fold):
+                return let.value
+    raise DoesNotFit(f"`{name}` is not the one reduction that is stored")
 
 
 def _level(nest: Nest, fold: Fold, index: str) -> Level:

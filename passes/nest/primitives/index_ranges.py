@@ -9,7 +9,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.nest.nest import At, Body, Bound, Either, For, Nest
 from tadc.passes.nest.primitives.rewriting import DoesNotFit, greatest, least, with_loops
-from tadc.passes.nest.steps import Rows, Threads
+from tadc.passes.nest.steps import Rows, Threads, When
 
 RANGE = ("begin", "end")
 SECOND = "second"
@@ -83,3 +83,8 @@ def _within(nest: Nest, index: str, size: Affine, names: tuple[str, str], *, end
         return (replace(loop, start=start, stop=stop, reach=reach),)
 
     return with_loops(nest, index, rule)
+
+
+def when(nest: Nest, step: When) -> Nest:
+    """The nest for sizes of which all tests hold."""
+    return replace(nest, known=(*nest.known, *(row for test in step.tests for row in test.rows())))

@@ -9,20 +9,19 @@ from typing import Any
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine, Floor
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.joins import Join
-from tadc.passes.nest.lane_indices import LaneIndices, has_lane, is_vector
+from tadc.passes.nest.joins import Join, Made, Point
+from tadc.passes.nest.lane_indices import LaneIndices, is_vector
 from tadc.passes.nest.shuffles import shuffled
-from tadc.passes.nest.tile import Copy, Tile, at
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, Tile, at, without
 
 
 @dataclass(frozen=True)
 class Lanes(LaneIndices):
-    """What makes vectors of one width, and moves them to and from memory."""
+    """Makes vectors of one width, and moves them to and from memory."""
 
     # -- plain vectors -------------------------------------------------------------------------
 
-    def folded(self, vector: ir.Value, join: Join, point: ir.InsertionPoint) -> ir.Value:
+    def folded(self, vector: ir.Value, join: Join, point: Point) -> ir.Value:
         """All lanes joined: the upper half to the lower, until one is left."""
         element = vector.type.element_type
         width = self.width
@@ -34,30 +33,25 @@ class Lanes(LaneIndices):
             ]
             vector = join(Scalars(self.low, point, type), *halves)
         static = {"static_position": ir.DenseI64ArrayAttr.get([0])}
-        return self.low.create("vector.extract", [element], [vector], point, static).results[0]
-
-    def apply(self, op: ir.Operation, operands: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
-        """An upstream scalar operation of one result over scalars, or in each lane."""
-        attributes = {name: op.attributes[name] for name in op.attributes}
-        return self.operation(op.name, op.results[0].type, operands, point, attributes)
+        return self.make("vector.extract", element, [vector], point, static)
 
     def operation(
         self,
         name: str,
         scalar: ir.Type,
         operands: Sequence[ir.Value],
-        point: ir.InsertionPoint,
+        point: Point,
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> ir.Value:
         """An upstream operation that gives a scalar type, over scalars, or in each lane."""
         values = self.together(operands, point)
         result = self.type(scalar) if values and is_vector(values[0]) else scalar
-        return self.low.create(name, [result], values, point, attributes).results[0]
+        return self.make(name, result, values, point, attributes)
 
     # -- memory --------------------------------------------------------------------------------
 
     def load(
-        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: ir.InsertionPoint
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """Elements of a buffer at subscripts; nothing is read in lanes where the mask does not hold."""
         if not any(LANE in form.variables for form in forms):
@@ -69,87 +63,65 @@ class Lanes(LaneIndices):
         base, offsets = self._addresses(buffer, forms, point)
         mask = self._all(point) if mask is None else self.spread(mask, point)
         zero = self.low.constant(vector, 0.0, point)
-        return self.low.create(
-            "vector.gather", [vector], [buffer, *base, offsets, mask, zero], point
-        ).results[0]
+        return self.make("vector.gather", vector, [buffer, *base, offsets, mask, zero], point)
 
     def held(
-        self, buffer: ir.Value, forms: Sequence[Affine], tile: Tile, point: ir.InsertionPoint
+        self, buffer: ir.Value, forms: Sequence[Affine], tile: Tile, point: Point
     ) -> Callable[[Copy], ir.Value]:
-        """What loads an element of a buffer that has one for each point of a tile, active or not."""
+        """A function that loads from a buffer that has an element for each point of a tile, active or not."""
         return lambda copy: self.load(buffer, [at(form, copy) for form in forms], None, point)
 
     def _one(
-        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: ir.InsertionPoint
+        self, buffer: ir.Value, forms: Sequence[Affine], mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """One element; where no lane reads it, the first of the buffer, which then has some."""
-        indices = [self.low.affine([form], point) for form in forms]
+        indices = self._place(forms, point)
         if mask is not None and indices:
-            wanted, zero = self.any([mask], point), self.low.constant(self.low.index_type, 0, point)
-            indices = [
-                self.low.create("arith.select", [zero.type], [wanted, i, zero], point).results[0]
-                for i in indices
-            ]
-        return self.low.create("memref.load", [buffer.type.element_type], [buffer, *indices], point).results[
-            0
-        ]
+            wanted, zero = self.any([mask], point), self.low.index(0, point)
+            indices = [self.make("arith.select", zero.type, [wanted, i, zero], point) for i in indices]
+        return self.make("memref.load", buffer.type.element_type, [buffer, *indices], point)
 
     def _run(
-        self,
-        buffer: ir.Value,
-        forms: Sequence[Affine],
-        stride: int,
-        mask: ir.Value | None,
-        point: ir.InsertionPoint,
+        self, buffer: ir.Value, forms: Sequence[Affine], stride: int, mask: ir.Value | None, point: Point
     ) -> ir.Value:
         """Consecutive elements, reversed for a stride of -1."""
         vector = self.type(buffer.type.element_type)
-        first = {LANE: Affine.const(0 if stride == 1 else self.width - 1)}
-        indices = [self.low.affine([form.substitute(first)], point) for form in forms]
+        indices = self._place(forms, point, 0 if stride == 1 else self.width - 1)
         if mask is not None:
             zero = self.low.constant(vector, 0.0, point)
             operands = [buffer, *indices, self._along(self.spread(mask, point), stride, point), zero]
-            made = self.low.create("vector.maskedload", [vector], operands, point).results[0]
+            made = self.make("vector.maskedload", vector, operands, point)
         else:
             made = self.loaded_run(vector, [buffer, *indices], forms, point)
         return self._along(made, stride, point)
 
-    def _along(self, vector: ir.Value, stride: int, point: ir.InsertionPoint) -> ir.Value:
+    def _along(self, vector: ir.Value, stride: int, point: Point) -> ir.Value:
         """A vector of what lanes have, in the order of memory, or the other way round."""
         if stride == 1:
             return vector
         return shuffled(self.low, vector, vector, range(self.width - 1, -1, -1), point)
 
     def loaded_run(
-        self,
-        vector: ir.Type,
-        operands: Sequence[ir.Value],
-        forms: Sequence[Affine],
-        point: ir.InsertionPoint,
+        self, vector: ir.Type, operands: Sequence[ir.Value], forms: Sequence[Affine], point: Point
     ) -> ir.Value:
         """Consecutive elements of a buffer from an element on, whose subscripts have these forms."""
-        return self.low.create("vector.load", [vector], operands, point).results[0]
+        return self.make("vector.load", vector, operands, point)
 
-    def prefetch(
-        self, buffer: ir.Value, forms: Sequence[Affine], point: ir.InsertionPoint, nearest: bool = True
-    ) -> None:
+    def prefetch(self, buffer: ir.Value, forms: Sequence[Affine], point: Point, nearest: bool = True) -> None:
         """Ask for the line of an element, that of the first lane; it may be outside of the buffer.
 
         It comes to the nearest cache, or to the second one.
         """
-        indices = [self.low.affine([form.substitute({LANE: Affine.const(0)})], point) for form in forms]
+        indices = self._place(forms, point)
         true = ir.BoolAttr.get(True)
         hint = ir.IntegerAttr.get(ir.IntegerType.get_signless(32, self.low.context), 3 if nearest else 2)
         attributes = {"isWrite": ir.BoolAttr.get(False), "localityHint": hint, "isDataCache": true}
         self.low.create("memref.prefetch", [], [buffer, *indices], point, attributes)
 
-    def store(
-        self, value: ir.Value, buffer: ir.Value, forms: Sequence[Affine], point: ir.InsertionPoint
-    ) -> None:
+    def store(self, value: ir.Value, buffer: ir.Value, forms: Sequence[Affine], point: Point) -> None:
         """Store a value at subscripts, in each lane where they move with the lane."""
         if not any(LANE in form.variables for form in forms):
-            indices = [self.low.affine([form], point) for form in forms]
-            self.low.create("memref.store", [], [value, buffer, *indices], point)
+            self.low.create("memref.store", [], [value, buffer, *self._place(forms, point)], point)
             return
         value = self.spread(value, point)
         if last_stride(forms) == 1:
@@ -164,23 +136,20 @@ class Lanes(LaneIndices):
         vector: ir.Value,
         buffer: ir.Value,
         forms: Sequence[Affine],
-        point: ir.InsertionPoint,
+        point: Point,
         line: int | None = None,
     ) -> None:
         """Store a vector to consecutive elements, the first at the subscripts of the first lane.
 
         Where a multiple of `line` bytes is there, it goes past the caches.
         """
-        first = {LANE: Affine.const(0)}
-        indices = [self.low.affine([form.substitute(first)], point) for form in forms]
-        made = self.low.create("vector.store", [], [vector, buffer, *indices], point)
+        made = self.low.create("vector.store", [], [vector, buffer, *self._place(forms, point)], point)
         if line is not None:
+            whole = ir.IntegerType.get_signless(64, self.low.context)
             made.attributes["nontemporal"] = ir.BoolAttr.get(True, self.low.context)
-            made.attributes["alignment"] = ir.IntegerAttr.get(
-                ir.IntegerType.get_signless(64, self.low.context), line
-            )
+            made.attributes["alignment"] = ir.IntegerAttr.get(whole, line)
 
-    def interleaved(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
+    def interleaved(self, vectors: Sequence[ir.Value], point: Point) -> ir.Value:
         """The elements of vectors in turn: the first of each, then the second of each."""
         if len(vectors) == 1:
             return self.spread(vectors[0], point)
@@ -188,10 +157,10 @@ class Lanes(LaneIndices):
             return self._shuffled_together(vectors, point)
         even, odd = self.interleaved(vectors[::2], point), self.interleaved(vectors[1::2], point)
         type = ir.VectorType.get([2 * even.type.shape[0]], even.type.element_type)
-        return self.low.create("vector.interleave", [type], [even, odd], point).results[0]
+        return self.make("vector.interleave", type, [even, odd], point)
 
-    def _shuffled_together(self, vectors: Sequence[ir.Value], point: ir.InsertionPoint) -> ir.Value:
-        """The same for any number, by one shuffle of all vectors."""
+    def _shuffled_together(self, vectors: Sequence[ir.Value], point: Point) -> ir.Value:
+        """The elements of any number of vectors in turn, by one shuffle of all."""
         width = vectors[0].type.shape[0] if is_vector(vectors[0]) else self.width
         whole = self.spread(vectors[0], point)
         for number, vector in enumerate(vectors[1:], 1):
@@ -200,33 +169,32 @@ class Lanes(LaneIndices):
         order = [n % len(vectors) * width + n // len(vectors) for n in range(len(vectors) * width)]
         return shuffled(self.low, whole, whole, order, point)
 
-    def _all(self, point: ir.InsertionPoint) -> ir.Value:
+    def _all(self, point: Point) -> ir.Value:
         """The mask of all lanes."""
-        attribute = ir.DenseElementsAttr.get_splat(self.truth, ir.BoolAttr.get(True))
-        return self.low.create("arith.constant", [self.truth], [], point, {"value": attribute}).results[0]
+        return self.true(self.truth, point)
 
-    def _addresses(
-        self, buffer: ir.Value, forms: Sequence[Affine], point: ir.InsertionPoint
-    ) -> tuple[list[ir.Value], ir.Value]:
+    def _place(self, forms: Sequence[Affine], point: Point, lane: int = 0) -> Made:
+        """The subscripts of a lane."""
+        there = {LANE: Affine.const(lane)}
+        return [self.low.affine([form.substitute(there)], point) for form in forms]
+
+    def _addresses(self, buffer: ir.Value, forms: Sequence[Affine], point: Point) -> tuple[Made, ir.Value]:
         """Subscripts that do not move with the lane, and the distance of each lane from there in elements."""
-        base: list[ir.Value] = []
+        base: Made = []
         total: Any = None
         for form, stride in zip(forms, self._strides(buffer, point), strict=True):
-            rest = Affine.of({atom: k for atom, k in form.terms if not has_lane(atom)}, form.constant)
+            rest = without(form, {LANE})
             base.append(self.low.affine([rest], point))
             moving = form - rest
             if not moving.terms:
                 continue
-            if isinstance(stride, int):
-                moved = self.index_vector(moving * stride, point)
-            else:
-                moved = self._op(
-                    "arith.muli", self.index_vector(moving, point), self.spread(stride, point), point
-                )
+            moved = self.index_vector(moving * (stride if isinstance(stride, int) else 1), point)
+            if not isinstance(stride, int):
+                moved = self._op("arith.muli", moved, self.spread(stride, point), point)
             total = moved if total is None else self._op("arith.addi", total, moved, point)
         return base, total
 
-    def _strides(self, buffer: ir.Value, point: ir.InsertionPoint) -> list[ir.Value]:
+    def _strides(self, buffer: ir.Value, point: Point) -> Made:
         """The strides of a row-major buffer: numbers, or values that sizes give."""
         strides, _ = buffer.type.get_strides_and_offset()
         dynamic = ir.ShapedType.get_dynamic_stride_or_offset()
@@ -239,7 +207,7 @@ class Lanes(LaneIndices):
 
 
 def last_stride(forms: Sequence[Affine]) -> int:
-    """What a lane adds to the last subscript where it moves this one alone, and linearly; else 0."""
+    """How far a lane moves the last subscript, where it moves this one alone, and linearly; else 0."""
     *others, last = forms
     k = last.coefficient(LANE)
     if any(LANE in form.variables for form in (*others, last - Affine.var(LANE) * k)):

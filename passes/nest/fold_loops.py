@@ -8,9 +8,10 @@ not depend on the tile that it was computed in.
 from __future__ import annotations
 
 import copy as copying
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from tadc.dialect.mlir import ir
 from tadc.dialect.program_reader import UnsupportedIR
@@ -21,14 +22,14 @@ from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
-from tadc.passes.maps.map import Apply, Ask, Block, Fold, Let
+from tadc.passes.maps.blocks import uses
+from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
-from tadc.passes.nest.joins import Join
-from tadc.passes.nest.lanes import extreme
+from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep, at_copy
 from tadc.passes.nest.moving_bounds import Shift, shift_of
-from tadc.passes.nest.tile import Copy, at, bound_name
-from tadc.passes.nest.tile_variables import LANE
+from tadc.passes.nest.tile import LANE, Copy, at, bound_name
+from tadc.passes.nest.vector_lanes import extreme
 
 MOST_TERMS = 32
 """A loop of more steps whose bounds move with the tile stands twice: with masks, and without."""
@@ -36,20 +37,36 @@ MOST_TERMS = 32
 #: A result with one more element, a value of the block: of that element, the result so far and the copy.
 Combine = Callable[["FoldLoops", Scalars, str, ir.Value, Copy], ir.Value]
 #: What is in a loop: of its index and what it carries, at a point.
-Fill = Callable[[Affine, list[ir.Value], ir.InsertionPoint], list[ir.Value]]
+Fill = Callable[[Affine, Made, Point], Made]
 
 
 @dataclass(frozen=True)
 class Span:
     """The ends of a loop: below `start` and from `stop` on, no point takes an element in.
 
-    From `inner_start` to `inner_stop`, all do; None where these are the same.
+    Between the `inner` ends, all do; None where these are the same.
     """
 
     start: ir.Value
     stop: ir.Value
-    inner_start: ir.Value | None = None
-    inner_stop: ir.Value | None = None
+    inner: tuple[ir.Value, ir.Value] | None = None
+
+
+@dataclass(frozen=True)
+class Inside(Context):
+    """Where code in the loops of a fold stands: `bound` are the indices of the loops around. Where it is
+    `masked`, not all points have the element."""
+
+    bound: Mapping[str, Affine] = field(default_factory=dict[str, Affine])
+    masked: bool = False
+
+    def at(self, point: Point) -> Self:
+        """The place moved to another point."""
+        return replace(self, point=point)
+
+    def binding(self, name: str, index: Affine, point: Point) -> Self:
+        """In a loop."""
+        return replace(self, point=point, bound={**self.bound, name: index})
 
 
 class FoldLoops:
@@ -102,8 +119,8 @@ class FoldLoops:
         """Make no products that only join a sum."""
         made = {let.names[0]: let for let in self.value.body.lets if let.names}
         own = [made.get(name) for name in self.elements]
-        uses = uses_in(self.value.body)
-        found = (let for let in own if let and factors(let, made) and uses[let.names[0]] == 1)
+        used = Counter(uses(self.value.body))
+        found = (let for let in own if let and factors(let, made) and used[let.names[0]] == 1)
         self.left_out = tuple(let.names[0] for let in found)
         self.made = made
 
@@ -117,121 +134,81 @@ class FoldLoops:
 
     # -- loops -----------------------------------------------------------------------------------
 
-    def fold(self, combine: Combine, join: Join, start: float) -> list[ir.Value]:
-        """What is left of `start` after every element, for each copy along `kept`, result by result."""
+    def fold(self, combine: Combine, join: Join, start: float) -> Made:
+        """The results after every element, from `start` on, for each copy along `kept`, result by result."""
         low, context = self.body.low, self.context
-        self.body.locate(self.let.place)
+        self.body.low.locate(self.let.place)
         self.combine, self.join, self.start = combine, join, start
         copies = list(self.body.tile.points(self.carried))
         first = [low.constant(self.type, start, context.point)] * (len(copies) * len(self.elements))
         return self.all_steps(first, context)
 
-    def all_steps(self, first: list[ir.Value], context: Context) -> list[ir.Value]:
-        """What is left of `first` after every element."""
+    def all_steps(self, first: Made, context: Context) -> Made:
+        """The results after every element, from `first` on."""
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
+        here = Inside(**{**vars(context), "bound": {}, "masked": masked})
+        return self.where(still, lambda p: self.loop(self.nest.levels, first, here.at(p)), first, here.point)
 
-        def loops(inside: ir.InsertionPoint) -> list[ir.Value]:
-            return self.loop(self.nest.levels, {}, first, masked, context.moved(inside))
-
-        return self.where(still, loops, first, context.point)
-
-    def where(
-        self,
-        rows: Domain,
-        then: Callable[[ir.InsertionPoint], list[ir.Value]],
-        otherwise: list[ir.Value],
-        point: ir.InsertionPoint,
-    ) -> list[ir.Value]:
-        """What `then` makes where all rows hold, else the values given."""
+    def where(self, rows: Domain, then: Emit, otherwise: Made, point: Point) -> Made:
+        """The values that `then` makes where all rows hold, else those given."""
         if not rows:
             return then(point)
         low = self.body.low
         types = [self.type] * len(otherwise)
         return low.choose(low.holds(rows, point), types, then, lambda inside: otherwise, point)
 
-    def loop(
-        self,
-        levels: Sequence[Level],
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-    ) -> list[ir.Value]:
+    def loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """Loops over levels, outermost first; what they carry at the end."""
         if not levels:
-            return self.innermost(bound, carried, masked, context)
-        if len(levels) == 1:
-            return self.last_loop(levels[0], bound, carried, masked, context)
-        return self.one_level(levels, bound, carried, masked, context)
+            return self.innermost(carried, here)
+        return (self.one_level if levels[1:] else self.last_loop)(levels, carried, here)
 
-    def last_loop(
-        self,
-        level: Level,
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-    ) -> list[ir.Value]:
+    def last_loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The innermost loop."""
-        return self.one_level([level], bound, carried, masked, context)
+        return self.one_level(levels, carried, here)
 
-    def one_level(
-        self,
-        levels: Sequence[Level],
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-    ) -> list[ir.Value]:
+    def one_level(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The loop over the first of some levels, in parts where its bounds move with the tile."""
         level = levels[0]
-        shift = shift_of(level, bound, self.moving)
+        shift = shift_of(level, here.bound, self.moving)
         if shift is not None:
-            return self.shifted_loop(shift, levels, bound, carried, masked, context)
-        span = self.span(level, bound, masked or context.in_part, context.point)
-        in_part = context.in_part or span.inner_start is not None
+            return self.shifted_loop(shift, levels, carried, here)
+        span = self.span(level, here, here.masked or here.in_part)
 
-        def run(start: ir.Value, stop: ir.Value, values: list[ir.Value], masked: bool) -> list[ir.Value]:
-            def inside(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-                inner = {**bound, level.name: index}
-                there = replace(context, point=point, in_part=in_part)
-                return self.loop(levels[1:], inner, values, masked, there)
+        def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool) -> Made:
+            there = replace(here, masked=masked, in_part=here.in_part or span.inner is not None)
+
+            def inside(index: Affine, values: Made, point: Point) -> Made:
+                return self.loop(levels[1:], values, there.binding(level.name, index, point))
 
             if len(levels) == 1 and not masked:
-                return self.asking_loop(level.name, (start, stop), bound, values, inside, context)
-            return self.one_loop(level.name, (start, stop, 1), values, inside, context.point)
+                return self.asking_loop(level.name, (start, stop), values, inside, here)
+            return self.one_loop(level.name, (start, stop, 1), values, inside, here.point)
 
-        if span.inner_start is None or span.inner_stop is None:
-            return run(span.start, span.stop, carried, masked or self.moves_at(level, bound))
-        carried = run(span.start, span.inner_start, carried, True)
-        carried = run(span.inner_start, span.inner_stop, carried, masked)
-        return run(span.inner_stop, span.stop, carried, True)
+        if span.inner is None:
+            return run(span.start, span.stop, carried, here.masked or self.moves_at(level, here))
+        carried = run(span.start, span.inner[0], carried, True)
+        carried = run(*span.inner, carried, here.masked)
+        return run(span.inner[1], span.stop, carried, True)
 
-    def shifted_loop(
-        self,
-        shift: Shift,
-        levels: Sequence[Level],
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-    ) -> list[ir.Value]:
+    def shifted_loop(self, shift: Shift, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """A loop of the same steps for all points of the tile, each at an index of its own.
 
         It is under masks where not all of these are between the other bounds. A few steps stand one after the
         other: their masks are the same in the loops around them.
         """
-        level, low, point = levels[0], self.body.low, context.point
+        level, low, point = levels[0], self.body.low, here.point
         start = low.affine([form - shift.by for form in shift.same[0]], point, "affine.max")
         stop = low.affine([form - shift.by for form in shift.same[1]], point, "affine.min")
 
-        def run(masked: bool) -> Callable[[ir.InsertionPoint], list[ir.Value]]:
-            def inside(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-                inner = {**bound, level.name: index + shift.by}
-                return self.loop(levels[1:], inner, values, masked, context.moved(point))
+        def run(masked: bool) -> Emit:
+            there = replace(here, masked=masked)
 
-            def steps(point: ir.InsertionPoint) -> list[ir.Value]:
+            def inside(index: Affine, values: Made, point: Point) -> Made:
+                return self.loop(levels[1:], values, there.binding(level.name, index + shift.by, point))
+
+            def steps(point: Point) -> Made:
                 if not shift.is_exact or not self.value.takes.unrolled or len(levels) > 1:
                     return self.one_loop(level.name, (start, stop, 1), carried, inside, point)
                 values = carried
@@ -241,8 +218,8 @@ class FoldLoops:
 
             return steps
 
-        if masked or not (shift.others[0] or shift.others[1]):
-            return run(masked)(point)
+        if here.masked or not (shift.others[0] or shift.others[1]):
+            return run(here.masked)(point)
         if shift.steps <= MOST_TERMS:
             # Tiles where all points have all steps are in a full part of their own.
             return run(True)(point)
@@ -252,40 +229,35 @@ class FoldLoops:
         types = [value.type for value in carried]
         return low.choose(low.holds(rows, point), types, run(False), run(True), point)
 
-    def moves_at(self, level: Level, bound: Mapping[str, Affine]) -> bool:
-        """Whether the bounds of a level move with the tile."""
-        return self.moves([b.form.substitute(bound) for b in (*level.lower, *level.upper)])
+    def ends_of(self, level: Level, here: Inside) -> tuple[list[Affine], list[Affine]]:
+        """The forms that a level starts at the greatest of, and stops before the least of."""
+        return (
+            [b.ceil().substitute(here.bound) for b in level.lower],
+            [b.floor().substitute(here.bound) + 1 for b in level.upper],
+        )
 
-    def span(self, level: Level, bound: Mapping[str, Affine], whole: bool, point: ir.InsertionPoint) -> Span:
+    def moves_at(self, level: Level, here: Inside) -> bool:
+        """Whether the bounds of a level move with the tile."""
+        return self.moves([b.form.substitute(here.bound) for b in (*level.lower, *level.upper)])
+
+    def span(self, level: Level, here: Inside, whole: bool) -> Span:
         """The ends of the loop over a level, of its middle part too if it may be taken apart."""
-        low = self.body.low
+        low, point = self.body.low, here.point
         ranges = {name: size for name, size in self.body.tile.ranges.items() if name in self.moving}
-        lower = [b.ceil().substitute(bound) for b in level.lower]
-        upper = [b.floor().substitute(bound) + 1 for b in level.upper]
+        lower, upper = self.ends_of(level, here)
         moving = self.moves([*lower, *upper])
 
         def ends(sign: int) -> tuple[ir.Value, ir.Value]:
-            """The hull of all points for -1, what they share for 1."""
-            return (
-                low.affine([extreme(form, ranges, sign) for form in lower], point, "affine.max"),
-                low.affine([extreme(form, ranges, -sign) for form in upper], point, "affine.min"),
-            )
+            """The hull of all points for -1, what they share for 1; both are one where nothing moves."""
+            starts = [extreme(form, ranges, sign) for form in lower] if moving else lower
+            stops = [extreme(form, ranges, -sign) for form in upper] if moving else upper
+            return low.affine(starts, point, "affine.max"), low.affine(stops, point, "affine.min")
 
-        start, stop = ends(-1) if moving else (
-            low.affine(lower, point, "affine.max"),
-            low.affine(upper, point, "affine.min"),
-        )  # fmt: skip
-        if not moving or whole:
-            return Span(start, stop)
-        return self.ordered(start, stop, *ends(1), point)
+        start, stop = ends(-1)
+        return Span(start, stop) if not moving or whole else self.ordered(start, stop, *ends(1), point)
 
     def ordered(
-        self,
-        start: ir.Value,
-        stop: ir.Value,
-        inner_start: ir.Value,
-        inner_stop: ir.Value,
-        point: ir.InsertionPoint,
+        self, start: ir.Value, stop: ir.Value, inner_start: ir.Value, inner_stop: ir.Value, point: Point
     ) -> Span:
         """The ends in this order, so that the three parts have every element once."""
         stop = self.choose_index("arith.maxsi", start, stop, point)
@@ -293,66 +265,50 @@ class FoldLoops:
         inner_start = self.choose_index("arith.maxsi", inner_start, start, point)
         inner_stop = self.choose_index("arith.minsi", inner_stop, stop, point)
         inner_stop = self.choose_index("arith.maxsi", inner_stop, inner_start, point)
-        return Span(start, stop, inner_start, inner_stop)
+        return Span(start, stop, (inner_start, inner_stop))
 
-    def choose_index(self, name: str, x: ir.Value, y: ir.Value, point: ir.InsertionPoint) -> ir.Value:
+    def choose_index(self, name: str, x: ir.Value, y: ir.Value, point: Point) -> ir.Value:
         """The lesser or the greater of two indices."""
         return self.body.low.create(name, [x.type], [x, y], point).results[0]
 
     def asking_loop(
-        self,
-        name: str,
-        ends: tuple[ir.Value, ir.Value],
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        fill: Fill,
-        context: Context,
-    ) -> list[ir.Value]:
+        self, name: str, ends: tuple[ir.Value, ir.Value], carried: Made, fill: Fill, here: Inside
+    ) -> Made:
         """The innermost loop, which asks for lines ahead."""
         asks = [let.value for let in self.value.body.lets if isinstance(let.value, Ask)]
-        if not asks:
-            return self.one_loop(name, (*ends, 1), carried, fill, context.point)
-        every = max(ask.every for ask in asks)
-        low = self.body.low
+        every, low = max((ask.every for ask in asks), default=1), self.body.low
+        often, rarely = ([ask for ask in asks if (ask.every > 1) == rare] for rare in (False, True))
 
-        def each(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-            self.ask([ask for ask in asks if ask.every == 1], {**bound, name: index}, context, point)
+        def each(index: Affine, values: Made, point: Point) -> Made:
+            self.ask(often, here.binding(name, index, point))
             return fill(index, values, point)
 
         if every == 1:
-            return self.one_loop(name, (*ends, 1), carried, each, context.point)
+            return self.one_loop(name, (*ends, 1), carried, each, here.point)
         stop = low.variable(ends[1])
 
-        def step(index: Affine, values: list[ir.Value], point: ir.InsertionPoint) -> list[ir.Value]:
-            self.ask([ask for ask in asks if ask.every > 1], {**bound, name: index}, context, point)
+        def step(index: Affine, values: Made, point: Point) -> Made:
+            self.ask(rarely, here.binding(name, index, point))
             until = low.affine([index + every, stop], point, "affine.min")
             return self.one_loop(name, (low.affine([index], point), until, 1), values, each, point)
 
-        return self.one_loop(name, (*ends, every), carried, step, context.point)
+        return self.one_loop(name, (*ends, every), carried, step, here.point)
 
-    def ask(
-        self, asks: Sequence[Ask], bound: Mapping[str, Affine], context: Context, point: ir.InsertionPoint
-    ) -> None:
+    def ask(self, asks: Sequence[Ask], here: Inside) -> None:
         """Ask for lines, of each copy."""
-        forms = {**context.forms, **self.indices(bound)}
+        forms, body = {**here.forms, **self.indices(here.bound)}, self.body
         for ask in asks:
             place = [form.substitute(forms) for form in ask.at]
-            names = self.body.tile.along(frozenset[str]().union(*(form.variables for form in place)))
-            for copy in self.body.tile.points(names):
+            names = body.tile.along(frozenset[str]().union(*(form.variables for form in place)))
+            for copy in body.tile.points(names):
                 there = [at(form, copy) for form in place]
-                self.body.lanes.prefetch(self.body.buffers[ask.tensor], there, point, nearest=not ask.far)
+                body.lanes.prefetch(body.buffers[ask.tensor], there, here.point, nearest=not ask.far)
 
     def one_loop(
-        self,
-        name: str,
-        ends: tuple[ir.Value, ir.Value, int],
-        carried: list[ir.Value],
-        fill: Fill,
-        point: ir.InsertionPoint,
-    ) -> list[ir.Value]:
+        self, name: str, ends: tuple[ir.Value, ir.Value, int], carried: Made, fill: Fill, point: Point
+    ) -> Made:
         """An `scf.for` from a start below a stop by a step, which carries values."""
-        start, stop, step = ends
-        return self.body.low.loop(name[1:], (start, stop, step), carried, fill, point)
+        return self.body.low.loop(name[1:], ends, carried, fill, point)
 
     # -- the elements ----------------------------------------------------------------------------
 
@@ -360,29 +316,23 @@ class FoldLoops:
         """The values of the fold's indices."""
         return {index: form.substitute(bound) for index, form in self.own.items()}
 
-    def innermost(
-        self,
-        bound: Mapping[str, Affine],
-        carried: list[ir.Value],
-        masked: bool,
-        context: Context,
-        tests: Domain | None = None,
-    ) -> list[ir.Value]:
-        """Take in one element at each point, under masks where not all points have it: by `tests`, or all."""
-        rows = tuple(c.substitute(bound) for c in self.rows)
-        inside = context.with_forms(self.indices(bound)).moved(context.point, *rows)
-        guards = tuple(c.substitute(bound) for c in self.nest.inside)
+    def innermost(self, carried: Made, here: Inside) -> Made:
+        """Take in one element at each point, under masks where not all points have it."""
+        rows = tuple(c.substitute(here.bound) for c in self.rows)
+        inside = here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
+        guards = tuple(c.substitute(here.bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))
-        if masked:
-            tested = (c.substitute(bound) for c in (self.conditions() if tests is None else tests))
-            moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
-            return self.where(
-                still, lambda p: self.under(moving, carried, inside.moved(p)), carried, context.point
-            )
-        return self.where(still, lambda p: self.take(carried, inside.moved(p)), carried, context.point)
+        tested = (c.substitute(here.bound) for c in self.conditions()) if here.masked else ()
+        moving = tuple(dict.fromkeys(row for row in tested if self.moves([row.form])))
+
+        def take(point: Point) -> Made:
+            there = inside.moved(point)
+            return self.under(moving, carried, there) if here.masked else self.take(carried, there)
+
+        return self.where(still, take, carried, here.point)
 
     def conditions(self) -> Domain:
-        """What the nest tests of a point; each row of the domain may follow from bounds of several levels."""
+        """The nest's tests of a point; each row of the domain may follow from bounds of several levels."""
         bounds: list[Constraint] = []
         for level in self.nest.levels:
             index = Affine.var(level.name)
@@ -390,7 +340,7 @@ class FoldLoops:
             bounds += [Constraint(b.form - index * b.divisor) for b in level.upper]
         return (*bounds, *self.nest.outside, *self.nest.inside)
 
-    def take(self, carried: list[ir.Value], context: Context) -> list[ir.Value]:
+    def take(self, carried: Made, context: Context) -> Made:
         """The results with one more element, in one copy after the other: few values are in use at once."""
         s = Scalars(self.body.low, context.point, self.type)
         copies = list(self.body.tile.points(self.carried))
@@ -404,8 +354,8 @@ class FoldLoops:
         self.body.in_turns(self.value.body, context, self.carried, then, self.left_out)
         return results
 
-    def under(self, rows: Domain, carried: list[ir.Value], context: Context) -> list[ir.Value]:
-        """The same at points where rows hold; the results stay as they are at others."""
+    def under(self, rows: Domain, carried: Made, context: Context) -> Made:
+        """The results with one more element at points where rows hold, as they are at others."""
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
         found = [at_copy(rows, copy) for copy in copies]
@@ -417,7 +367,7 @@ class FoldLoops:
         assert inner.masks is not None
         masks = [mask for copy in copies if (mask := inner.mask(copy)) is not None]
 
-        def then(inside: ir.InsertionPoint) -> list[ir.Value]:
+        def then(inside: Point) -> Made:
             found = self.take(carried, inner.moved(inside))
             # Not by the whole mask, which may differ between lanes where the results do not.
             return [body.lanes.select(c, x, y, inside) for c, x, y in zip(each, found, carried, strict=True)]
@@ -425,43 +375,15 @@ class FoldLoops:
         active = body.lanes.any(masks, point)
         return body.low.choose(active, [self.type] * len(carried), then, lambda inside: carried, point)
 
-    def zero(self, point: ir.InsertionPoint) -> ir.Value:
-        """The index 0."""
-        return self.body.low.constant(self.body.low.index_type, 0, point)
-
     def combined(self, s: Scalars, element: str, result: ir.Value, copy: Copy) -> ir.Value:
         """A result with one more element."""
         return self.combine(self, s, element, result, copy)
 
-    def with_body(self, body: Lockstep) -> Self:
-        """The same where values and lanes are those of another walk."""
+    def changed(self, **fields: Any) -> Self:
+        """These loops with other values of some fields."""
         made = copying.copy(self)
-        made.body = body
+        vars(made).update(fields)
         return made
-
-    def also_moving(self, names: frozenset[str]) -> Self:
-        """The same where some variables move with the points too."""
-        made = copying.copy(self)
-        made.moving = self.moving | names
-        return made
-
-
-def uses_in(block: Block) -> dict[str, int]:
-    """How often the values of a block are used in it, in blocks inside too."""
-    found: dict[str, int] = {}
-
-    def use(names: Sequence[str]) -> None:
-        for name in names:
-            found[name] = found.get(name, 0) + 1
-
-    use(block.gives)
-    for let in block.all_lets():
-        if isinstance(let.value, Apply):
-            use(let.value.operands)
-    for let in block.all_lets():
-        for inner in Block((let,), ()).inner():
-            use(inner[1].gives)
-    return found
 
 
 def factors(let: Let, made: Mapping[str, Let]) -> tuple[str, ...]:

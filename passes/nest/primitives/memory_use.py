@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tadc.passes.maps.map import Fold, Let, Load, Value
-from tadc.passes.nest.nest import Compute, Nest
+from tadc.passes.maps.map import Fold, Let, Load
+from tadc.passes.nest.nest import Nest, Store
 from tadc.passes.nest.primitives.rewriting import (
     DoesNotFit,
     computes_in,
-    fold_named,
     rewrite_computes,
-    rewrite_value,
+    rewrite_folds,
+    rewrite_stores,
 )
-from tadc.passes.nest.steps import Share, Stream
+from tadc.passes.nest.steps import Interleave, Share, Stream
 
 
 def stream(nest: Nest, step: Stream) -> Nest:
@@ -26,19 +26,15 @@ def stream(nest: Nest, step: Stream) -> Nest:
         if not all(extent.is_constant for extent in shape):
             raise DoesNotFit(f"it is not known where lines of `{tensor}` start: its extents are no numbers")
 
-    def rule(compute: Compute) -> Compute:
-        stores = (
-            replace(store, streams=True) if store.tensor in step.tensors else store
-            for store in compute.stores
-        )
-        return replace(compute, stores=tuple(stores))
+    def one(store: Store) -> Store:
+        return replace(store, streams=True) if store.tensor in step.tensors else store
 
-    return replace(nest, body=rewrite_computes(nest.body, rule))
+    return replace(nest, body=rewrite_stores(nest.body, one))
 
 
-def interleave(nest: Nest) -> Nest:
+def interleave(nest: Nest, step: Interleave) -> Nest:
     """Vectors of copies are interleaved in registers where lanes are stored far apart."""
-    return replace(nest, body=rewrite_computes(nest.body, lambda compute: replace(compute, interleaves=True)))
+    return replace(nest, body=rewrite_computes(nest.body, lambda c: replace(c, interleaves=True)))
 
 
 def share(nest: Nest, step: Share) -> Nest:
@@ -48,14 +44,13 @@ def share(nest: Nest, step: Share) -> Nest:
             _check_loads(step.reads, compute.block.all_lets())
         return replace(nest, body=rewrite_computes(nest.body, lambda c: replace(c, shared=step.reads)))
 
-    def rule(value: Value) -> Fold:
-        fold = fold_named(value, step.fold)
+    def rule(fold: Fold) -> Fold:
         if len(step.steps) != len(fold.indices):
             raise DoesNotFit(f"`{step.fold}` has {len(fold.indices)} indices, each with a number of steps")
         _check_loads(step.reads, fold.body.all_lets())
         return replace(fold, takes=replace(fold.takes, steps=step.steps, shared=step.reads))
 
-    return rewrite_value(nest, step.fold, rule)
+    return rewrite_folds(nest, step.fold, rule)
 
 
 def _check_loads(reads: Iterable[str], lets: Iterable[Let]) -> None:

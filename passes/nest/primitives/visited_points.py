@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.nest.loop_bounds import form_of
 from tadc.passes.nest.nest import Body, For, Nest
 from tadc.passes.nest.point_loops import loops_in_order, point_loops
-from tadc.passes.nest.primitives.rewriting import DoesNotFit, check_new, form_of
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, check_new
 from tadc.passes.nest.steps import Points
 
 

@@ -7,33 +7,11 @@ from dataclasses import replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
-from tadc.passes.nest.nest import (
-    DIVIDED,
-    At,
-    Body,
-    Bound,
-    Compute,
-    Either,
-    Extreme,
-    For,
-    If,
-    Know,
-    Nest,
-    Statement,
-)
-from tadc.passes.nest.primitives.folds import unroll_fold
-from tadc.passes.nest.primitives.rewriting import (
-    DoesNotFit,
-    bound_forms,
-    check_new,
-    form_of,
-    least,
-    loops_in,
-    most_values,
-    rewrite_computes,
-    rewritten,
-    with_loops,
-)
+from tadc.passes.nest.loop_bounds import bound_forms, form_of, most_values, parts_of, value_count
+from tadc.passes.nest.nest import DIVIDED, At, Body, Bound, Either, Extreme, For, If, Know, Nest, Statement
+from tadc.passes.nest.primitives import rewriting as rw
+from tadc.passes.nest.primitives.reductions import unroll_fold
+from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Bind, Fits, Peel, Reorder, Residues, Reverse, Split
 
 # -- split -----------------------------------------------------------------------------------------
@@ -46,37 +24,36 @@ def split(nest: Nest, step: Split, unit: int = 1, *, is_even: bool = False) -> N
     the index begin at multiples of the factor. With tail `again`, `once_more` is to be applied when all else
     is done.
     """
-    check_new(nest, step.outer, step.inner)
+    rw.check_new(nest, step.outer, step.inner)
     if step.tail == "again":
         return _split_again(nest, step)
-    return with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
+    return rw.with_loops(nest, step.index, lambda loop: _tiles(loop, step, unit, is_even, nest.known))
 
 
 def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> Body:
     """One loop split."""
     if loop.step != 1:
         raise DoesNotFit(f"the loop `{loop.index}` has steps of {loop.step}")
-    span = _span(loop)
+    span = value_count(loop)
     if span == 0:
         return ()
     factor, most = step.factor, most_values(loop)
     if most is not None and loop.reach is not None:
         factor = min(factor, -(-most // unit) * unit)
+    is_whole = span is not None and span % factor == 0
+    made = _outer(loop, step, factor)
     match step.tail:
         case "exact" if span is None and loop.reach is not None:
             return (_overlapping(loop, step, factor),)
         case "exact" if _is_multiple(loop, factor, known):
-            made = _outer(loop, step, factor, loop.start, loop.stop)
-            whole = tuple(
-                Constraint(form - factor - Affine.var(step.outer)) for form in bound_forms(loop.stop)
-            )
-            return (replace(made, body=(Know(whole), *made.body)),)
-        case "exact":
-            if span is None or span % factor:
-                raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
-            return (_outer(loop, step, factor, loop.start, loop.stop),)
-        case "overlap":
-            return (_overlapping(loop, step, factor),)
+            ends = (form - factor - Affine.var(step.outer) for form in bound_forms(loop.stop))
+            return (replace(made, body=(Know(tuple(map(Constraint, ends))), *made.body)),)
+        case "exact" if not is_whole:
+            raise DoesNotFit(f"{factor} does not divide the values of `{loop.index}`")
+        case "clip":
+            return (_clipped(loop, step, factor),)
+        case _ if is_whole:
+            return (made,)
         case "rest":
             return _with_rest(loop, step, factor, is_even)
         case "guard":
@@ -84,7 +61,7 @@ def _tiles(loop: For, step: Split, unit: int, is_even: bool, known: Domain) -> B
         case "branch":
             return (_branching(loop, step, factor),)
         case _:
-            return (_clipped(loop, step, factor),)
+            return (_overlapping(loop, step, factor),)
 
 
 def _is_multiple(loop: For, factor: int, known: Domain) -> bool:
@@ -93,21 +70,11 @@ def _is_multiple(loop: For, factor: int, known: Domain) -> bool:
     return loop.start == ZERO and stop is not None and Constraint(stop.mod(factor), True) in known
 
 
-def _span(loop: For) -> int | None:
-    """How many values a loop has, if that is known."""
-    start, stop = form_of(loop.start), form_of(loop.stop)
-    if start is None or stop is None or not (stop - start).is_constant:
-        return None
-    return max(0, (stop - start).constant)
-
-
-def _outer(loop: For, step: Split, factor: int, start: Bound, stop: Bound, base: Affine | None = None) -> For:
-    """The loop over tiles, which start at `base`, around that over the values of one."""
-    base = Affine.var(step.outer) if base is None else base
-    inner = _inner(loop, step, factor, base)
-    return replace(
-        loop, index=step.outer, start=start, stop=stop, step=factor, body=inner, reach=None, group=1
-    )
+def _outer(loop: For, step: Split, factor: int, base: Affine | None = None, **ends: Bound) -> For:
+    """The loop over tiles, which start at `base`, around that over the values of one; it may have other
+    ends."""
+    inner = _inner(loop, step, factor, Affine.var(step.outer) if base is None else base)
+    return replace(loop, index=step.outer, step=factor, body=inner, reach=None, group=1, **ends)
 
 
 def _inner(loop: For, step: Split, factor: int, base: Affine) -> Body:
@@ -119,14 +86,11 @@ def _inner(loop: For, step: Split, factor: int, base: Affine) -> Body:
 
 def _overlapping(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one is moved back: to end where the loop does, or where tiles may reach."""
-    span, stop = _span(loop), form_of(loop.stop)
-    limit = loop.reach[1] if loop.reach else stop
+    limit = loop.reach[1] if loop.reach else form_of(loop.stop)
     if limit is None:
         raise DoesNotFit(f"it is not known where tiles of `{loop.index}` may end")
-    if span is not None and span % factor == 0:
-        return _outer(loop, step, factor, loop.start, loop.stop)
     name = f"{step.outer}_at"
-    made = _outer(loop, step, factor, loop.start, loop.stop, Affine.var(name))
+    made = _outer(loop, step, factor, Affine.var(name))
     moved = At(name, Extreme("min", (Affine.var(step.outer), limit - factor)))
     return replace(made, body=(moved, *made.body))
 
@@ -143,10 +107,10 @@ def _with_rest(loop: For, step: Split, factor: int, is_even: bool) -> Body:
     middle = start + span.floordiv(factor) * factor
     made: list[Statement] = []
     if not (span.is_constant and span.constant < factor):
-        made.append(_outer(loop, step, factor, start, middle))
+        made.append(_outer(loop, step, factor, start=start, stop=middle))
     rest = span.constant % factor if span.is_constant else _known_rest(loop, factor, is_even)
     if rest:
-        made.append(_outer(loop, step, rest, middle, stop))
+        made.append(_outer(loop, step, rest, start=middle, stop=stop))
     return tuple(made)
 
 
@@ -160,42 +124,29 @@ def _known_rest(loop: For, factor: int, is_even: bool) -> int:
 
 def _clipped(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one has fewer values."""
-    outer = Affine.var(step.outer)
-    stop = form_of(loop.stop)
+    outer, span = Affine.var(step.outer), value_count(loop)
     count: Bound = Affine.const(factor)
-    span = _span(loop)
     if span is None or span % factor:
-        count = Extreme("min", (Affine.const(factor), *(form - outer for form in _least_of(loop))))
+        count = Extreme("min", (count, *(form - outer for form in _least_of(loop))))
     # What is left of the last tile is known where all values of the index are, for tiles start at multiples.
-    whole = loop.reach or (
-        (loop.start, stop) if isinstance(loop.start, Affine) and stop is not None else None
-    )
-    inner = For(
-        step.inner, ZERO, count, 1, "seq", (At(loop.index, outer + Affine.var(step.inner)), *loop.body),
-        reach=whole if whole and all(form.is_constant for form in whole) else None,
-    )  # fmt: skip
-    return replace(loop, index=step.outer, step=factor, body=(inner,), reach=None, group=1)
+    ends = loop.reach or (form_of(loop.start), form_of(loop.stop))
+    whole = tuple(form for form in ends if form is not None and form.is_constant)
+    reach = (whole[0], whole[1]) if len(whole) == 2 else None
+    made = _outer(loop, step, factor)
+    inner = (replace(each, stop=count, group=1, reach=reach) for each in made.body if isinstance(each, For))
+    return replace(made, body=tuple(inner))
 
 
 def _guarded(loop: For, step: Split, factor: int) -> For:
     """Tiles of which the last one has points beyond the values."""
-    span = _span(loop)
-    if span is not None and span % factor == 0:
-        return _outer(loop, step, factor, loop.start, loop.stop)
     rows = tuple(Constraint(form - 1 - Affine.var(loop.index)) for form in _least_of(loop))
-
-    def guard(compute: Compute) -> Compute:
-        return replace(compute, within=(*compute.within, *rows))
-
-    guarded = replace(loop, body=rewrite_computes(loop.body, guard))
-    return _outer(guarded, step, factor, loop.start, loop.stop)
+    body = rw.rewrite_computes(loop.body, lambda c: replace(c, within=(*c.within, *rows)))
+    return _outer(replace(loop, body=body), step, factor)
 
 
 def _branching(loop: For, step: Split, factor: int) -> For:
     """Whole tiles in one branch, the values of the last one in the other."""
-    made, span, stop = _outer(loop, step, factor, loop.start, loop.stop), _span(loop), form_of(loop.stop)
-    if span is not None and span % factor == 0:
-        return made
+    made, stop = _outer(loop, step, factor), form_of(loop.stop)
     if stop is None:
         raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
     outer, one = Affine.var(step.outer), f"{step.outer}_rest"
@@ -205,27 +156,25 @@ def _branching(loop: For, step: Split, factor: int) -> For:
 
 def _least_of(loop: For) -> tuple[Affine, ...]:
     """The forms that a loop ends before the least of."""
-    match loop.stop:
-        case Extreme(which="min", forms=forms):
-            return forms
-        case Affine() as form:
-            return (form,)
-        case _:
-            raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
+    found = parts_of(loop.stop, "min")
+    if not found:
+        raise DoesNotFit(f"it is not known where the last tile of `{loop.index}` ends")
+    return found
 
 
 def _split_again(nest: Nest, step: Split) -> Nest:
     """Tiles between two ends that `once_more` names."""
     begin, end = (Affine.var(f"{step.outer}_{word}") for word in ("from", "to"))
     loop = _the_loop(nest, step.index)
-    span = _span(loop)
+    span = value_count(loop)
     if span is not None and span % step.factor == 0:
         begin, end = loop.start, loop.stop
-    return with_loops(nest, step.index, lambda loop: (_outer(loop, step, step.factor, begin, end),))
+    tiles = _outer(loop, step, step.factor, start=begin, stop=end)
+    return rw.with_loops(nest, step.index, lambda loop: (tiles,))
 
 
 def _the_loop(nest: Nest, index: str) -> For:
-    found = [loop for loop in loops_in(nest.body) if loop.index == index]
+    found = [loop for loop in rw.loops_in(nest.body) if loop.index == index]
     if len(found) != 1:
         raise DoesNotFit(f"there are {len(found)} loops `{index}`")
     return found[0]
@@ -234,27 +183,24 @@ def _the_loop(nest: Nest, index: str) -> For:
 def once_more(nest: Nest, step: Split, before: Nest) -> Nest:
     """Everything for whole tiles, then for one at the end if something is left; `before` is not split yet."""
     loop, factor = _the_loop(before, step.index), step.factor
-    span = _span(loop)
+    span = value_count(loop)
     if span is not None and span % factor == 0:
         return nest
-    first, stop, middle, times, number = (
-        f"{step.outer}_{word}" for word in ("first", "stop", "middle", "times", "pass")
+    names = [f"{step.outer}_{word}" for word in ("first", "stop", "middle", "times", "pass")]
+    first, stop, middle, times, number = map(Affine.var, names)
+    left, is_first = (Constraint(stop - middle - 1),), (Constraint(-number),)
+    bounds = (
+        loop.start,
+        loop.stop,
+        first + (stop - first).floordiv(factor) * factor,
+        Either(left, Affine.const(2), Affine.const(1)),
     )
-    whole = (Affine.var(stop) - Affine.var(first)).floordiv(factor) * factor
-    left = (Constraint(Affine.var(stop) - Affine.var(middle) - 1),)
-    ends: Body = (
-        At(first, loop.start),
-        At(stop, loop.stop),
-        At(middle, Affine.var(first) + whole),
-        At(times, Either(left, Affine.const(2), Affine.const(1))),
-    )
-    is_first = (Constraint(-Affine.var(number)),)
     here: Body = (
-        At(f"{step.outer}_from", Either(is_first, Affine.var(first), Affine.var(stop) - factor)),
-        At(f"{step.outer}_to", Either(is_first, Affine.var(middle), Affine.var(stop))),
+        At(f"{step.outer}_from", Either(is_first, first, stop - factor)),
+        At(f"{step.outer}_to", Either(is_first, middle, stop)),
     )
-    passes = For(number, ZERO, Affine.var(times), 1, "seq", (*here, *nest.body))
-    return replace(nest, body=(*ends, passes))
+    passes = For(names[-1], ZERO, times, 1, "seq", (*here, *nest.body))
+    return replace(nest, body=(*map(At, names, bounds), passes))
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -264,9 +210,7 @@ def peel(nest: Nest, steps: Sequence[Peel]) -> Nest:
     """The values for which rows hold in loops apart from those before and after them, for some indices at
     once."""
     wanted = {step.index: step for step in steps}
-    for index in wanted:
-        if not any(loop.index == index for loop in loops_in(nest.body)):
-            raise DoesNotFit(f"there is no loop `{index}`")
+    rw.check_loops(nest, wanted)
     return replace(nest, body=_peeled(nest.body, wanted))
 
 
@@ -278,7 +222,7 @@ def _peeled(body: Body, wanted: Mapping[str, Peel]) -> Body:
             return _parts_of(statement, wanted[statement.index], wanted)
         return None
 
-    return rewritten(body, rule)
+    return rw.rewritten(body, rule)
 
 
 def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
@@ -293,19 +237,16 @@ def _parts_of(loop: For, step: Peel, wanted: Mapping[str, Peel]) -> Body:
     inner = _peeled(loop.body, wanted)
     full = replace(
         loop,
-        start=first * c,
-        stop=last * c,
+        start=first * c, stop=last * c, reach=(first * c, last * c), group=c,
         body=(Know(step.rows), *inner) if step.rows else inner,
-        reach=(first * c, last * c),
-        group=c,
-    )
+    )  # fmt: skip
     if step.groups:
         grouped = replace(plain, reach=(ZERO, whole * c), group=c)
         before = replace(grouped, stop=first * c)
         after = [replace(grouped, start=last * c, stop=whole * c), replace(plain, start=whole * c)]
     else:
         before, after = replace(plain, stop=first * c), [replace(plain, start=last * c)]
-    return (*names, *(part for part in (before, full, *after) if _span(part) != 0))
+    return (*names, *(part for part in (before, full, *after) if value_count(part) != 0))
 
 
 def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Affine]:
@@ -327,28 +268,24 @@ def _full_part(index: str, step: Peel, whole: Affine) -> tuple[Body, Affine, Aff
         if last - first < step.room:
             first = last = 0
         return (), Affine.const(first), Affine.const(last)
-    low, start, high, stop = (f"{index}_{word}" for word in ("low", "start", "high", "stop"))
-    names: list[Statement] = [
-        At(low, Extreme("max", tuple(lower))),
-        At(start, least(whole, Affine.var(low))),
-        At(high, Extreme("min", tuple(upper))),
-        At(stop, Extreme("max", (Affine.var(start), Affine.var(high)))),
-    ]
-    first, last = Affine.var(start), Affine.var(stop)
+    names: list[Statement] = []
+
+    def named(word: str, bound: Bound) -> Affine:
+        names.append(At(f"{index}_{word}", bound))
+        return Affine.var(f"{index}_{word}")
+
+    first = named("start", rw.least(whole, named("low", Extreme("max", tuple(lower)))))
+    last = named("stop", Extreme("max", (first, named("high", Extreme("min", tuple(upper))))))
     if step.room > 1:
         fits = (Constraint(last - first - step.room),)
-        names += [
-            At(f"{index}_first", Either(fits, first, ZERO)),
-            At(f"{index}_last", Either(fits, last, ZERO)),
-        ]
-        first, last = Affine.var(f"{index}_first"), Affine.var(f"{index}_last")
+        first, last = named("first", Either(fits, first, ZERO)), named("last", Either(fits, last, ZERO))
     return tuple(names), first, last
 
 
 def residues(nest: Nest, step: Residues) -> Nest:
     """Groups of values, and the body once for each value of a group."""
-    check_new(nest, step.outer, step.inner)
-    return with_loops(nest, step.index, lambda loop: _in_groups(loop, step))
+    rw.check_new(nest, step.outer, step.inner)
+    return rw.with_loops(nest, step.index, lambda loop: _in_groups(loop, step))
 
 
 def _in_groups(loop: For, step: Residues) -> Body:
@@ -359,12 +296,8 @@ def _in_groups(loop: For, step: Residues) -> Body:
     value = At(loop.index, Affine.var(step.outer) * c + Affine.var(step.inner))
     inner = For(step.inner, ZERO, Affine.const(c), 1, "unroll", (value, *loop.body))
     reach = None if loop.reach is None else (loop.reach[0].floordiv(c), loop.reach[1].floordiv(c))
-    return (
-        replace(
-            loop, index=step.outer, start=start, stop=stop, body=(inner,),
-            reach=reach, group=1,
-        ),
-    )  # fmt: skip
+    made = replace(loop, index=step.outer, start=start, stop=stop, body=(inner,), reach=reach, group=1)
+    return (made,)
 
 
 def _groups(bound: Bound, c: int) -> Bound:
@@ -384,26 +317,19 @@ def _groups(bound: Bound, c: int) -> Bound:
 def reorder(nest: Nest, step: Reorder) -> Nest:
     """Loops in another order: one that is to be inside of another sinks into it, wherever that stands."""
     place = {index: number for number, index in enumerate(step.indices)}
-    for index in place:
-        if not any(loop.index == index for loop in loops_in(nest.body)):
-            raise DoesNotFit(f"there is no loop `{index}`")
+    rw.check_loops(nest, place)
     return replace(nest, body=_arranged(nest.body, place))
 
 
 def _arranged(body: Body, place: Mapping[str, int]) -> Body:
     """A body with its loops in order."""
-    made: list[Statement] = []
-    for statement in body:
-        match statement:
-            case For():
-                inner = replace(statement, body=_arranged(statement.body, place))
-                made += _sunk(inner, place) if statement.index in place else (inner,)
-            case If():
-                then, otherwise = (_arranged(b, place) for b in (statement.then, statement.otherwise))
-                made.append(replace(statement, then=then, otherwise=otherwise))
-            case _:
-                made.append(statement)
-    return tuple(made)
+
+    def rule(statement: Statement) -> Body | None:
+        if isinstance(statement, For) and statement.index in place:
+            return _sunk(replace(statement, body=_arranged(statement.body, place)), place)
+        return None
+
+    return rw.rewritten(body, rule)
 
 
 def _sunk(loop: For, place: Mapping[str, int]) -> Body:
@@ -442,7 +368,7 @@ def _sunk(loop: For, place: Mapping[str, int]) -> Body:
 
 
 def _apart(names: Sequence[At | Know], index: str) -> tuple[list[At | Know], list[At | Know]]:
-    """What is named that does not move with an index, and what does."""
+    """The names that do not move with an index, and those that do."""
     hoisted, own, moving = list[At | Know](), list[At | Know](), {index}
     for item in names:
         forms = bound_forms(item.value) if isinstance(item, At) else [row.form for row in item.rows]
@@ -466,7 +392,7 @@ def reverse(nest: Nest, step: Reverse) -> Nest:
         value = At(loop.index, start + stop - 1 - Affine.var(name))
         return (replace(loop, index=name, body=(value, *loop.body)),)
 
-    return with_loops(nest, step.index, rule)
+    return rw.with_loops(nest, step.index, rule)
 
 
 def bind(nest: Nest, step: Bind) -> Nest:
@@ -474,14 +400,14 @@ def bind(nest: Nest, step: Bind) -> Nest:
     for index in step.indices:
 
         def rule(loop: For) -> Body:
-            if _span(loop) is None and step.kind not in DIVIDED:
+            if value_count(loop) is None and step.kind not in DIVIDED:
                 raise DoesNotFit(f"the number of values of `{loop.index}` is not known")
             return (replace(loop, kind=step.kind),)
 
-        if step.kind == "unroll" and not any(loop.index == index for loop in loops_in(nest.body)):
+        if step.kind == "unroll" and not any(loop.index == index for loop in rw.loops_in(nest.body)):
             nest = unroll_fold(nest, index)
         else:
-            nest = with_loops(nest, index, rule)
+            nest = rw.with_loops(nest, index, rule)
     return nest
 
 

@@ -24,24 +24,13 @@ from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
 from tadc.passes.nest.facts import Facts, Loops, NotProven, counterexample, elsewhere, named, where
+from tadc.passes.nest.form_text import rows_text
 from tadc.passes.nest.interpret import Fault, TooLong, interpret
+from tadc.passes.nest.loop_bounds import bound_forms, indices_of, turns_of
 from tadc.passes.nest.mistake import Mistake
-from tadc.passes.nest.nest import (
-    At,
-    Body,
-    Bound,
-    Compute,
-    For,
-    If,
-    Know,
-    Nest,
-    Stage,
-    Statement,
-    Store,
-)
-from tadc.passes.nest.primitives.rewriting import bound_forms, indices_of
-from tadc.passes.nest.reader import ReadNest, read_nests
-from tadc.passes.nest.text import nest_text, rows_text
+from tadc.passes.nest.nest import At, Body, Bound, Compute, For, If, Know, Nest, Stage, Statement, Store
+from tadc.passes.nest.nest_reader import ReadNest, read_nests
+from tadc.passes.nest.nest_text import nest_text
 
 MOST_ACCESSES = 200_000
 """Of one tensor, where a nest is tried."""
@@ -65,7 +54,7 @@ def verify(nest: Nest) -> list[Diagnostic]:
 
 
 def verify_read(read: ReadNest) -> list[Diagnostic]:
-    """The same of a nest that was read from a text."""
+    """All mistakes of a nest that was read from a text, with places there."""
     return [_diagnostic(mistake, read) for mistake in mistakes(read.nest)]
 
 
@@ -86,7 +75,7 @@ def _diagnostic(mistake: Mistake, read: ReadNest) -> Diagnostic:
 
 
 def mistakes(nest: Nest) -> list[Mistake]:
-    """What is wrong with a nest; it is tried where nothing is by its text alone."""
+    """All mistakes of a nest; it is tried where nothing is wrong by its text alone."""
     walk = _Walk(nest)
     walk.run()
     return walk.found or list(_tried(nest))
@@ -94,25 +83,19 @@ def mistakes(nest: Nest) -> list[Mistake]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What stands around a statement: indices, tensors, facts, and the loops in lockstep."""
+    """The surroundings of a statement: indices, tensors, facts, and the loops in lockstep, of which those of
+    lanes compute `width` at a time. What `at` has `named`, it may name again."""
 
     indices: frozenset[str]
     tensors: Mapping[str, Tensor]
     facts: Facts
     lanes: tuple[str, ...] = ()
-    copies: tuple[str, ...] = ()
+    lockstep: tuple[str, ...] = ()
     width: int = 1
-    """How many lanes are computed."""
     named: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
-    """What `at` names; it may name the same again."""
-
-    @property
-    def lockstep(self) -> tuple[str, ...]:
-        """The loops in lockstep."""
-        return (*self.copies, *self.lanes)
 
     def with_facts(self, facts: Facts) -> _Scope:
-        """The same where more holds."""
+        """The surroundings where more holds."""
         return replace(self, facts=(*self.facts, *facts))
 
 
@@ -152,9 +135,6 @@ class _Walk:
         for name in sorted({name for form in used for name in form.variables} - indices):
             help = "name it by `for`, `at`, `sizes` or `ranges`"
             self.wrong(node, f"`{name}` is no index or size here", help)
-
-    def known_bound(self, node: object, bound: Bound, scope: _Scope) -> None:
-        self.known(node, bound_forms(bound), scope.indices)
 
     def new(self, node: object, names: Iterable[str], scope: _Scope) -> frozenset[str]:
         """The indices with new ones, which nothing around has."""
@@ -201,9 +181,10 @@ class _Walk:
             case At(index=index, value=value):
                 if scope.named.get(index) == value:
                     return scope
-                self.known_bound(statement, value, scope)
+                forms = bound_forms(value)
+                self.known(statement, forms, scope.indices)
                 if not isinstance(value, Affine):
-                    self.together(statement, f"`{index}`", bound_forms(value), scope.lockstep, scope)
+                    self.together(statement, f"`{index}`", forms, scope.lockstep, scope)
                 indices = self.new(statement, [index], scope)
                 names = {**scope.named, index: value}
                 return replace(scope.with_facts(named(statement)), indices=indices, named=names)
@@ -223,24 +204,21 @@ class _Walk:
 
     def loop(self, loop: For, scope: _Scope) -> None:
         """A loop and what is in it."""
-        self.known_bound(loop, loop.start, scope)
-        self.known_bound(loop, loop.stop, scope)
-        self.known(loop, loop.reach or (), scope.indices)
         ends = (*bound_forms(loop.start), *bound_forms(loop.stop))
+        self.known(loop, (*ends, *(loop.reach or ())), scope.indices)
         self.together(loop, f"the range of `{loop.index}`", ends, scope.lockstep, scope)
-        indices = self.new(loop, [loop.index], scope)
-        lanes, copies, width = scope.lanes, scope.copies, scope.width
+        inside = replace(
+            scope.with_facts(self.loops.inside(loop)), indices=self.new(loop, [loop.index], scope)
+        )
         if loop.kind in ("jam", "lane"):
             turns = turns_of(loop)
             if turns is None:
                 label = "a loop in lockstep whose number of turns is not constant"
                 self.wrong(loop, label, "split it by a constant, or leave its kind out")
-            if loop.kind == "jam":
-                copies += (loop.index,)
-            else:
-                lanes, width = (*lanes, loop.index), turns or 1
-        inside = scope.with_facts(self.loops.inside(loop))
-        self.body(loop.body, replace(inside, indices=indices, lanes=lanes, copies=copies, width=width))
+            inside = replace(inside, lockstep=(*scope.lockstep, loop.index))
+            if loop.kind == "lane":
+                inside = replace(inside, lanes=(*scope.lanes, loop.index), width=turns or 1)
+        self.body(loop.body, inside)
 
     def compute(self, compute: Compute, scope: _Scope) -> None:
         """Values and stores."""
@@ -250,22 +228,15 @@ class _Walk:
             self.wrong(compute.block.lets[0] if compute.block.lets else compute, label, "let one be `jam`")
         self.found += type_mistakes(compute, scope.tensors)
         self.block(compute.block, scope)
-        written = {*self.nest.computed, *(name for name in scope.tensors if name not in self.global_names)}
+        written = {
+            *self.nest.computed,
+            *(scope.tensors.keys() - {tensor.name for tensor in self.nest.tensors}),
+        }
         for store in compute.stores:
             self.known(store, [*store.at, *(row.form for row in store.fresh)], scope.indices)
             if store.tensor not in written:
                 self.wrong(store, f"`{store.tensor}` is not computed here", f"name it `out {store.tensor}`")
             self.access(store, store, scope)
-
-    @property
-    def given(self) -> frozenset[str]:
-        """The sizes and ranges."""
-        return frozenset((*self.nest.sizes, *self.nest.ranges))
-
-    @property
-    def global_names(self) -> set[str]:
-        """The tensors that are no staged ones."""
-        return {tensor.name for tensor in self.nest.tensors}
 
     def block(self, block: Block, scope: _Scope) -> None:
         """Values, and those in their blocks."""
@@ -308,7 +279,7 @@ class _Walk:
         self.block(fold.body, replace(scope.with_facts(where(fold.rows)), indices=indices))
 
     def shared(self, node: object, names: Iterable[str], lets: Iterable[Let]) -> None:
-        """What the threads of a block copy are loads inside."""
+        """The names that the threads of a block copy are loads inside."""
         found = {let.names[0] for let in lets if isinstance(let.value, Load)}
         for name in names:
             if name not in found:
@@ -335,7 +306,7 @@ class _Walk:
     def holds(self, node: object, form: Affine, what: str, is_so: str, scope: _Scope) -> bool:
         """Whether a form is at least 0 wherever a statement runs: what is wrong is noted if not."""
         try:
-            point = counterexample(form, scope.facts, self.given)
+            point = counterexample(form, scope.facts, frozenset((*self.nest.sizes, *self.nest.ranges)))
         except (NotProven, SearchLimit, EliminationLimit):
             self.wrong(node, f"{what} is not proven {is_so}", NARROW)
             return False
@@ -346,19 +317,11 @@ class _Walk:
         return point is None
 
 
-def turns_of(loop: For) -> int | None:
-    """How many turns a loop takes, if that is a constant."""
-    start, stop = loop.start, loop.stop
-    if not isinstance(start, Affine) or not isinstance(stop, Affine) or not (stop - start).is_constant:
-        return None
-    return max(0, -((start - stop).constant // loop.step))
-
-
 # -- what is tried ---------------------------------------------------------------------------------
 
 
 def _tried(nest: Nest) -> Iterator[Mistake]:
-    """What goes wrong where the nest is interpreted."""
+    """The mistakes that show where the nest is interpreted."""
     for values in _values(nest):
         shapes = {t.name: tuple(extent.evaluate(values) for extent in t.shape) for t in nest.tensors}
         if any(int(np.prod(shape)) > MOST_ACCESSES for shape in shapes.values()):
@@ -386,14 +349,15 @@ def _values(nest: Nest) -> Iterator[dict[str, int]]:
     """A few small sizes for which a nest is meant, and a range at each."""
     seen: list[dict[str, int]] = []
     for least in TRIED:
-        names = {name: least for name in (*nest.sizes, *nest.ranges[-1:])}
-        rows = [Constraint(Affine.var(name) - least) for name in names]
+        names = (*nest.sizes, *nest.ranges[-1:])
+        rows = (Constraint(Affine.var(name) - least) for name in names)
         try:
             point = find_point([*nest.known, *rows])
         except (SearchLimit, EliminationLimit):
             continue
         if point is not None:
-            values = {name: point.get(name, names.get(name, 0)) for name in (*nest.sizes, *nest.ranges)}
+            usual = {**dict.fromkeys((*nest.sizes, *nest.ranges), 0), **dict.fromkeys(names, least)}
+            values = {name: point.get(name, value) for name, value in usual.items()}
             if values not in seen:
                 seen.append(values)
                 yield values
