@@ -22,7 +22,7 @@ from tadc.frontend.terms import Domain, Guard, Read, Reduce, Term, operands, rea
 from tadc.lattice.affine import box
 from tadc.lattice.bounds import Level
 from tadc.lattice.emptiness import tight
-from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.lattice.loop_nests import LoopNest, loop_nest
 
 Point = dict[str, int]
 

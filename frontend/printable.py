@@ -27,7 +27,7 @@ from tadc.frontend.terms import (
 )
 from tadc.lattice.affine import Affine, Constraint, at_least_zero
 from tadc.lattice.effort import EliminationLimit
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.polyhedron import cleared, irredundant
 
 _Names = dict[str, Affine]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.congruence import Quotients
-from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.rational import combination, inverse, product
 from tadc.lattice.smith import Matrix, SmithForm, smith
 from tadc.lattice.solve import Solution

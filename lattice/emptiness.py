@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from tadc.lattice.affine import Constraint
-from tadc.lattice.nest import LoopNest
+from tadc.lattice.loop_nests import LoopNest
 from tadc.lattice.polyhedron import irredundant, normalised
 
 

@@ -9,7 +9,7 @@ from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.cpu.loops import lower_to_loops
+from tadc.passes.cpu.map_loops import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.forward import forward_program
@@ -40,9 +40,9 @@ from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.fusion_cost import VectorCost
 from tadc.passes.schedule.given import Given
-from tadc.passes.schedule.threads import RANGES
+from tadc.passes.schedule.thread_division import RANGES
+from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
 from tadc.passes.terms.renewal import renewed
 from tadc.passes.terms.simplify import simplify_program
@@ -305,7 +305,7 @@ class Fuse(Pass):
         cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
         for function in filter(may_fuse, tad_functions(module)):
             if self.gpu:
-                from tadc.passes.gpu.fusion_cost import ThreadCost
+                from tadc.passes.gpu.thread_fusion import ThreadCost
 
                 cost = ThreadCost(gpu_of(self.gpu))
             rewrite_maps(function, lambda maps, cost=cost: fused(maps, cost), self.known)
@@ -373,7 +373,7 @@ class ToGpu(Pass):
     def run(self, module: Any) -> None:
         """Lower every function."""
         # A quarter of our own modules, which a kernel for the CPU does without.
-        from tadc.passes.gpu.functions import lower_to_gpu
+        from tadc.passes.gpu.kernel_functions import lower_to_gpu
 
         for function in tad_functions(module):
             self.launches += lower_to_gpu(module, function, gpu_of(self.gpu), self.given)

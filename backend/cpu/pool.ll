@@ -26,7 +26,7 @@
 @started = internal global i64 0
 @threads = internal global i64 1
 
-; A map of fewer operations is not worth a dispatch; nor is such a part of one. `passes/schedule/operations.py`
+; A map of fewer operations is not worth a dispatch; nor is such a part of one. `passes/schedule/work_counts.py`
 ; says what an operation is.
 @least = internal constant i64 32768
 @least_part = internal constant i64 8192

@@ -71,7 +71,7 @@ def load_bundle(folder: str | Path, target: str = "cuda") -> Bundle:
     device: Callable[[int], Device] = cuda_device
     code = b""
     if target == "emulated":
-        from tadc.backend.emulator.device import emulated_device
+        from tadc.backend.emulator.emulated_device import emulated_device
 
         device = emulated_device
     else:

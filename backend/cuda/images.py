@@ -37,7 +37,7 @@ class ProgramKernel(GpuKernel):
 def device_of(is_emulated: bool) -> Callable[[int], Device]:
     """What gives the devices that run kernels."""
     if is_emulated:
-        from tadc.backend.emulator.device import emulated_device
+        from tadc.backend.emulator.emulated_device import emulated_device
 
         return emulated_device
     return cuda_device

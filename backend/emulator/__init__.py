@@ -1,11 +1,11 @@
 """PTX executed by NumPy, all lanes of many blocks at once; no GPU, and no compiler either.
 
-syntax       PTX text -> kernels with instructions, labels, variables
+ptx_reader   PTX text -> kernels with instructions, labels, variables
 inlining     calls of functions -> their bodies
-memory       buffers; an access out of bounds, misaligned or of what was never written is an error
+global_memory  buffers; an access out of bounds, misaligned or of what was never written is an error
 shared       the shared memory of blocks, which also tells accesses that a barrier should divide
-operations   what an instruction computes: integers, floats, conversions, each a table
-lanes        registers of lanes, and operands read from them and written to them
+arithmetic   what an instruction computes: integers, floats, conversions, each a table
+lane_registers  registers of lanes, and operands read from them and written to them
 decoding     an instruction -> what it does to lanes
 meeting      barriers and shuffles: lanes that wait for others
 execution    the order in which lanes run, and launches

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tadc.backend.emulator.arithmetic import DTYPES, Operation
 from tadc.backend.emulator.floats import flushed, saturated
-from tadc.backend.emulator.memory import Array
-from tadc.backend.emulator.operations import DTYPES, Operation
+from tadc.backend.emulator.global_memory import Array
 from tadc.backend.emulator.rounding import narrowed
 
 _WHOLE: dict[str, Callable[[Array], Array]] = {

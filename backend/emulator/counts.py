@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from tadc.backend.emulator.memory import Array
+from tadc.backend.emulator.global_memory import Array
 
 if TYPE_CHECKING:
-    from tadc.backend.emulator.syntax import Instruction
+    from tadc.backend.emulator.ptx_reader import Instruction
 
 Extents: TypeAlias = tuple[int, int, int]
 

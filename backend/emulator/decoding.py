@@ -9,15 +9,15 @@ from functools import cached_property
 
 import numpy as np
 
-from tadc.backend.emulator.accesses import Run, access
+from tadc.backend.emulator.arithmetic import DTYPES, Operation
 from tadc.backend.emulator.counts import kind_of
 from tadc.backend.emulator.errors import UnknownPtx
 from tadc.backend.emulator.instruction_table import find_operation
 from tadc.backend.emulator.integers import lop3
-from tadc.backend.emulator.lanes import At, Lanes, Operands, Read
+from tadc.backend.emulator.lane_registers import At, Lanes, Operands, Read
+from tadc.backend.emulator.loads_and_stores import Run, access
 from tadc.backend.emulator.meeting import shuffle, vote
-from tadc.backend.emulator.operations import DTYPES, Operation
-from tadc.backend.emulator.syntax import Instruction, Routine
+from tadc.backend.emulator.ptx_reader import Instruction, Routine
 
 #: What a step is, besides one that only computes.
 BRANCH, TABLE, EXIT, BARRIER, WARP_STEP, PLAIN = "branch", "table", "exit", "barrier", "warp", "plain"

@@ -15,12 +15,12 @@ from tadc.backend.emulator import decoding
 from tadc.backend.emulator.counts import LaunchCounts, counts_of
 from tadc.backend.emulator.decoding import Step, decode
 from tadc.backend.emulator.errors import Fault, KernelFault, UnknownPtx
+from tadc.backend.emulator.global_memory import Array, Memory
 from tadc.backend.emulator.inlining import inlined
-from tadc.backend.emulator.lanes import Extents, Lanes
+from tadc.backend.emulator.lane_registers import Extents, Lanes
 from tadc.backend.emulator.meeting import Meetings
-from tadc.backend.emulator.memory import Array, Memory
+from tadc.backend.emulator.ptx_reader import PtxModule, Routine, Variable, parse_ptx
 from tadc.backend.emulator.shared import SharedMemory
-from tadc.backend.emulator.syntax import PtxModule, Routine, Variable, parse_ptx
 from tadc.frontend.diagnostics import Diagnostic
 
 #: So many lanes run at a time, and so many bytes of shared memory are held.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.emulator.memory import Array
-from tadc.backend.emulator.operations import DTYPES, Operation, same
+from tadc.backend.emulator.arithmetic import DTYPES, Operation, same
+from tadc.backend.emulator.global_memory import Array
 from tadc.backend.emulator.rounding import fma
 
 _DIRECTIONS = ("rn", "rz", "rm", "rp")

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from tadc.backend.emulator.errors import UnknownPtx
-from tadc.backend.emulator.syntax import Instruction, PtxModule, Routine
+from tadc.backend.emulator.ptx_reader import Instruction, PtxModule, Routine
 
 _NAME = re.compile(r"%?[\w$]+(?:\.[a-z]+)?")
 #: So many calls within calls are more than any kernel of ours has.

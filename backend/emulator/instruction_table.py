@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from tadc.backend.emulator.arithmetic import Operation
 from tadc.backend.emulator.conversions import conversion
 from tadc.backend.emulator.floats import float_operation
 from tadc.backend.emulator.integers import integer_operation
-from tadc.backend.emulator.operations import Operation
 from tadc.backend.emulator.selections import selection
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.emulator.memory import Array
-from tadc.backend.emulator.operations import DTYPES, Operation, same
+from tadc.backend.emulator.arithmetic import DTYPES, Operation, same
+from tadc.backend.emulator.global_memory import Array
 
 
 def _divided(a: Array, b: Array) -> Array:

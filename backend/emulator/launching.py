@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.backend.cuda import api
+from tadc.backend.emulator.driver_facts import most_shared
 from tadc.backend.emulator.execution import SHARED_LIMIT, EmulatedKernel, EmulatedModule
 from tadc.backend.emulator.graphs import Graph, Launch, Node, Runnable
 from tadc.backend.emulator.handles import Handles
-from tadc.backend.emulator.limits import most_shared
-from tadc.backend.emulator.syntax import SIZES
+from tadc.backend.emulator.ptx_reader import SIZES
 
 #: The largest grid in x, y and z, and the most threads of a block in each, and in all.
 _GRID, _BLOCK, _THREADS = (2**31 - 1, 65535, 65535), (1024, 1024, 64), 1024

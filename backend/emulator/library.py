@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tadc.backend.cuda import api
+from tadc.backend.emulator.driver_facts import ERRORS, NEEDS, latest_ptx
 from tadc.backend.emulator.errors import UnknownPtx
 from tadc.backend.emulator.execution import EmulatedModule
+from tadc.backend.emulator.global_memory import Memory
 from tadc.backend.emulator.handles import RefusedError
 from tadc.backend.emulator.launching import Launching
-from tadc.backend.emulator.limits import ERRORS, NEEDS, latest_ptx
-from tadc.backend.emulator.memory import Memory
 
 #: What can be called before cuInit.
 _ALWAYS = ("cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tadc.backend.emulator.accesses import Run
 from tadc.backend.emulator.errors import Fault, UnknownPtx
-from tadc.backend.emulator.lanes import WARP, At, Lanes, Operands
-from tadc.backend.emulator.memory import Array
-from tadc.backend.emulator.syntax import Instruction
+from tadc.backend.emulator.global_memory import Array
+from tadc.backend.emulator.lane_registers import WARP, At, Lanes, Operands
+from tadc.backend.emulator.loads_and_stores import Run
+from tadc.backend.emulator.ptx_reader import Instruction
 
 _RUNNING = -1
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.emulator.memory import Array
+from tadc.backend.emulator.global_memory import Array
 
 #: Exponents within which no step of `_fma64` overflows or loses bits.
 _LARGE, _SMALL = 2.0**480, 2.0**-400

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from tadc.backend.emulator.memory import Array
-from tadc.backend.emulator.operations import DTYPES, Operation, same
+from tadc.backend.emulator.arithmetic import DTYPES, Operation, same
+from tadc.backend.emulator.global_memory import Array
 
 _COMPARE: dict[str, Callable[[Array, Array], Array]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,

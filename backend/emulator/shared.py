@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tadc.backend.emulator.errors import Fault
-from tadc.backend.emulator.memory import UNSIGNED, Array
+from tadc.backend.emulator.global_memory import UNSIGNED, Array
 
 #: Accesses are noted by words of so many bytes.
 _WORD = 4

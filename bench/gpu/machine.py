@@ -16,7 +16,7 @@ from tadc.frontend.diagnostics import CompileError, Diagnostic
 def device_of(target: str) -> tuple[Device, dict[str, Any]]:
     """The device, and its description. Raises CompileError where there is none."""
     if target == "emulated":
-        from tadc.backend.emulator.device import emulated_device
+        from tadc.backend.emulator.emulated_device import emulated_device
 
         device = emulated_device()
     else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.memory import memory_of
+from tadc.passes.maps.memory_of_tensors import memory_of
 
 ROW_RANGE = ("begin", "end")
 """The arguments of the function over a range of rows."""

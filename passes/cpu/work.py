@@ -1,4 +1,4 @@
-"""About how many operations a map takes (`schedule/operations.py`), as code where its sizes are not known."""
+"""About how many operations a map takes (`schedule/work_counts.py`), as code where its sizes are not known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import reduce
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.schedule.operations import Count, Counted, Product, Sum
+from tadc.passes.schedule.work_counts import Count, Counted, Product, Sum
 
 MOST = 1 << 62
 """A number that an index value holds."""

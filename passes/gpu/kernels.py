@@ -14,16 +14,16 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.chain_nests import ChainNest
 from tadc.passes.gpu.interleaved import Place, places_of
-from tadc.passes.gpu.nests import KernelNest, kernel_nest
+from tadc.passes.gpu.kernel_nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import Variant
 from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
-from tadc.passes.gpu.steps_of_plan import steps_of_variant
+from tadc.passes.gpu.steps_of_threads import steps_of_variant
 from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.memory import chains_in
+from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.steps import Steps, When

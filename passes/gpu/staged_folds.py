@@ -19,8 +19,8 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.bounds import Level
 from tadc.lattice.polyhedron import implied
+from tadc.passes.gpu.block_copies import BlockThreads, Copier
 from tadc.passes.gpu.boxes import Box, box_of, spans_inside, within
-from tadc.passes.gpu.copies import BlockThreads, Copier
 from tadc.passes.maps.closest_bounds import step_with
 from tadc.passes.maps.map import Block, Fold, Let, Load
 from tadc.passes.nest.fold_loops import FoldLoops

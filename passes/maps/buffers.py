@@ -18,7 +18,7 @@ from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import MapFunction
-from tadc.passes.maps.memory import memory_of
+from tadc.passes.maps.memory_of_tensors import memory_of
 
 
 def memref_of(tensor: ir.Type) -> ir.Type:

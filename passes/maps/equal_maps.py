@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.memory import Memory
+from tadc.passes.maps.memory_of_tensors import Memory
 from tadc.passes.maps.same_maps import likeness
 
 Key = tuple[object, ...]

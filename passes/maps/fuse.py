@@ -28,7 +28,7 @@ from tadc.passes.maps.blocks import (
 )
 from tadc.passes.maps.map import Block, Let, Map, MapFunction, Number, Tensor
 from tadc.passes.maps.merge_folds import merged, simplified
-from tadc.passes.maps.reads import Reads
+from tadc.passes.maps.reads_of_maps import Reads
 from tadc.passes.maps.same_maps import Likeness, likeness
 
 MOST_OPERATIONS = 250

@@ -21,7 +21,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level, Unbounded
 from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
-from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.bounds import Level
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.solve import solve
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, For, If

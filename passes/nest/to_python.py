@@ -13,7 +13,7 @@ import numpy as np
 from tadc.frontend.functions import REDUCTIONS
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import Apply, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Value
 from tadc.passes.nest import scalars
 from tadc.passes.nest.nest import At, Body, Bound, Compute, Either, Extreme, For, If, Know, Nest, Stage, Store

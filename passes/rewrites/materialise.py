@@ -36,7 +36,7 @@ from tadc.frontend.terms import (
 )
 from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.cheap_values import share_cheap_values
-from tadc.passes.rewrites.copies import is_copy, without_copies
+from tadc.passes.rewrites.copied_tensors import is_copy, without_copies
 from tadc.passes.rewrites.known_values import KnownValues
 from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_candidate
 from tadc.passes.rewrites.places import Place, Places, Test

@@ -16,7 +16,7 @@ from tadc.frontend.program import Program
 from tadc.frontend.terms import Reduce, Term, Terms, holds_reduction, operands
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Unbounded
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.terms.algebra import Algebra
 
 MOST = 4

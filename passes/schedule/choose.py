@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.memory import chains_in
+from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.nest.steps import Rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given

@@ -11,12 +11,12 @@ from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map
 from tadc.passes.nest.steps import Rows, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.operations import LEAST
 from tadc.passes.schedule.probes import probed_operations
 from tadc.passes.schedule.search import EACH, least_cost, tiling_of
 from tadc.passes.schedule.splits import WHOLE, Parts, copies, parts_of
-from tadc.passes.schedule.threads import Division
+from tadc.passes.schedule.thread_division import Division
 from tadc.passes.schedule.tiling import Tiling
+from tadc.passes.schedule.work_counts import LEAST
 
 TYPICAL = 32
 """A body of more operations than this takes longer to compile, and gets vectors for more work only."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from tadc.lattice.affine import Affine, box
 from tadc.lattice.bounds import Level
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.map import Block, Fold, Load, Map, MapFunction
 from tadc.passes.nest.steps import Ahead
 from tadc.passes.schedule.accesses import blocks_of, shape_bytes

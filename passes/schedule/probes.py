@@ -13,7 +13,7 @@ from random import Random
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Choice, Fold, Map
-from tadc.passes.schedule.operations import Sides, sides, weight_of
+from tadc.passes.schedule.work_counts import Sides, sides, weight_of
 from tadc.passes.terms.costs import ACCESS, LARGE
 
 DESCENTS = 32

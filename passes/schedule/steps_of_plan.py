@@ -38,7 +38,7 @@ from tadc.passes.schedule.packing import Panels, along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
 from tadc.passes.schedule.splits import WHOLE, Parts, copies
-from tadc.passes.schedule.threads import Division
+from tadc.passes.schedule.thread_division import Division
 from tadc.passes.schedule.tiling import Tiling
 
 FEW_COPIES, FEW_TILES, FEW_STEPS = 4, 4, 5

@@ -34,7 +34,7 @@ from tadc.frontend.terms import (
 from tadc.lattice.affine import Affine
 from tadc.lattice.bounds import Bound, Level
 from tadc.lattice.breakpoints import Critical, critical, zones
-from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.sums import Amount, plus, sum_of_pieces, times
 from tadc.passes.terms.costs import ELEMENT, TRANSCENDENTAL, weight
 

@@ -26,7 +26,7 @@ from tadc.frontend.print_index import condition_text, conditions_text, form_text
 from tadc.lattice.affine import Affine, Floor
 from tadc.lattice.bounds import EliminationLimit
 from tadc.lattice.certificate import Certificate
-from tadc.lattice.nest import LoopNest
+from tadc.lattice.loop_nests import LoopNest
 
 _INDENT = "    "
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tadc.lattice.bounds import EliminationLimit
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 
 if TYPE_CHECKING:
     from tadc.certificates.certify import ReadCertificate

@@ -12,7 +12,7 @@ from tadc.backend.compile_steps import step
 from tadc.caller.program_files import read_text
 from tadc.commands.files import Sink, file_error
 from tadc.commands.given_program import is_ir, read_program
-from tadc.commands.nests import is_nest, show_nests
+from tadc.commands.nest_files import is_nest, show_nests
 from tadc.commands.option_parser import UsageError
 from tadc.commands.options import Arguments
 from tadc.commands.warn import report_warnings, warn_of_zero_gradients

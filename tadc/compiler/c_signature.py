@@ -98,7 +98,7 @@ def signature_of(function: Any, maps: MapFunction) -> CSignature:
     """The signature of a function of the `tad` dialect, whose maps these are."""
     from tadc.dialect.program_reader import names_of
     from tadc.dialect.shapes import excluded_sets, sizes_of
-    from tadc.passes.maps.memory import memory_of
+    from tadc.passes.maps.memory_of_tensors import memory_of
 
     given, returned = names_of(function)
     memory, indices = memory_of(maps), sizes_of(function)

@@ -175,7 +175,7 @@ def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
     from tadc.frontend.extents import extent
     from tadc.lattice.affine import Affine
     from tadc.passes.maps.buffers import symbol_of
-    from tadc.passes.maps.memory import memory_of
+    from tadc.passes.maps.memory_of_tensors import memory_of
     from tadc.passes.maps.read_maps import read_maps
 
     for function in tad_functions(state.module.operation):
@@ -227,8 +227,8 @@ def kernels_of(state: Compilation, gpu: str) -> list[Kernels]:
     schedule = state.options.schedule
     if schedule is None:
         return functions
-    from tadc.passes.gpu.functions import shared_bytes
-    from tadc.passes.gpu.given import given_kernels
+    from tadc.passes.gpu.given_kernels import given_kernels
+    from tadc.passes.gpu.kernel_functions import shared_bytes
 
     given = given_kernels(schedule, functions, shared_bytes)
     return [replace(each, given=given) for each in functions]

@@ -11,11 +11,11 @@ from tadc.backend.runtime.free_memory import available_memory
 from tadc.caller.warn_caller import warn_of
 from tadc.frontend.program import Definition
 from tadc.inversion.array_pool import Pool
+from tadc.inversion.compiled_forms import Kernel, Kernels, joined, parted
 from tadc.inversion.factors import Array, Factored
 from tadc.inversion.forms import positions
 from tadc.inversion.inverse_plan import Plan
 from tadc.inversion.inversion_errors import near_singular, singular_step, too_large
-from tadc.inversion.kernels import Kernel, Kernels, joined, parted
 from tadc.inversion.kinds import (
     Blocks,
     Class,

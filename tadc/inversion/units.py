@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tadc.frontend.program import Program
 from tadc.inversion.array_pool import Pool
 from tadc.inversion.bound import Arrays, BoundComponent, drop, is_good
-from tadc.inversion.kernels import Kernel, compiled
+from tadc.inversion.compiled_forms import Kernel, compiled
 from tadc.inversion.kinds import Recurrent
 from tadc.inversion.segments import Part, composed, groups
 

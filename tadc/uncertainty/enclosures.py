@@ -13,7 +13,7 @@ from tadc.frontend.extents import shape_at, size_sources
 from tadc.frontend.functions import REDUCTIONS, complete
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Const, Guard, IndexValue, Read, Reduce, Select, Term
-from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.uncertainty.interval_rounding import Bounds
 from tadc.uncertainty.interval_rules import bounds_of
 

@@ -11,7 +11,7 @@ import pytest
 
 import tadc
 from tadc.backend.cuda.device_arrays import DeviceArray, copied_in
-from tadc.backend.emulator.device import emulated_device
+from tadc.backend.emulator.emulated_device import emulated_device
 from tests.backend.test_cuda import Library, OnlyDLPack, Strided, fake_torch, gpu, on_gpu, said
 
 __all__ = ["gpu"]

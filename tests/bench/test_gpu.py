@@ -16,7 +16,7 @@ from bench.gpu.__main__ import main
 from bench.gpu.cases import CASE, Case
 from bench.gpu.ceilings import CHAINS, ROUND, THREADS, measure
 from tadc.backend.cuda import driver as drivers
-from tadc.backend.emulator.device import emulated_device
+from tadc.backend.emulator.emulated_device import emulated_device
 from tests.backend.test_cuda import install
 
 NAMES = ["matmul", "fir-f32"]

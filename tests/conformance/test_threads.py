@@ -17,7 +17,7 @@ from tadc.backend.cpu import thread_pool as pool
 from tadc.frontend.extents import shape_at
 from tadc.passes.maps import chains
 from tadc.passes.schedule import plans
-from tadc.passes.schedule import threads as divided
+from tadc.passes.schedule import thread_division as divided
 from tests.conformance import (
     test_index_maps,
     test_large_sizes,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tadc.backend.emulator.execution import EmulatedModule
-from tadc.backend.emulator.memory import Memory
+from tadc.backend.emulator.global_memory import Memory
 
 Array = NDArray[Any]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.steps_of_plan import steps_of_tile_plan
+from tadc.passes.gpu.steps_of_threads import steps_of_tile_plan
 from tadc.passes.maps.map import Load
 from tadc.passes.nest.interpret import interpret
 from tadc.passes.nest.nest_reader import read_nest

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.emptiness import tight
 from tadc.lattice.kernel_basis import short_basis, tight_order
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.smith import smith
 from tadc.lattice.solve import solve
 from tests.lattice.support import brute_force, fresh_names, shapes, visit

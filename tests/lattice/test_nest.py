@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tadc.lattice.affine import Affine, Constraint, at_least_zero, box
-from tadc.lattice.nest import LoopNest, loop_nest
+from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.lattice.polyhedron import irredundant
 from tests.lattice.support import brute_force, constraints, shapes, visit
 

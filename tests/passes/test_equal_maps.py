@@ -13,7 +13,7 @@ import pytest
 
 import tadc
 from tadc.passes.maps.map import Map
-from tadc.passes.schedule import fusion_cost
+from tadc.passes.schedule import vector_fusion
 from tadc.passes.schedule.search import least_cost
 
 LAYERS = 4
@@ -49,7 +49,7 @@ def test_equal_maps_are_priced_once(monkeypatch: pytest.MonkeyPatch) -> None:
         priced.append(item)
         return least_cost(item, *others)
 
-    monkeypatch.setattr(fusion_cost, "least_cost", counted)
+    monkeypatch.setattr(vector_fusion, "least_cost", counted)
     counts: list[int] = []
     for layers in (LAYERS, LAYERS + 3):
         loops(tadc.value_and_grad(tadc.function(network(layers))))

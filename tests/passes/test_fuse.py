@@ -24,7 +24,7 @@ from tadc.frontend.source import Source
 from tadc.passes import catalogue
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.read_maps import read_maps
-from tadc.passes.maps.reads import Reads
+from tadc.passes.maps.reads_of_maps import Reads
 from tests.reference.sampling import slow_but_one_in
 
 Array = NDArray[np.float64]

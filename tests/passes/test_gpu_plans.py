@@ -9,9 +9,9 @@ from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.fusion_cost import ThreadCost
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.schedule import variants_of
+from tadc.passes.gpu.thread_fusion import ThreadCost
 from tadc.passes.maps.fuse import fused
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import Fold, Load, Map, MapFunction

@@ -17,7 +17,7 @@ from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.buffers import buffers_of
 from tadc.passes.maps.map import Ask, Block, Let
-from tadc.passes.maps.memory import memory_of
+from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps, read_maps_and_names
 from tadc.passes.maps.write_maps import write_maps
 

@@ -11,7 +11,7 @@ import pytest
 
 import tadc
 from tadc.backend.cuda.images import ProgramKernel
-from tadc.backend.emulator.device import emulated_device
+from tadc.backend.emulator.emulated_device import emulated_device
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.workspace import Temporary
 from tadc.cli import main

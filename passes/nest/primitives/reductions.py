@@ -7,7 +7,7 @@ from dataclasses import replace
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.bounds import Level, Unbounded
-from tadc.lattice.nest import loop_nest
+from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Let, Takes

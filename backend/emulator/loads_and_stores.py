@@ -8,11 +8,20 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tadc.backend.emulator.arithmetic import DTYPES
 from tadc.backend.emulator.errors import Fault, UnknownPtx
-from tadc.backend.emulator.lanes import At, Lanes, Operands, Read, Write, split_address, stored_as, viewed
-from tadc.backend.emulator.memory import LOCAL, SHARED, UNSIGNED, Array
-from tadc.backend.emulator.operations import DTYPES
-from tadc.backend.emulator.syntax import SIZES, Instruction
+from tadc.backend.emulator.global_memory import LOCAL, SHARED, UNSIGNED, Array
+from tadc.backend.emulator.lane_registers import (
+    At,
+    Lanes,
+    Operands,
+    Read,
+    Write,
+    split_address,
+    stored_as,
+    viewed,
+)
+from tadc.backend.emulator.ptx_reader import SIZES, Instruction
 
 Run: TypeAlias = Callable[[Lanes, At], None]
 

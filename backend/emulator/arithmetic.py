@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tadc.backend.emulator.memory import Array
+from tadc.backend.emulator.global_memory import Array
 
 #: The NumPy type of each type of PTX.
 DTYPES: dict[str, np.dtype[Any]] = {

@@ -11,8 +11,8 @@ from tadc.dialect.mlir import ir
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.lattice.polyhedron import implied
+from tadc.passes.gpu.block_copies import BlockThreads
 from tadc.passes.gpu.block_memory import registers, shared_buffer
-from tadc.passes.gpu.copies import BlockThreads
 from tadc.passes.gpu.group_folds import Group, GroupFold
 from tadc.passes.gpu.launch import GridAxis
 from tadc.passes.gpu.positions import unravel

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from tadc.backend.emulator.arithmetic import DTYPES
 from tadc.backend.emulator.counts import Extents, LaunchCounts
 from tadc.backend.emulator.errors import Fault, UnknownPtx
-from tadc.backend.emulator.memory import UNSIGNED, Array, Memory
-from tadc.backend.emulator.operations import DTYPES
+from tadc.backend.emulator.global_memory import UNSIGNED, Array, Memory
 from tadc.backend.emulator.shared import SharedMemory
 
 if TYPE_CHECKING:
-    from tadc.backend.emulator.syntax import Routine
+    from tadc.backend.emulator.ptx_reader import Routine
 
 #: Lanes by number, or all of them.
 At: TypeAlias = "Array | slice"

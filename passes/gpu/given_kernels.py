@@ -8,11 +8,11 @@ from functools import partial
 
 from tadc.frontend.source import Source, Span
 from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.gpu.kernel_nests import kernel_nest
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
-from tadc.passes.gpu.nests import kernel_nest
 from tadc.passes.gpu.plan import VECTOR_BYTES
+from tadc.passes.gpu.thread_loops import boxed, nested, trips
 from tadc.passes.gpu.thread_plans import is_flat
-from tadc.passes.gpu.threads import boxed, nested, trips
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Fold, Map, MapFunction
 from tadc.passes.nest.loop_bounds import turns_of

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.cpu.ranges import Ranges, range_names
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
+from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.map import Map
-from tadc.passes.maps.memory import memory_of
+from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.nest.emit import Scope, emit_body
 from tadc.passes.nest.nest import Nest
@@ -37,9 +37,9 @@ from tadc.passes.nest.steps import Steps
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import cpu_machine
 from tadc.passes.schedule.given import Given
-from tadc.passes.schedule.operations import operations_of
 from tadc.passes.schedule.plans import Plan, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
+from tadc.passes.schedule.work_counts import operations_of
 
 
 def lower_to_loops(

@@ -12,7 +12,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.launch import GridAxis, Launch
 from tadc.passes.gpu.plan import VECTOR_BYTES
-from tadc.passes.gpu.threads import Thread, grid_of
+from tadc.passes.gpu.thread_loops import Thread, grid_of
 from tadc.passes.maps.buffers import BufferViews, in_shape, memref_of, product, symbol_of
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.machine import Gpu

@@ -10,7 +10,7 @@ from tadc.lattice.affine import Affine, Constraint
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.nest.steps import Cut, Threads
 from tadc.passes.schedule.plans import Plan
-from tadc.passes.schedule.threads import FEW, Division
+from tadc.passes.schedule.thread_division import FEW, Division
 
 
 def range_names(axes: Sequence[str]) -> tuple[str, ...]:
