@@ -74,16 +74,18 @@ class Kernel(Protocol):
     """The kernels of a program, as calls run them."""
 
     @property
-    def inputs(self) -> Sequence[Parameter]:
+    def inputs(self) -> tuple[Parameter, ...]:
         """What it takes."""
         ...
 
     @property
-    def outputs(self) -> Sequence[Parameter]:
+    def outputs(self) -> tuple[Parameter, ...]:
         """What it computes."""
         ...
 
-    def __call__(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> Sequence[Any]:
+    def __call__(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None, out: Any = None
+    ) -> list[Any]:
         """The outputs in order. Raises ArgumentError that lists all that is wrong with the arguments."""
         ...
 

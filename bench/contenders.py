@@ -18,6 +18,7 @@ import numpy as np
 
 import tadc
 from bench.workloads.workload import Arrays, Form, Workload
+from tadc.backend.runtime.host_kernel import Kernel
 from tadc.backend.runtime.workspace import workspace
 
 TADC = "tadc"
@@ -74,6 +75,7 @@ def _tadc(workload: Workload, sizes: Mapping[str, int], inputs: Arrays) -> Conte
     begin = time.perf_counter()
     kernel = tadc.compile(workload.derivative(str(inputs[0].dtype).replace("float", "f"), sizes))
     seconds = time.perf_counter() - begin
+    assert isinstance(kernel.kernel, Kernel)
     temporaries = workspace(kernel.kernel.temporaries).bytes
     return Contender(lambda: kernel(*workload.arguments(inputs)), seconds, temporaries)
 

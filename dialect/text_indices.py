@@ -76,7 +76,7 @@ class TokenCursor:
 
     def __init__(self, tokens: Tokens, at: int = 0) -> None:
         self.tokens = tokens
-        self.at = at
+        self.at: int = at
 
     @property
     def token(self) -> Token:

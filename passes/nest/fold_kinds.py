@@ -93,6 +93,9 @@ def _logsumexp(of: FoldLoops) -> Made:
     return results
 
 
-LOWERINGS: dict[str, Lowering] = {kind: _folded(kind) for kind in JOIN}
-LOWERINGS |= {"sum": _summed, "logsumexp": _logsumexp}
+LOWERINGS: dict[str, Lowering] = {
+    **{kind: _folded(kind) for kind in JOIN},
+    "sum": _summed,
+    "logsumexp": _logsumexp,
+}
 complete("a lowering", LOWERINGS, REDUCTIONS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy as copying
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from tadc.dialect.mlir import ir
@@ -147,7 +147,8 @@ class FoldLoops:
         """The results after every element, from `first` on."""
         still = tuple(row for row in self.nest.outside if not self.moves([row.form]))
         masked = any(self.moves([row.form]) for row in (*self.nest.outside, *self.nest.inside))
-        here = Inside(**{**vars(context), "bound": {}, "masked": masked})
+        outside = {each.name: getattr(context, each.name) for each in fields(Context)}
+        here = Inside(**outside, masked=masked)
         return self.where(still, lambda p: self.loop(self.nest.levels, first, here.at(p)), first, here.point)
 
     def where(self, rows: Domain, then: Emit, otherwise: Made, point: Point) -> Made:

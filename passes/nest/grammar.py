@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from tadc.passes.nest.form_text import FormCursor, form_text, forms_text, rows_text
 
@@ -77,7 +77,8 @@ def pattern_of(record: type, text: str) -> tuple[Piece, ...]:
     return tuple(found[0])
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True)
+class Kind:
     """How values of a type are written, by a writer, and read, by a reader, up to a word that follows.
 
     `begins` says whether a group that may be left out begins with one.
@@ -147,7 +148,7 @@ class Writer:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
 
-    def record(self, record: Any) -> str:
+    def record(self, record: object) -> str:
         """The text of a record."""
         return self.pieces(self.grammar.pieces(type(record)), record)
 

@@ -61,37 +61,59 @@ def fused(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
     return type(x)(np.longdouble(x) * y + z)
 
 
+def _erf(x: Scalar) -> Scalar:
+    return type(x)(math.erf(x))
+
+
+def _relu(x: Scalar) -> Scalar:
+    """0 below 0; NaN stays."""
+    return type(x)(0) if x <= 0 else x
+
+
+def _safe(x: Scalar, y: Scalar) -> Scalar:
+    return x * y if x != 0 else type(x)(0)
+
+
+def _choose(condition: bool, x: Scalar, y: Scalar) -> Scalar:
+    return x if condition else y
+
+
+def _unordered(x: Scalar, y: Scalar) -> bool:
+    return math.isnan(x) or math.isnan(y)
+
+
 _OPERATORS = {
     "div": "truediv", "=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge",
     "arith.andi": "and_", "arith.ori": "or_", "arith.xori": "xor",
 }  # fmt: skip
 
-FUNCTIONS: dict[str, Callable[..., Any]] = complete(
-    "a function of NumPy",
-    {
-        **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
-        **{name: getattr(operator, _OPERATORS[name]) for name in _OPERATORS},
-        **{name: getattr(np, name) for name in "exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()},
-        **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh floor ceil".split()},
-        **{name: getattr(np, f"arc{name[1:]}") for name in "asin acos atan asinh acosh atanh atan2".split()},
-        "mod": np.mod,
-        "pow": np.power,
-        "abs": abs,
-        "erf": lambda x: type(x)(math.erf(x)),
-        "sign": sign,
-        "sigmoid": sigmoid,
-        "relu": lambda x: type(x)(0) if x <= 0 else x,  # NaN stays
-        "safe": lambda x, y: x * y if x != 0 else type(x)(0),
-        "max": greater,
-        "min": lesser,
-        "choose": lambda condition, x, y: x if condition else y,
-        "cmpf 14": lambda x, y: math.isnan(x) or math.isnan(y),
-        "math.copysign": np.copysign,
-        "math.fma": fused,
-        "arith.remf": np.fmod,
-    },
-    APPLIED,
-)
+_NAMED: dict[str, Callable[..., Any]] = {
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")},
+    **{name: getattr(operator, _OPERATORS[name]) for name in _OPERATORS},
+    **{name: getattr(np, name) for name in "exp exp2 expm1 log log2 log10 log1p sqrt cbrt".split()},
+    **{name: getattr(np, name) for name in "sin cos tan sinh cosh tanh floor ceil".split()},
+    **{name: getattr(np, f"arc{name[1:]}") for name in "asin acos atan asinh acosh atanh atan2".split()},
+}
+
+_WRITTEN: dict[str, Callable[..., Any]] = {
+    "mod": np.mod,
+    "pow": np.power,
+    "abs": abs,
+    "erf": _erf,
+    "sign": sign,
+    "sigmoid": sigmoid,
+    "relu": _relu,
+    "safe": _safe,
+    "max": greater,
+    "min": lesser,
+    "choose": _choose,
+    "cmpf 14": _unordered,
+    "math.copysign": np.copysign,
+    "math.fma": fused,
+    "arith.remf": np.fmod,
+}
+
+FUNCTIONS = complete("a function of NumPy", {**_NAMED, **_WRITTEN}, APPLIED)
 
 JOINS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "sum": operator.add,

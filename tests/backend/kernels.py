@@ -23,6 +23,13 @@ from tadc.dialect.mlir import ir
 
 Array = NDArray[Any]
 
+
+def on_host(kernel: object) -> Kernel:
+    """A compiled kernel, which is one of the CPU."""
+    assert isinstance(kernel, Kernel)
+    return kernel
+
+
 GPU_HEAD = """module attributes {gpu.container_module} {
 gpu.module @m {
 gpu.func @k(%X: memref<SIZExTYPE> {llvm.noalias}, %Y: memref<SIZExTYPE> {llvm.noalias}) kernel
