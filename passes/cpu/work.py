@@ -1,4 +1,4 @@
-"""About how many operations a map takes (`schedule/work_counts.py`), as code where its sizes are not known."""
+"""About how many operations a map takes, as code for sizes that are not known (`schedule/work_counts.py`)."""
 
 from __future__ import annotations
 
