@@ -44,8 +44,8 @@ def _always(value: Any) -> Without:
 
 
 def _unchanged(_: Any) -> Any:
-    """A rewrite that gives a program as it is."""
-    return lambda program, *_: program
+    """A rewrite that gives a program, or maps, as they are."""
+    return lambda given, *_: given
 
 
 def _without(*kinds: type[Step]) -> Without:
@@ -87,8 +87,8 @@ def _whole_span(found: Any) -> Any:
 NOTHING: tuple[Any, ...] = ()
 
 SWITCHES = [
-    Switch("fusion", "maps over the same elements are one", {"catalogue:may_fuse": _always(False)}),
-    Switch("chains", "maps run row by row, one after the other", {"catalogue:may_chain": _always(False)}),
+    Switch("fusion", "maps over the same elements are one", {"catalogue:fused": _unchanged}),
+    Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
     Switch("cut sums", "long sums have parts for threads", {"catalogue:cut_reductions": _unchanged}),
     Switch(

@@ -22,7 +22,6 @@ from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
-from tadc.passes.maps.prechecks import may_chain, may_fuse
 from tadc.passes.maps.write_maps import rewrite_maps
 from tadc.passes.registry import (
     REGISTRY,
@@ -297,7 +296,7 @@ class Fuse(Pass):
     def run(self, module: Any) -> None:
         """Fuse in every function."""
         cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
-        for function in filter(may_fuse, tad_functions(module)):
+        for function in tad_functions(module):
             if self.gpu:
                 from tadc.passes.gpu.thread_fusion import ThreadCost
 
@@ -324,7 +323,7 @@ class Chain(Pass):
         for function in tad_functions(module):
             if self.gpu:
                 rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.gpu)), self.known)
-            elif may_chain(function):
+            else:
                 rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
 
 
