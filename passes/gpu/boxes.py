@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Load
 from tadc.passes.nest.vector_lanes import extreme
@@ -60,7 +60,8 @@ def spans_of(
     """
     spans: list[tuple[int, int]] = []
     for form in forms:
-        if form.is_linear:
+        still = form - sum((Affine.var(name) * form.coefficient(name) for name in ranges), ZERO)
+        if still.variables.isdisjoint(ranges):
             moves = [(abs(form.coefficient(name)), count - 1) for name, count in ranges.items()]
             step = math.gcd(*(k for k, _ in moves)) or 1
             spans.append((sum(k * most for k, most in moves) // step + 1, step))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tadc.passes.maps.machine import Gpu
+from tadc.passes.maps.map import Tensor
 from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import FUNCTION_COSTS
 
@@ -12,6 +13,9 @@ MOST_REGISTERS = 168
 
 _OWN = 28
 """Registers for addresses, counters and the like."""
+
+_OF_SIZE = 4
+"""For a size, and for a stride that is not known."""
 
 _FUNCTION = 32
 """What a function such as exp needs."""
@@ -23,6 +27,21 @@ def registers(accesses: Accesses, results: int, operands: int) -> int:
     loops = list(accesses.body.below())
     functions = any(o.name not in FUNCTION_COSTS for loop in loops for o in loop.operations)
     return _OWN + words * (results + operands + (_FUNCTION if functions else 0))
+
+
+def registers_of_sizes(accesses: Accesses) -> int:
+    """About how many registers a thread needs for sizes that are not known: they, the strides that they make,
+    and products of these with its places are numbers of 64 bits."""
+    read = dict.fromkeys(load.tensor for load in accesses.map.loads())
+    tensors = [*(accesses.tensors[name] for name in read), *accesses.map.tensors]
+    sizes = {name for tensor in tensors for form in tensor.shape for name in form.variables}
+    return _OF_SIZE * (len(sizes) + sum(map(unknown_strides, tensors)))
+
+
+def unknown_strides(tensor: Tensor) -> int:
+    """How many dimensions of a tensor have a stride that is not known."""
+    unknown = [n for n, form in enumerate(tensor.shape) if not form.is_constant]
+    return max(unknown, default=0)
 
 
 def resident(gpu: Gpu, block: int, registers: int, shared: int) -> int:

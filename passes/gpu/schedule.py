@@ -53,9 +53,9 @@ ROW_COPIES = 4
 LONG = 64
 """A reduction of fewer elements is not worth a warp."""
 
-FEW, FEWER = 1 / 8, 1 / 256
+FEW = 1 / 8
 """Where sizes are not known, and a map has no more than this part of the elements that keep a GPU busy, long
-sums get a warp each; where it has no more than the second, a block each."""
+sums get a warp each; very long ones get a block each where so many warps do not keep it busy."""
 
 VERY_LONG = 2048
 """A reduction of fewer elements is not worth a block, where sizes are not known."""
@@ -226,7 +226,7 @@ def _open_groups(
     if blocks:
         plan = min(blocks, key=lambda plan: _of_element(gpu, accesses, plan))
         long = Condition(_trips(accesses, plan), least=VERY_LONG)
-        found.append(Variant(plan, (*_no_more(sizes, FEWER * gpu.busy), long)))
+        found.append(Variant(plan, (*_no_more(sizes, gpu.busy / gpu.warp), long)))
     others = [plan for plan in groups if plan.size <= gpu.warp]
     if not others:
         return found

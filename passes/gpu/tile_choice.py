@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.boxes import padded, spans_of
-from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, resident
+from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, registers_of_sizes, resident, unknown_strides
 from tadc.passes.gpu.plan import Along, TilePlan
 from tadc.passes.gpu.thread_costs import ACCESS, STEP, lines, stored_at
 from tadc.passes.gpu.thread_plans import is_known
@@ -54,6 +54,12 @@ ENOUGH = 512
 SHARED_INDEX = 6.0
 """The cost of finding an element to copy."""
 
+
+_OF_BOUND = 14
+"""Where sizes are not known, the registers for what an index says of the bounds of a reduction."""
+
+_OF_ADDRESS = 4
+"""And those for the place of an element that is not copied, in this step and in the next."""
 
 Spans = tuple[tuple[int, int], ...]
 """Of what a block reads of a tensor, the elements along each dimension and the distance between two."""
@@ -203,9 +209,27 @@ class _Choice:
         """The threads that a multiprocessor holds; 0 where registers or shared memory do not suffice."""
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
-        results = tile.results
-        needed = registers(self.accesses, results, operands + min(loads, 2 * self.gpu.warp))
-        return 0 if needed > MOST_REGISTERS else resident(self.gpu, tile.threads, needed, shared)
+        needed = registers(self.accesses, tile.results, operands + min(loads, 2 * self.gpu.warp))
+        if needed + self.for_sizes(tile, staged) > MOST_REGISTERS:
+            return 0
+        return resident(self.gpu, tile.threads, needed, shared)
+
+    def for_sizes(self, tile: _Tile, staged: Mapping[str, Spans]) -> int:
+        """Registers for addresses and guards where sizes are not known; what does not fit spills."""
+        needed = registers_of_sizes(self.accesses)
+        if not needed:
+            return 0
+        for read, _ in self.reads:
+            strides = unknown_strides(self.accesses.tensors[read.tensor])
+            if read.name in staged:
+                loads = -(-math.prod(n for n, _ in staged[read.name]) // tile.threads)
+                needed += loads * max(strides - 1, 0)
+            elif strides:
+                needed += _OF_ADDRESS * tile.copies(read.names)
+        needed += _OF_BOUND * len(self.loop.domain)
+        is_moving = not self.loop.domain.isdisjoint(tile.along)
+        others = self.accesses.results - 1 + is_moving
+        return needed + others * tile.results * self.accesses.widest // 4
 
     def spans(self, read: Read, ranges: Mapping[str, int]) -> Spans:
         """What a block reads where indices have so many values; nothing if that varies."""

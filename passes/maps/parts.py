@@ -86,7 +86,7 @@ def blocks(gpu: Gpu) -> Cutting:
     """
     count = gpu.multiprocessors
     return Cutting(
-        few=count // 2, worth=1 << 17, part=1 << 16, most=4 * count, together=4 * count,
+        few=count // 2, worth=1 << 17, part=1 << 14, most=4 * count, together=4 * count,
         short=8, rows=8, steps=gpu.warp, tile=2048, blocks=2 * count,
     )  # fmt: skip
 

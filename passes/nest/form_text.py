@@ -1,4 +1,4 @@
-"""Forms of indices, conditions and bounds as text, and read: `2*i + k // 3`, `0 <= k <= 7`, `min(i, N)`."""
+"""Forms of indices and conditions as text, and read: `2*i + k // 3`, `0 <= k <= 7`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from tadc.frontend import print_index
 from tadc.frontend.suggest import closest
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.passes.nest.nest import Bound, Either, Extreme
 
 _PATTERN = re.compile(
     r"""(?P<skip>\s+|\#[^\n]*)
@@ -169,22 +168,6 @@ class FormCursor(TokenCursor):
             raise Unreadable(f"expected one of {listed}", self.token, help)
         return self.take().text
 
-    def bound(self) -> Bound:
-        """A form, the least or the greatest of some, or one by a condition."""
-        word = self.token.text
-        if word in ("min", "max") and self.tokens[self.at + 1].text == "(":
-            self.at += 2
-            found = Extreme("min" if word == "min" else "max", self.forms(")"))
-            self.expect(")")
-            return found
-        if self.accept_word("if"):
-            rows = self.rows()
-            self.expect("then")
-            then = self.form()
-            self.expect("else")
-            return Either(rows, then, self.form())
-        return self.form()
-
 
 def _constraint(left: Affine, relation: str, right: Affine) -> Constraint:
     match relation:
@@ -207,17 +190,6 @@ def form_text(form: Affine) -> str:
 
 def _few_floors(form: Affine) -> bool:
     return form.is_linear or sum(1 for _ in form.floors()) < 2
-
-
-def bound_text(bound: Bound) -> str:
-    """`min(i + 1, N)`, or `if i >= 1 then i else N - 1`."""
-    match bound:
-        case Extreme(which=which, forms=forms):
-            return f"{which}({forms_text(forms)})"
-        case Either(rows=rows, then=then, otherwise=otherwise):
-            return f"if {rows_text(rows)} then {form_text(then)} else {form_text(otherwise)}"
-        case form:
-            return form_text(form)
 
 
 def rows_text(rows: Domain, about: Sequence[str] = ()) -> str:

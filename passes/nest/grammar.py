@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from tadc.passes.nest.form_text import FormCursor, bound_text, form_text, forms_text, rows_text
+from tadc.passes.nest.form_text import FormCursor, form_text, forms_text, rows_text
 
 Record = TypeVar("Record")
 
@@ -114,7 +114,6 @@ def one_of(allowed: Iterable[str], what: str) -> Kind:
 
 KINDS = {
     "Affine": plain(form_text, FormCursor.form),
-    "Bound": plain(bound_text, FormCursor.bound),
     "Domain": plain(rows_text, FormCursor.rows),
     "int": plain(str, lambda reader: reader.integer(1)),
     "bool": plain(lambda value: "", lambda reader: True),

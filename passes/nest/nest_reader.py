@@ -16,7 +16,21 @@ from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Number, Tensor, Type
 from tadc.passes.nest.form_text import Unreadable
 from tadc.passes.nest.grammar import RecordReader
-from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Stage, Statement, Store
+from tadc.passes.nest.nest import (
+    At,
+    Body,
+    Bound,
+    Compute,
+    Either,
+    Extreme,
+    For,
+    If,
+    Know,
+    Nest,
+    Stage,
+    Statement,
+    Store,
+)
 from tadc.passes.nest.nest_text import NESTS, TYPES, number_type
 from tadc.passes.nest.usual_types import usual_type
 
@@ -160,6 +174,13 @@ class _Reader(RecordReader):
             help = "a statement is `for`, `if`, `at`, `stage`, or values and then stores"
             raise Unreadable(f"`{self.token.text}` begins no statement", self.token, help)
         return found
+
+    def bound(self) -> Bound:
+        """A form, the least or the greatest of some, or one by a condition."""
+        if self.word_is("if"):
+            return self.record(Either)
+        is_extreme = self.token.text in ("min", "max") and self.tokens[self.at + 1].text == "("
+        return self.record(Extreme) if is_extreme else self.form()
 
     def ends(self) -> tuple[Affine, Affine]:
         """`0 to N`."""

@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from tadc.frontend.functions import OPERATORS, REDUCTIONS
+from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import (
     Apply,
     Ask,
@@ -41,7 +42,7 @@ from tadc.passes.maps.map import (
 )
 from tadc.passes.nest.form_text import form_text
 from tadc.passes.nest.grammar import Grammar, Kind, Writer, listed, one_of, plain
-from tadc.passes.nest.nest import At, Body, Compute, For, If, Know, Nest, Space, Stage, Store
+from tadc.passes.nest.nest import At, Body, Compute, Either, Extreme, For, If, Know, Nest, Space, Stage, Store
 from tadc.passes.nest.nest import Kind as LoopKind
 from tadc.passes.nest.usual_types import is_relation, usual_type
 
@@ -62,6 +63,8 @@ PATTERNS: dict[type, str] = {
     Know: "know {rows}",
     Stage: "stage {tensor} in {space}",
     Compute: "compute[[ interleaved{interleaves}]][[ within {within}]][[ shared {shared:values}]]",
+    Extreme: "{which:extreme}({forms})",
+    Either: "if {rows} then {then} else {otherwise}",
     Store: "{tensor:tensor}[{at}] = {value:used}[[ joins {joins:reduction}]]"
     "[[ unless {fresh}]][[ streams{streams}]]",
     IndexNumber: "index({form})",
@@ -86,6 +89,11 @@ NESTS = Grammar(
         "Type": one_of(TYPES, "element type"),
         "Kind": one_of(get_args(LoopKind), "kind of loop"),
         "Space": one_of(get_args(Space), "space"),
+        "extreme": one_of(("min", "max"), "extreme"),
+        "Bound": Kind(
+            lambda writer, bound: form_text(bound) if isinstance(bound, Affine) else writer.record(bound),
+            lambda reader, after: reader.bound(),
+        ),
         "reduction": one_of(REDUCTIONS, "value or reduction"),
         "tuple[Affine, Affine] | None": plain(
             lambda ends: f"{form_text(ends[0])} to {form_text(ends[1])}", lambda reader: reader.ends()

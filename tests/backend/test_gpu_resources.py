@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench.everyday import EVERYDAY
@@ -16,6 +18,7 @@ from tadc.frontend.source import Source
 from tests.gpu_programs import PROGRAMS
 from tests.reference.sampling import slow_but_one_in
 
+ROOT = Path(__file__).parents[2]
 REGISTERS = 1 << 16
 SHARED_BYTES = 48 << 10
 
@@ -45,6 +48,16 @@ def test_no_workload_spills(workload, sm):
     """Value and gradients of the benchmark, at its sizes."""
     program = workload.derivative("f32", workload.sizes).program
     check(compiled(program, sm), sm)
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("name", ["strided_conv2d", "conv2d"])
+def test_kernels_for_unknown_sizes_do_not_spill(name):
+    """Strides that are not known take registers too: tiles in f64 are smaller there."""
+    source = Source((ROOT / "examples" / f"{name}.tad").read_text(encoding="utf-8"), name)
+    state = Compilation(Options("vjp", target=parse_target("cuda:sm_90")), source)
+    compile_until(state, "ptx")
+    check(state, 90)
 
 
 @pytest.mark.one_in(6)

@@ -137,6 +137,21 @@ def test_traffic(bound: Bound) -> None:
         assert sum(c.lanes["special"] for c in launches) <= bound.special * bound.points
 
 
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [("x: f32[N]; s = sum{i} (x[i])", (40000,)), ("x: f32[N, M]; y[i] = sum{j} (x[i, j])", (8, 4096))],
+)
+def test_long_sums_of_unknown_sizes_read_rows_of_lanes(text: str, shape: tuple[int, ...]) -> None:
+    """Consecutive lanes read consecutive elements: four sectors a request, each once."""
+    kernel: Any = tadc.compile(tadc.function(text), target="emulated:sm_90")
+    x = np.ones(shape, np.float32)
+    with counting() as launches:
+        np.testing.assert_array_equal(kernel(x), x.sum(-1))
+    assert launches[0].loads.each <= 4.1
+    assert launches[0].dram_bytes <= 1.05 * x.nbytes
+    assert not sum(c.lanes["divide"] for c in launches)
+
+
 @pytest.mark.parametrize("name", AT_BENCHMARK)
 def test_launches_at_the_size_of_the_benchmark(name: str) -> None:
     """Counted from the launches alone, without running them."""

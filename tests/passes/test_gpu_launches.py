@@ -61,6 +61,25 @@ def test_one_kernel_of_a_tensor_runs(name, size, other):
         assert [launch.applies(sizes) for launch in kernels].count(True) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "sizes", "threads"),
+    [
+        ("x: f32[N]; s = sum{i} (x[i])", [1 << 20], 128 * 256),
+        ("x: f32[N]; s = sum{i} (x[i])", [1 << 24], 2048 * 256),
+        ("x: f32[N]; s = sum{i} (x[i])", [1 << 28], 32768 * 32),
+        ("x: f32[N, M]; y[i] = sum{j} (x[i, j])", [1024, 1 << 14], 1024 * 256),
+        ("x: f32[N, M]; y[i] = sum{j} (x[i, j])", [1 << 14, 1024], 32 << 14),
+        ("x: f32[N, M]; y[i] = sum{j} (x[i, j])", [1 << 20, 8], 1 << 20),
+    ],
+)
+def test_long_sums_of_unknown_sizes_have_enough_threads(text: str, sizes: list[int], threads: int) -> None:
+    """Those that read what is long: a block a part or a row, or a warp where these suffice."""
+    state = Compilation(Options(target=parse_target("cuda:sm_90")), Source(text, "test"))
+    compile_until(state, "gpu")
+    first = next(launch for launch in state.launches if launch.applies(sizes))
+    assert first.grid_at(sizes)[0] * first.block[0] == threads
+
+
 def test_threads_along_indices_take_the_fewest_steps():
     """Of equal ways the one with most threads along the last index."""
     assert lanes_along((4096,), 32) == (32,)

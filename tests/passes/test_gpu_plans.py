@@ -9,6 +9,7 @@ from tadc.compiler.stages import Compilation, Options
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine
+from tadc.passes.gpu.boxes import spans_of
 from tadc.passes.gpu.plan import GroupPlan, Plan, ThreadPlan, TilePlan, Variant
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.thread_fusion import ThreadCost
@@ -120,3 +121,10 @@ def test_the_whole_may_cost_what_its_parts_do_and_no_more() -> None:
     assert machine.pays(first, [first, second])
     assert machine.pays((first[0] + second[0], 0), [first, second])
     assert not machine.pays((first[0] + second[0] + 1, 0), [first, second])
+
+
+def test_a_box_has_no_elements_between_strides() -> None:
+    """Also where it begins at a quotient of what all threads have in common."""
+    step, first = Affine.var("step"), Affine.var("x").floordiv(2)
+    assert spans_of([first * 2 - step * 2], {"step": 8}, 8) == ((8, 2),)
+    assert spans_of([(step + 1).floordiv(2)], {"step": 8}, 8) == ((8, 1),)
