@@ -43,6 +43,11 @@ def _always(value: Any) -> Without:
     return lambda found: (lambda *_, **__: value) if callable(found) else value
 
 
+def _unchanged(_: Any) -> Any:
+    """A rewrite that gives a program, or maps, as they are."""
+    return lambda given, *_: given
+
+
 def _without(*kinds: type[Step]) -> Without:
     """Schedules without steps of some kinds."""
     return lambda found: lambda *given: tuple(s for s in found(*given) if not isinstance(s, kinds))
@@ -82,10 +87,10 @@ def _whole_span(found: Any) -> Any:
 NOTHING: tuple[Any, ...] = ()
 
 SWITCHES = [
-    Switch("fusion", "maps over the same elements are one", {"catalogue:may_fuse": _always(False)}),
-    Switch("chains", "maps run row by row, one after the other", {"catalogue:may_chain": _always(False)}),
-    Switch("short rows", "their elements are fused", {"catalogue:may_have_rows": _always(False)}),
-    Switch("cut sums", "long sums have parts for threads", {"catalogue:may_be_cut": _always(False)}),
+    Switch("fusion", "maps over the same elements are one", {"catalogue:fused": _unchanged}),
+    Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
+    Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
+    Switch("cut sums", "long sums have parts for threads", {"catalogue:cut_reductions": _unchanged}),
     Switch(
         "full parts",
         "loops without conditions, apart from edges",

@@ -17,13 +17,11 @@ from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.block_chains import chained_in_blocks
-from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.chains import chained
 from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.machine import Machine, gpu_of
 from tadc.passes.maps.map import MapFunction
-from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps, may_be_cut
-from tadc.passes.maps.prechecks import may_chain, may_fuse, may_have_rows
+from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
 from tadc.passes.maps.write_maps import rewrite_maps
 from tadc.passes.registry import (
     REGISTRY,
@@ -259,12 +257,12 @@ class Cut(TermPass):
 
     def run(self, module: Any) -> None:
         """Cut in every function, and mark its maps."""
-        for function in tad_functions(module):
-            # Most programs have nothing to cut: they are not read.
-            if any(may_be_cut(op, self.cutting) for op in maps_of(function)):
-                super().run(module)
-                break
-        for function in tad_functions(module):
+        super().run(module)
+        self.mark(module)
+
+    def mark(self, module: Any) -> None:
+        """Mark the maps of a module that was written after `rewrite`."""
+        for function in tad_functions(module) if self.marks else ():
             mark_maps(function, self.marks)
 
 
@@ -276,11 +274,6 @@ class Rows(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Split in a program."""
         return split_rows(program)
-
-    def run(self, module: Any) -> None:
-        """Split in every function; most programs have no such rows, and are not read."""
-        if any(may_have_rows(op) for function in tad_functions(module) for op in maps_of(function)):
-            super().run(module)
 
 
 @register("tad-fuse", "maps over the same elements are one where that has no higher cost")
@@ -303,7 +296,7 @@ class Fuse(Pass):
     def run(self, module: Any) -> None:
         """Fuse in every function."""
         cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
-        for function in filter(may_fuse, tad_functions(module)):
+        for function in tad_functions(module):
             if self.gpu:
                 from tadc.passes.gpu.thread_fusion import ThreadCost
 
@@ -330,7 +323,7 @@ class Chain(Pass):
         for function in tad_functions(module):
             if self.gpu:
                 rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.gpu)), self.known)
-            elif may_chain(function):
+            else:
                 rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
 
 

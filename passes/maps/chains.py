@@ -14,9 +14,9 @@ alone takes part with all the rest (`thin_sets.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tadc.passes.maps.map import MapFunction, Marks
+from tadc.passes.maps.map import MapFunction, Marks, Tensor
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
 from tadc.passes.maps.run_together import Guards, RunTogether
@@ -35,15 +35,20 @@ LEAST_SHARE = 4
 """Parts of sums are so many times smaller than what they are sums of, or more."""
 
 
+def _is_small(tensors: Mapping[str, Tensor]) -> bool:
+    """Whether all tensors together stay in the caches."""
+    return sum(map(bytes_of, tensors.values())) < LEAST_BYTES
+
+
 def chained(function: MapFunction, ranges: int) -> MapFunction:
     """The maps of a function, those marked that run in chains, each chain one after the other.
 
     Threads divide the rows of a chain into so many `ranges`.
     """
-    if function.sizes:
+    tensors = function.tensors()
+    if function.sizes or len(function.maps) < 2 or _is_small(tensors):
         return function
     number = 0
-    tensors = function.tensors()
     waiting = [RowReads(item, tensors) for item in function.maps]
     while waiting:
         chain = _chain(waiting, function)

@@ -27,7 +27,6 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import JOINED, PARTS
-from tadc.passes.maps.prechecks import is_reduction
 from tadc.passes.terms.costs import Costs
 from tadc.passes.terms.costs import extent as about
 from tadc.passes.terms.index_ranges import Range, ranges_within
@@ -94,14 +93,6 @@ def blocks(gpu: Gpu) -> Cutting:
 
 WIDE = 8
 """An index of fewer values shares too little."""
-
-
-def may_be_cut(op: ir.Operation, cutting: Cutting) -> bool:
-    """Whether a `tad.map` has few elements and a reduction that is evaluated for each."""
-    type = op.results[0].type
-    if not type.has_static_shape or not 0 < math.prod(type.shape) < cutting.elements:
-        return False
-    return any(is_reduction(inner.operation) for inner in op.regions[0].blocks[0].operations)
 
 
 def mark_maps(function: ir.Operation, marks: Mapping[str, str]) -> None:

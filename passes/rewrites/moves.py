@@ -29,7 +29,7 @@ from tadc.frontend.terms import (
     reachable,
     tensors_read,
 )
-from tadc.lattice.affine import Affine, box
+from tadc.lattice.affine import Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
 from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
 from tadc.passes.rewrites.places import Place, Rows
@@ -122,6 +122,8 @@ class Mover:
         self.shapes = self.program.shapes()
         self.sizes = frozenset(self.program.sizes)
         self.literals: dict[int, ElementType] = {}
+        # Many terms stand under the same few choices.
+        self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
 
     def enter(self, definition: Definition) -> None:
         """Look at a definition.
@@ -277,13 +279,15 @@ class Mover:
         if over.anywhere:
             return term
         known = frozenset(shift) | self.sizes
-        facts = box([f"?{n}" for n in range(len(shape))], shape) + self.size_facts
+        around = tuple(shift.items()), shape
         terms, zero = self.program.terms, self.algebra.zero
         for choice in reversed(place.around):
             if isinstance(choice, Rows):
-                rows = [row.substitute(shift) for row in choice.rows if row.form.variables <= known]
+                key = choice, *around
+                if key not in self.shifted:
+                    self.shifted[key] = self._shifted(choice, over)
+                rows = self.shifted[key]
                 if choice.holds:
-                    rows = [c for c in rows if not all(implied(form, facts) for form in c.inequalities)]
                     term = self.algebra.guard(rows, term, zero)
                 elif len(rows) == len(choice.rows):
                     term = self.algebra.guard(rows, zero, term)
@@ -297,6 +301,15 @@ class Mover:
             elif not anywhere:
                 return None
         return term
+
+    def _shifted(self, choice: Rows, over: Box) -> list[Constraint]:
+        """What a choice says of the indices of a box; where it holds, without what the box implies."""
+        known = frozenset(over.shift) | self.sizes
+        rows = [row.substitute(over.shift) for row in choice.rows if row.form.variables <= known]
+        if not choice.holds:
+            return rows
+        facts = box([f"?{n}" for n in range(len(over.shape))], over.shape) + self.size_facts
+        return [row for row in rows if not all(implied(form, facts) for form in row.inequalities)]
 
     def _key(self, term: Term, order: tuple[int, ...], shape: Shape) -> Key:
         """Equal for terms of one type that are equal up to the order of their indices."""

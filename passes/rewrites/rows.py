@@ -47,8 +47,9 @@ def split_rows(program: Program) -> Program:
     names = Names(program)
     definitions: list[Definition] = []
     for written in program.definitions:
-        definition = replace(written, body=_sum_outside(program, written.body))
-        index = _row_index(program, definition)
+        short = _short_rows(written)
+        definition = replace(written, body=_sum_outside(program, written.body)) if short else written
+        index = _row_index(program, definition, short)
         if index is None:
             definitions.append(written)
         else:
@@ -58,14 +59,17 @@ def split_rows(program: Program) -> Program:
     return write_out_short_sums(replace(program, definitions=tuple(definitions)))
 
 
-def _row_index(program: Program, definition: Definition) -> str | None:
-    """The index along which sums share what is expensive."""
-    short = [
-        index
-        for index, size in zip(definition.indices, definition.shape, strict=True)
-        if isinstance(size, int) and 1 < size <= MOST
-    ]
-    if not short or definition.order is not None or len(definition.shape) < 2:
+def _short_rows(definition: Definition) -> list[str]:
+    """The indices of short rows, of a tensor that has other indices too and is no recurrence."""
+    if definition.order is not None or len(definition.shape) < 2:
+        return []
+    sizes = zip(definition.indices, definition.shape, strict=True)
+    return [index for index, size in sizes if isinstance(size, int) and 1 < size <= MOST]
+
+
+def _row_index(program: Program, definition: Definition, short: list[str]) -> str | None:
+    """The short index along which sums share what is expensive."""
+    if not short:
         return None
     ranges = {
         index: Range(ZERO, as_form(size) - 1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
-    from tadc.passes.catalogue import Chain, Fuse
+    from tadc.passes.catalogue import Chain, Cut, Fuse
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
     from tadc.passes.gpu.launch import Launch
@@ -79,7 +79,8 @@ class Compilation:
         if self.form is None:
             run_pass_objects(self.written, passes, self.source)
         else:
-            self.form, self.written = rewrite_program(self.form, passes, self.source), None
+            form, self.form = self.form, rewrite_program(self.form, passes, self.source)
+            self.written = self.written if form is self.form else None
 
 
 def parse_text(state: Compilation) -> None:
@@ -147,16 +148,19 @@ def machine_facts(state: Compilation) -> dict[str, Any]:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    from tadc.passes.catalogue import Chain, Fuse
+    from tadc.passes.catalogue import Chain, Cut, Fuse
 
-    if _may_store(state.options):
-        run_pipeline(state, "tad-rows,tad-cut")
+    _split(state, Cut())
     _rewrite_maps(state, Fuse(**machine_facts(state)), Chain())
 
 
-def _may_store(options: Options) -> bool:
-    """Whether there may be tensors in between: what is never materialised is in no parts either."""
-    return options.materialize != "never" and options.memory_limit != 0
+def _split(state: Compilation, cut: Cut) -> None:
+    """Short rows and parts of long sums to tensors of their own, where there may be tensors in between."""
+    from tadc.passes.catalogue import Rows
+
+    if state.options.materialize != "never" and state.options.memory_limit != 0:
+        state.rewrite(Rows(), cut)
+        cut.mark(state.module.operation)
 
 
 def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:
@@ -207,12 +211,11 @@ def lower_to_gpu(state: Compilation) -> None:
 
 def fuse_for_gpu(state: Compilation) -> str:
     """The maps that become kernels of a GPU; its architecture. Raises CompileError for recurrences."""
-    from tadc.passes.catalogue import Chain, Fuse
+    from tadc.passes.catalogue import Chain, Cut, Fuse
 
     _refuse_recurrences(state)
     facts = machine_facts(state)
-    if _may_store(state.options):
-        run_pipeline(state, f"tad-rows,tad-cut{{{_machine(state)}}}")
+    _split(state, Cut(**facts))
     _rewrite_maps(state, Fuse(**facts), Chain(**facts))
     return facts["gpu"]
 

@@ -14,7 +14,7 @@ import tadc
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.run_passes import run_passes
-from tadc.compiler.stages import Compilation
+from tadc.compiler.stages import Compilation, fuse
 from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.source import Source
 from tadc.passes.maps.buffers import maps_of
@@ -148,3 +148,17 @@ def test_gradients_of_a_loss() -> None:
     np.testing.assert_allclose(loss, ((x - y) ** 2).mean(), rtol=1e-12)
     np.testing.assert_allclose(dx, 2 * (x - y) / x.size, rtol=1e-12)
     np.testing.assert_array_equal(dy, -dx)
+
+
+def test_in_memory_as_on_a_module() -> None:
+    """The stage that fuses cuts the program in memory; maps have the marks that the pass gives a module."""
+    text = "x: f64[1000000]; f = sum{i} (exp(x[i]))"
+    state = Compilation(Options(), Source(text, "<string>"))
+    compile_until(state, "hoist")
+    assert state.form is not None
+    fuse(state)
+    (function,) = tad_functions(state.module.operation)
+    for mark in ("tad.parts", "tad.joined"):
+        marked = [tuple(op.results[0].type.shape) for op in maps_of(function) if mark in op.attributes]
+        assert marked == maps(text, mark)
+        assert marked
