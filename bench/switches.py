@@ -140,19 +140,19 @@ SWITCHES = [
     Switch(
         "interleaved stores",
         "vectors that are apart in memory are interleaved",
-        {"cpu.map_loops:steps_of_plan": _without(Interleave), "nest.emit:_is_residue": _always(False)},
+        {"cpu.loop_functions:steps_of_plan": _without(Interleave), "nest.emit:_is_residue": _always(False)},
         "interleave",
     ),
     Switch(
         "streaming",
         "results are stored past the caches",
-        {"cpu.map_loops:steps_of_plan": _without(Stream)},
+        {"cpu.loop_functions:steps_of_plan": _without(Stream)},
         "stream",
     ),
     Switch(
         "prefetch",
         "lines of the next tile are asked for",
-        {"cpu.map_loops:steps_of_plan": _without(Prefetch)},
+        {"cpu.loop_functions:steps_of_plan": _without(Prefetch)},
         "prefetch",
     ),
     Switch(

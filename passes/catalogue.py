@@ -9,7 +9,7 @@ from tadc.dialect.program_reader import tad_functions
 from tadc.frontend.diagnostics import CompileError
 from tadc.frontend.program import Program
 from tadc.frontend.specialise import specialised
-from tadc.passes.cpu.map_loops import lower_to_loops
+from tadc.passes.cpu.loop_functions import lower_to_loops
 from tadc.passes.derivatives.activity import active_tensors
 from tadc.passes.derivatives.cancel import cancel_program
 from tadc.passes.derivatives.forward import forward_program

@@ -153,3 +153,14 @@ def test_vendors_are_named_in_their_backends_alone() -> None:
         if words.search(path.read_text(encoding="utf-8")):
             found.add(next((known for known in NAMED if name.startswith(known)), name))
     assert found == set(NAMED)
+
+
+def test_a_module_is_named_once() -> None:
+    """But for those that each backend has, as the protocol asks."""
+    backends = {ROOT / "backend" / name for name in ("cpu", "cuda", "rocm")}
+    places: dict[str, list[Path]] = {}
+    for path in SOURCES:
+        if path.relative_to(ROOT).parts[0] in (*LAYERS, "tadc") and path.stem != "__init__":
+            places.setdefault(path.stem, []).append(path.parent)
+    several = {name for name, found in places.items() if len(found) > 1 and not backends.issuperset(found)}
+    assert several == set()

@@ -16,7 +16,7 @@ from tadc.backend.cpu import processors
 from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.passes import catalogue
-from tadc.passes.cpu import map_loops
+from tadc.passes.cpu import loop_functions
 from tadc.passes.maps import chains
 from tadc.passes.schedule import packing, plans, search
 from tadc.passes.schedule.cpu_machine import CpuMachine, cpu_machine
@@ -114,7 +114,7 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
     l2, far = choice.choice((1 << 12, 1 << 14, 1 << 16)), choice.choice((8, 64))
 
     # Panels that hold little, so that blocks of all kinds occur in small programs.
-    monkeypatch.setattr(map_loops, "cpu_machine", small_caches)
+    monkeypatch.setattr(loop_functions, "cpu_machine", small_caches)
     monkeypatch.setattr(packing, "LEAST_STEPS", choice.choice((1, 4)))
     monkeypatch.setattr(packing, "LEAST_REUSE", 1)
     monkeypatch.setattr(packing, "LEAST_REUSE_NEAR", choice.choice((1, 16)))

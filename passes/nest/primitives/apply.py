@@ -10,7 +10,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.nest import steps as st
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives import (
-    index_ranges,
+    divided_ranges,
     map_loops,
     memory_use,
     prefetch,
@@ -27,7 +27,7 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     Reverse: map_loops.reverse,
     st.Bind: map_loops.bind,
     st.InBlocks: lambda nest, step: replace(nest, block=step.threads),
-    st.When: index_ranges.when,
+    st.When: divided_ranges.when,
     Cut: reductions.cut,
     st.FoldLanes: reductions.fold_lanes,
     st.FoldThreads: reductions.fold_threads,
@@ -65,11 +65,11 @@ def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
                 nest = map_loops.split(nest, step, _unit(steps, step), is_even=_is_even(steps, step))
             case Threads():
                 is_whole = _has_whole_ranges(steps, step)
-                nest = index_ranges.threads(nest, step, extents, is_whole=is_whole)
-                plain = index_ranges.threads(plain, step, extents, is_whole=is_whole)
+                nest = divided_ranges.threads(nest, step, extents, is_whole=is_whole)
+                plain = divided_ranges.threads(plain, step, extents, is_whole=is_whole)
             case Rows():
-                nest = index_ranges.rows(nest, step, extents)
-                plain = index_ranges.rows(plain, step, extents)
+                nest = divided_ranges.rows(nest, step, extents)
+                plain = divided_ranges.rows(plain, step, extents)
             case Fits():
                 nest = _again(nest, again)
                 again = []
