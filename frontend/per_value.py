@@ -112,7 +112,7 @@ def read_program(source: Source, sizes: Mapping[str, int] | None = None) -> Prog
 
 
 def check_tree(tree: syntax.Module, source: Source, sizes: Mapping[str, int]) -> Program | PerValue:
-    """The same for a text that is parsed already."""
+    """Check a text that is parsed already, for values of some sizes."""
     try:
         found = check(tree, source, sizes)
         # Values that are given bound the other sizes, which nobody needs to be told.

@@ -153,7 +153,7 @@ def type_without(name: str, body: syntax.Expr, types: Mapping[str, ElementType])
 
 
 def type_of_others(definition: Definition) -> ElementType:
-    """The same of a checked definition."""
+    """The type of a checked definition, by what it reads besides itself."""
     found: list[ElementType | None] = []
     pending, seen = [definition.body], set[int]()
     while pending:

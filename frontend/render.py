@@ -27,7 +27,7 @@ def render(diagnostic: Diagnostic, color: bool = False) -> str:
 
 
 def render_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """The same as plain data: lines and columns count from 1, offsets from 0."""
+    """A diagnostic as plain data: lines and columns count from 1, offsets from 0."""
     source = diagnostic.source
 
     def label(item: Label) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def problems_at(program: Program, sizes: Mapping[str, int]) -> list[Diagnostic] 
 
 
 def problems_in(source: Source | None, sizes: Mapping[str, int]) -> list[Diagnostic] | None:
-    """The same for a text, with the values of all its sizes."""
+    """What is wrong with a text at the values of all its sizes."""
     if source is None:
         return None
     try:

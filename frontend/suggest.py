@@ -27,6 +27,6 @@ def did_you_mean(word: str, names: Iterable[str]) -> list[str]:
 
 
 def correction(word: str, span: Span, names: Iterable[str]) -> list[Edit]:
-    """The same as an edit of the place where the word stands."""
+    """An edit of the place where an unknown name stands, if one is near."""
     name = closest(word, names)
     return [Edit(span, name)] if name else []

@@ -75,7 +75,7 @@ def loop_bounds(
 def open_bounds(
     binders: Sequence[str], rows: Sequence[Constraint], facts: Sequence[Constraint]
 ) -> tuple[Level, ...]:
-    """The same, where a side without a bound is left empty."""
+    """The bounds of loops, where a side without one is left empty."""
     with limited():
         return _open_bounds(binders, rows, facts)
 
@@ -216,7 +216,7 @@ def level_of(name: str, rows: Sequence[Constraint], exact: frozenset[Floor] = fr
 
 
 def _without_exact(bound: Bound, exact: frozenset[Floor]) -> Bound:
-    """The same bound without a floor in the division: `(b // 2) / 3` is `b / 6` where b is even."""
+    """A bound without a floor in the division: `(b // 2) / 3` is `b / 6` where b is even."""
     form, divisor = bound.form, bound.divisor
     for atom, _ in bound.form.terms:
         if divisor > 1 and isinstance(atom, Floor) and atom in exact:

@@ -173,7 +173,7 @@ def untouched(unknowns: Sequence[str], rows: Sequence[Constraint]) -> Solution:
 
 
 def renamed(value: T, names: Mapping[str, str]) -> T:
-    """The same data with other names of variables, none of which may be taken."""
+    """Data with other names of variables, none of which may be taken."""
     return _renamed(value, names, {old: Affine.var(new) for old, new in names.items()})
 
 

@@ -12,7 +12,7 @@ from tadc.lattice.polyhedron import irredundant, normalised
 
 
 def tight(nest: LoopNest, facts: Sequence[Constraint]) -> LoopNest:
-    """The same nest, run only where its bounds leave the parameters a point over the rationals.
+    """A nest, run only where its bounds leave the parameters a point over the rationals.
 
     Elimination puts what an inner level asks of an outer index into the bounds of the outer
     one. What it asks of parameters alone is left; unless that is tested first, the outer loops

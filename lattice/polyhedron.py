@@ -104,7 +104,7 @@ def quotient(form: Affine, divisor: int, facts: Sequence[Constraint]) -> int | N
 
 
 def tightened(row: Constraint, facts: Sequence[Constraint]) -> Constraint:
-    """The same row where the facts hold, without terms that only fill a remainder.
+    """A row that says as much where the facts hold, without terms that only fill a remainder.
 
     With `0 <= b <= 2`, `3*q + b - 5 >= 0` is `q - 1 >= 0` exactly if b - 5 stays between
     two multiples of 3.
@@ -154,7 +154,7 @@ def _with_floors(forms: Sequence[Affine], facts: tuple[Constraint, ...]) -> Syst
 
 
 def normalised(row: Constraint) -> Constraint:
-    """The same row over the integers with coefficients without a common factor.
+    """A row as strong over the integers with coefficients without a common factor.
 
     A constant row stays; an equality that no integers satisfy becomes `NEVER`.
     """

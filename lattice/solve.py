@@ -45,7 +45,7 @@ class Solution:
     substitution: dict[str, Affine]
     """Each unknown as a form of parameters and kernel variables."""
     floors: dict[Floor, Affine]
-    """The same for each floor atom of the input that depends on unknowns."""
+    """Each floor atom of the input that depends on unknowns as such a form."""
     kernel: tuple[str, ...]
     """Loop variables, outermost first; an unknown that was not eliminated is its own."""
     domain: tuple[Constraint, ...]

@@ -179,7 +179,7 @@ class _Loops:
         return name
 
     def call_chain(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
-        """The same for maps that run one after the other over rows."""
+        """Call the loops of maps that run one after the other over rows."""
         name, items = f"{self.name}.{chain[0][0]}.rows", [self.maps.maps[n] for n, _ in chain]
         near = near_tensors(items, self.maps)
         made = [(f"{self.name}.{n}", *self.map(n, f"{self.name}.{n}", plan, near)) for n, plan in chain]

@@ -80,7 +80,7 @@ class Canceller:
         return self.memo[key]
 
     def rewrite(self, term: Term, facts: Domain) -> Term:
-        """The same, for a term that is new in this context."""
+        """The term without deltas, where it is new in this context."""
         match term:
             case Reduce():
                 return self.reduce(term, facts)

@@ -67,7 +67,7 @@ def variants_of(gpu: Gpu, item: Map, function: MapFunction) -> list[Variant]:
 
 
 def variants_with_costs(gpu: Gpu, item: Map, function: MapFunction) -> list[tuple[float, Variant]]:
-    """The same, each with its cost: of the whole map, or of an element where sizes are not known."""
+    """The plans of a map with their costs: of the whole map, or of an element where sizes are not known."""
     sizes = item.extents
     accesses = Accesses(item, function, sizes, [1] * len(sizes))
     known = all(size.is_constant for size in sizes) and not _unknown(accesses)

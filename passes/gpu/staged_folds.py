@@ -204,7 +204,7 @@ class StagedFold(FoldLoops):
     def copied(
         self, bound: Mapping[str, Affine], ranges: Mapping[str, int], facts: Domain, context: Context
     ) -> Self:
-        """The same over the boxes of loads for a block of steps, which are copied first."""
+        """These folds over the boxes of loads for a block of steps, which are copied first."""
         forms = {**context.forms, **self.indices(bound)}
         forms |= {index: Affine.var(f"inner {index}") + first for index, (first, _) in self.inner.items()}
         inner = {f"inner {index}": count for index, (_, count) in self.inner.items()}

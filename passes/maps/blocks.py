@@ -221,7 +221,7 @@ def normal(value: Value, renaming: Renaming | None = None) -> Value:
 
 
 def normal_block(block: Block, renaming: Renaming) -> Block:
-    """The same of a block."""
+    """A block in normal form."""
     return _Normal(renaming).block(block)
 
 

@@ -38,7 +38,7 @@ class Condition:
         return Constraint(form - self.least), Constraint(most - form)
 
     def over(self, names: Mapping[str, Affine]) -> Condition:
-        """The same over other sizes."""
+        """The condition over other sizes."""
         return Condition(tuple(form.substitute(names) for form in self.extents), self.least, self.most)
 
 

@@ -156,7 +156,7 @@ class _Factoring:
         return self.memo[key]
 
     def rewritten(self, term: Term, facts: Domain, around: Around) -> Term:
-        """The same, for a term that is new here."""
+        """The term with factors before its sums, where it is new here."""
         match term:
             case Guard():
                 then = self.visit(term.then, facts + term.conditions, around)

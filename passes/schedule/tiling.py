@@ -38,7 +38,7 @@ class Tiling:
     runs: Mapping[str, Run] = field(default_factory=dict[str, Run])
 
     def smaller(self, share: float) -> Tiling | None:
-        """The same with less code, about this share: of fewer copies along the index that has the most.
+        """A tiling with less code, about this share: of fewer copies along the index that has the most.
 
         None where there is one, or panels are for this number.
         """

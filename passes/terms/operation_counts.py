@@ -121,7 +121,7 @@ def count_definition(definition: Definition) -> Work:
 
 
 def count_definitions(program: Program) -> dict[str, Work]:
-    """The same, tensor by tensor."""
+    """The operations of a program, tensor by tensor."""
     planner = _Planner()
     return {d.name: _elements(planner, [d]) for d in program.definitions}
 
@@ -300,7 +300,7 @@ class _Planner:
         return self.critical[key]
 
     def level_pieces(self, loop: _Loop, depth: int) -> Critical | None:
-        """The same, for a depth that is new."""
+        """What `pieces` keeps, for a depth that is new."""
         levels = loop.nest.levels
         if depth == len(levels):
             step = self.region_pieces(loop.step)

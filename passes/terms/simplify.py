@@ -68,7 +68,7 @@ class Simplifier:
         return self.memo[term.number, facts]
 
     def rewrite(self, term: Term, facts: Domain) -> Term:
-        """The same, for a term whose operands are done."""
+        """A simpler term for one whose operands are simplified."""
         match term:
             case Apply():
                 return self.arithmetic(term, [self.memo[t.number, facts] for t in term.operands], facts)

@@ -111,7 +111,7 @@ def loop_text(level: Level) -> str:
 
 
 def loop_lines(level: Level, indent: int) -> Block:
-    """The same, on two lines where one is too long."""
+    """A loop with its bounds, on two lines where one is too long."""
     text = loop_text(level)
     if indent + len(text) <= WIDTH:
         return [text]
