@@ -19,9 +19,13 @@ def lower_to_llvm_dialect(state: Compilation) -> None:
 def translate(state: Compilation) -> None:
     """The llvm dialect to LLVM IR, with the functions that it calls where the backend defines them there."""
     from tadc.backend import pipelines
+    from tadc.backend.llvm_ir import exact_indices
 
     options, (dialect, _) = state.options, state.options.backend.dialect
     text = pipelines.translate(state.module, dialect)
+    if state.program is not None:
+        # Of a module that was given, integers may be anything.
+        text = exact_indices(text)
     state.llvm_ir = options.backend.complete(text, options.settings)
 
 
