@@ -73,9 +73,9 @@ _SUM_OF_INDICES = re.compile(r"( = (?:add|sub)) (i64 )")
 def exact_indices(text: str) -> str:
     """The text of kernels with their sums of indices marked as exact.
 
-    An index is the place of an element, or the end of a loop: none comes near 2**63. Upstream's lowerings mark
-    products of indices, but not sums, without which LLVM takes up to half longer, and leaves more code. Texts
-    must have no scalar functions yet, some of which compute with the bits of numbers.
+    An index is the place of an element, or the end of a loop: none comes near 2**63. Upstream's lowerings
+    mark products of indices, but not sums, without which LLVM takes up to half longer, and leaves more
+    code. Texts must have no scalar functions yet, some of which compute with the bits of numbers.
     """
     return _SUM_OF_INDICES.sub(r"\1 nsw \2", text)
 
