@@ -19,7 +19,7 @@ from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.chains import chained
 from tadc.passes.maps.fuse import MapCost, fused
-from tadc.passes.maps.machine import Machine, gpu_of
+from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
 from tadc.passes.maps.write_maps import rewrite_maps
@@ -344,7 +344,7 @@ class ToLoops(Pass):
 
     def run(self, module: Any) -> None:
         """Lower every function."""
-        machine = Machine(self.vector_bytes, self.registers, self.least_work)
+        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
         for function in tad_functions(module):
             lower_to_loops(module, function, machine, self.given)
 

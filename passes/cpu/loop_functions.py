@@ -24,7 +24,6 @@ from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.maps.machine import Machine
 from tadc.passes.maps.map import Map
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.read_maps import read_maps_and_names
@@ -35,7 +34,7 @@ from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps
 from tadc.passes.schedule.choose import plan_alone, runs_together
-from tadc.passes.schedule.cpu_machine import cpu_machine
+from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.plans import Plan, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
@@ -43,7 +42,7 @@ from tadc.passes.schedule.work_counts import operations_of
 
 
 def lower_to_loops(
-    module: ir.Module, function: ir.Operation, machine: Machine, given: Given | None = None
+    module: ir.Module, function: ir.Operation, machine: CpuMachine, given: Given | None = None
 ) -> None:
     """Replace a `tad` function by one over buffers, without results, and one for each of its maps.
 
@@ -110,8 +109,8 @@ class Calls:
 class _Loops:
     """A function on its way to loops."""
 
-    def __init__(self, function: ir.Operation, machine: Machine, given: Given) -> None:
-        self.function, self.machine, self.given = function, cpu_machine(machine), given
+    def __init__(self, function: ir.Operation, machine: CpuMachine, given: Given) -> None:
+        self.function, self.machine, self.given = function, machine, given
         self.maps, self.names = read_maps_and_names(function)
         self.memory, self.buffers = memory_of(self.maps), buffers_of(self.maps, self.names)
         self.locations = [op.location for op in maps_of(function)]

@@ -13,9 +13,6 @@ from tadc.passes.maps.map import Block, Fold, Load
 from tadc.passes.nest.vector_lanes import extreme
 from tadc.passes.terms.costs import ELEMENT
 
-SECTOR = 32
-"""The bytes that memory gives at least."""
-
 
 def within(ranges: Mapping[str, int]) -> Domain:
     """The rows that hold of variables from 0 to a number less one."""
@@ -42,9 +39,9 @@ class Box:
         ]
 
 
-def box_of(load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box | None:
+def box_of(gpu: Gpu, load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box | None:
     """The box of a load at subscripts where variables are in their ranges; None if its size varies."""
-    spans = spans_of(forms, ranges, ELEMENT[load.type])
+    spans = spans_of(gpu, forms, ranges, ELEMENT[load.type])
     if spans is None:
         return None
     bases = tuple(extreme(form, ranges, -1) for form in forms)
@@ -52,7 +49,7 @@ def box_of(load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Bo
 
 
 def spans_of(
-    forms: Sequence[Affine], ranges: Mapping[str, int], bytes_each: int
+    gpu: Gpu, forms: Sequence[Affine], ranges: Mapping[str, int], bytes_each: int
 ) -> tuple[tuple[int, int], ...] | None:
     """For each form how many values it takes, at which distance; None if their number varies.
 
@@ -70,7 +67,7 @@ def spans_of(
         if not span.is_constant:
             return None
         spans.append((span.constant + 1, 1))
-    whole = SECTOR // bytes_each
+    whole = gpu.sector // bytes_each
     if spans and spans[-1][0] > whole and spans[-1][1] == 1:
         spans[-1] = (-(-spans[-1][0] // whole) * whole, 1)
     return tuple(spans)

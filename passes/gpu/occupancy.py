@@ -8,8 +8,6 @@ from tadc.passes.schedule.accesses import Accesses
 from tadc.passes.schedule.cpu_machine import FUNCTION_COSTS
 
 LEAST_BLOCK = 64
-MOST_REGISTERS = 168
-"""The most registers that a thread of a block of 256 is planned with."""
 
 _OWN = 28
 """Registers for addresses, counters and the like."""

@@ -22,6 +22,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.gpu.block_copies import BlockThreads, Copier
 from tadc.passes.gpu.boxes import Box, box_of, spans_inside, within
 from tadc.passes.maps.closest_bounds import step_with
+from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Block, Fold, Let, Load
 from tadc.passes.nest.fold_loops import FoldLoops
 from tadc.passes.nest.lockstep import Context, Lockstep
@@ -211,7 +212,7 @@ class StagedFold(FoldLoops):
         copier, places = Copier(self.threads, self.body), dict[str, tuple[Affine, ...]]()
         for name, load in self.shared.items():
             place = [form.substitute(forms) for form in load.at]
-            box = known_box(name, load, place, {**ranges, **inner})
+            box = known_box(self.threads.gpu, name, load, place, {**ranges, **inner})
             order = self.layout(box, place)
             if name not in self.rooms:
                 self.rooms[name] = copier.room(box, order)
@@ -241,7 +242,7 @@ def copied_first(
     for name, load in loads_of(block, names).items():
         if any(form.variables - context.forms.keys() for form in load.at):
             raise DoesNotFit(f"`{name}` moves with a reduction: share it in that one")
-        box = known_box(name, load, [form.substitute(context.forms) for form in load.at], ranges)
+        box = known_box(threads.gpu, name, load, [form.substitute(context.forms) for form in load.at], ranges)
         order = range(len(box.extents))
         rooms[name], places[name] = copier.room(box, order), tuple(box.within(load.at))
         copier.copy_box(box, rooms[name], order, facts, context.point)
@@ -249,9 +250,9 @@ def copied_first(
     return with_rooms(body, rooms), reading_rooms(block, places)
 
 
-def known_box(name: str, load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box:
+def known_box(gpu: Gpu, name: str, load: Load, forms: Sequence[Affine], ranges: Mapping[str, int]) -> Box:
     """The box of a load. Raises DoesNotFit where its size varies."""
-    box = box_of(load, forms, ranges)
+    box = box_of(gpu, load, forms, ranges)
     if box is None:
         raise DoesNotFit(f"how much `{name}` reads is not known")
     return box

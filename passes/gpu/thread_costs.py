@@ -1,8 +1,6 @@
 """What a map costs on a GPU, by how its elements are laid over threads.
 
-The unit is the time in which a multiprocessor starts one arithmetic instruction of a warp; it serves one
-line of memory for a warp in the time of four. Strides, trip counts and what depends on what go in, as
-for the CPU (`schedule`), and nothing else.
+Strides, trip counts and what depends on what go in, as for the CPU (`schedule`), and the facts of the GPU.
 """
 
 from __future__ import annotations
@@ -16,15 +14,6 @@ from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
 from tadc.passes.schedule.cpu_machine import FUNCTION, FUNCTION_COSTS
 from tadc.passes.terms.costs import ELEMENT
-
-ACCESS = 4.0
-"""The cost of one line."""
-
-STEP = 2.0
-"""The cost of one step of a loop."""
-
-JOIN = 14.0
-"""The cost of joining two results within a warp."""
 
 SOME = 64
 """An extent that is not known counts for so much where strides are compared."""
@@ -152,13 +141,13 @@ class BodyCosts:
         if not own:
             return total + kept
         results = self.count(loop.result)
-        total += loop.additions * results + STEP
+        total += loop.additions * results + self.gpu.step
         ending = 0.0
         if loop.fold in self.shared:
             size = math.prod(self.shared[loop.fold])
             stored = size if self.is_column else size // self.gpu.warp
-            ending = 0.0 if self.is_column else results * JOIN * math.log2(self.gpu.warp)
-            ending += results * (ACCESS + 4.0) * stored if stored > 1 else 0.0
+            ending = 0.0 if self.is_column else results * self.gpu.join * math.log2(self.gpu.warp)
+            ending += results * (self.gpu.access + 4.0) * stored if stored > 1 else 0.0
         return trips * total + kept + ending + 4
 
     def trips(self, loop: Loop) -> int:
@@ -172,8 +161,8 @@ class BodyCosts:
         each = self.accesses.bytes_of(read)
         if self.vector is not None and read.strides.get(self.vector, 0) == 1:
             width = self.copies[self.vector]
-            return copies // width * (1 + ACCESS * lines(self.gpu, read, warp, each, width))
-        return copies * (1 + ACCESS * lines(self.gpu, read, warp, each))
+            return copies // width * (1 + self.gpu.access * lines(self.gpu, read, warp, each, width))
+        return copies * (1 + self.gpu.access * lines(self.gpu, read, warp, each))
 
     def stores(self) -> float:
         """The cost of storing what a thread computes."""
@@ -184,5 +173,5 @@ class BodyCosts:
             self.accesses.results
             * count
             // width
-            * (1 + ACCESS * lines(self.gpu, stored, self.warp, each, width))
+            * (1 + self.gpu.access * lines(self.gpu, stored, self.warp, each, width))
         )

@@ -10,9 +10,6 @@ from tadc.passes.maps.fuse import Cost
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
 
-LAUNCH = 1 << 23
-"""The cost of a launch, in that of instructions of threads (`thread_costs.py`): about two microseconds."""
-
 
 @dataclass(frozen=True)
 class ThreadCost:
@@ -24,7 +21,7 @@ class ThreadCost:
         """What a map costs: all of it, or an element where sizes are not known."""
         cost, _ = variants_with_costs(self.gpu, item, function)[0]
         known = all(size.is_constant for size in item.extents)
-        return cost + (LAUNCH if known else 0), 0
+        return cost + (self.gpu.launch if known else 0), 0
 
     def is_small(self, item: Map, function: MapFunction) -> bool:
         """Every map has a plan that could suffer."""

@@ -13,9 +13,9 @@ from functools import cached_property
 
 from tadc.lattice.affine import Affine
 from tadc.passes.gpu.boxes import padded, spans_of
-from tadc.passes.gpu.occupancy import MOST_REGISTERS, registers, registers_of_sizes, resident, unknown_strides
+from tadc.passes.gpu.occupancy import registers, registers_of_sizes, resident, unknown_strides
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.thread_costs import ACCESS, STEP, lines, stored_at
+from tadc.passes.gpu.thread_costs import lines, stored_at
 from tadc.passes.gpu.thread_plans import is_known
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
@@ -45,14 +45,8 @@ LEAST_EXTENT = 4
 LEAST_REUSE = 4
 """So often at least an element that is copied is to be read."""
 
-BARRIER = 40.0
-"""The cost of a barrier, and of waiting for what was copied before it."""
-
 ENOUGH = 512
 """With so many threads on a multiprocessor, one block computes while another waits."""
-
-SHARED_INDEX = 6.0
-"""The cost of finding an element to copy."""
 
 
 _OF_BOUND = 14
@@ -210,7 +204,7 @@ class _Choice:
         operands = sum(tile.copies(read.names) for read in self.loop.reads)
         loads = sum(-(-math.prod(n for n, _ in box) // tile.threads) for box in staged.values())
         needed = registers(self.accesses, tile.results, operands + min(loads, 2 * self.gpu.warp))
-        if needed + self.for_sizes(tile, staged) > MOST_REGISTERS:
+        if needed + self.for_sizes(tile, staged) > self.gpu.thread_registers:
             return 0
         return resident(self.gpu, tile.threads, needed, shared)
 
@@ -236,7 +230,7 @@ class _Choice:
         forms = self.forms[read.name]
         key = read.name, *(ranges.get(name, 1) for name in sorted(read.names))
         if key not in self.known_spans:
-            self.known_spans[key] = spans_of(forms, ranges, self.bytes[read.name]) or ()
+            self.known_spans[key] = spans_of(self.gpu, forms, ranges, self.bytes[read.name]) or ()
         return self.known_spans[key]
 
     def is_shared(self, read: Read, tile: _Tile) -> bool:
@@ -269,14 +263,14 @@ class _Choice:
 
     def copying(self, tile: _Tile, staged: Mapping[str, Spans]) -> float:
         """The cost of a block of steps before any is combined."""
-        total = 2 * BARRIER
+        total = 2 * self.gpu.barrier
         for name, box in staged.items():
             each = self.bytes[name]
             row, step = box[-1]
             warp = self.gpu.warp
             touched = max(min(warp, -(-warp // row)), math.ceil(warp * each * step / self.gpu.line))
             loads = -(-math.prod(n for n, _ in box) // tile.threads)
-            total += loads * (2 + SHARED_INDEX + ACCESS * touched + 2 * ACCESS)
+            total += loads * (2 + self.gpu.find + self.gpu.access * (touched + 2))
         return total
 
     def combining(self, loop: Loop, tile: _Tile, staged: Mapping[str, Spans]) -> float:
@@ -287,16 +281,16 @@ class _Choice:
             if read.name in staged:
                 wide = max((tile.along[n].run for n in tile.along if n in read.names), default=1)
                 lanes = 2 if tile.fast in read.names and wide > 1 else 1
-                total += copies / wide * (1 + ACCESS * lanes)
+                total += copies / wide * (1 + self.gpu.access * lanes)
             elif read.names & set(loop.binders):
                 each = self.bytes[read.name]
-                total += copies * (1 + ACCESS * self.lines(read, tile, each))
+                total += copies * (1 + self.gpu.access * self.lines(read, tile, each))
         for inner in loop.inner:
             trips = math.prod(inner.trips)
-            total += trips * (self.combining(inner, tile, staged) + STEP) + 4
+            total += trips * (self.combining(inner, tile, staged) + self.gpu.step) + 4
         total += loop.additions * tile.copies(loop.result)
         moving = bool(loop.bounds & set(tile.along))
-        return total * (2.5 if moving else 1.0) + STEP / 4
+        return total * (2.5 if moving else 1.0) + self.gpu.step / 4
 
     def lines(self, read: Read, tile: _Tile, each: int) -> float:
         """The lines that a warp of a tile touches with one load."""
@@ -323,7 +317,7 @@ class _Choice:
         """The cost of storing a thread's elements."""
         stored, each = self.stored
         count = tile.results
-        return self.accesses.results * count * (2 + ACCESS * self.lines(stored, tile, each))
+        return self.accesses.results * count * (2 + self.gpu.access * self.lines(stored, tile, each))
 
 
 def _steps(trips: Sequence[int], target: int) -> tuple[int, ...]:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from tadc.passes.gpu.boxes import padded, spans_of
 from tadc.passes.gpu.plan import Along, TilePlan
-from tadc.passes.gpu.thread_costs import ACCESS, BodyCosts, warp_over
-from tadc.passes.gpu.tile_choice import BARRIER, SHARED_INDEX, extent_or_open
+from tadc.passes.gpu.thread_costs import BodyCosts, warp_over
+from tadc.passes.gpu.tile_choice import extent_or_open
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.schedule.accesses import Accesses, Read
 
@@ -57,7 +57,7 @@ def _plan(
     used = 0
     for read in transposed:
         each = accesses.bytes_of(read)
-        spans = spans_of(accesses.place(read), ranges, each)
+        spans = spans_of(gpu, accesses.place(read), ranges, each)
         if spans is None:
             return None
         used += math.prod(padded(gpu, [n for n, _ in spans], False, 1)) * each
@@ -70,7 +70,7 @@ def _plan(
     extents = {name: extent_or_open(accesses, name) for name in accesses.names}
     all_reads = BodyCosts(gpu, accesses, warp_over(gpu, [fast], extents, {}), {slow: copies})
     cost = all_reads.thread() - sum(all_reads.read(read, all_reads.warp) for read in transposed)
-    cost += 2 * BARRIER + len(transposed) * copies * (2 + SHARED_INDEX + 3 * ACCESS)
+    cost += 2 * gpu.barrier + len(transposed) * copies * (2 + gpu.find + 3 * gpu.access)
     tiles = math.prod(-(-extents[name] // ranges.get(name, 1)) for name in accesses.names)
     # A thread with several independent elements needs fewer others beside it.
     return cost * max(tiles * plan.block, gpu.busy / min(4, copies)), plan

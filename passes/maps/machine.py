@@ -1,4 +1,4 @@
-"""What schedules know of processors: facts of each, in one table, and none in their code."""
+"""What schedules know of GPUs: facts of each, in one table, and none in their code."""
 
 from __future__ import annotations
 
@@ -6,21 +6,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Machine:
-    """`vector_bytes` is the size of a vector, 0 for none; `registers` is how many a loop may use.
-
-    A map of fewer operations than `least_work` gets no vectors: they would save less time than it takes to
-    compile them.
-    """
-
-    vector_bytes: int = 64
-    registers: int = 28
-    least_work: int = 0
-
-
-@dataclass(frozen=True)
 class Gpu:
-    """Facts of a GPU: of the device, and of each of its multiprocessors. Bytes, and counts of threads."""
+    """Facts of a GPU: of the device, and of each of its multiprocessors. Bytes, and counts of threads.
+
+    The unit of costs is the time in which a multiprocessor starts one arithmetic instruction of a warp.
+    """
 
     multiprocessors: int
     shared: int
@@ -42,6 +32,23 @@ class Gpu:
     """The parts of shared memory, each of which gives 4 bytes at a time."""
     line: int = 128
     """Bytes of a line of the first cache."""
+    sector: int = 32
+    """The bytes that memory gives at least."""
+    thread_registers: int = 168
+    """The most registers that a thread of a block of 256 is planned with."""
+
+    access: float = 4.0
+    """The cost of one line for a warp."""
+    step: float = 2.0
+    """The cost of one step of a loop."""
+    join: float = 14.0
+    """The cost of joining two results within a warp."""
+    barrier: float = 40.0
+    """The cost of a barrier, and of waiting for what was copied before it."""
+    find: float = 6.0
+    """The cost of finding an element to copy."""
+    launch: float = 1 << 23
+    """The cost of a launch, in instructions of threads: about two microseconds."""
 
     @property
     def busy(self) -> int:

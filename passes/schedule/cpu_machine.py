@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tadc.passes.maps.machine import Machine
-
 #: What functions and operations cost for a vector, by their names in maps.
 FUNCTION_COSTS: Mapping[str, float] = {
     **dict.fromkeys(("add", "sub", "mul", "neg", "choose"), 1),
@@ -95,8 +93,3 @@ class CpuMachine:
     def cost(self, name: str) -> float:
         """What an operation costs for a vector."""
         return self.functions.get(name, self.function)
-
-
-def cpu_machine(machine: Machine) -> CpuMachine:
-    """The facts of a CPU with such vectors and registers."""
-    return CpuMachine(machine.vector_bytes, machine.registers, machine.least_work)

@@ -126,5 +126,5 @@ def test_the_whole_may_cost_what_its_parts_do_and_no_more() -> None:
 def test_a_box_has_no_elements_between_strides() -> None:
     """Also where it begins at a quotient of what all threads have in common."""
     step, first = Affine.var("step"), Affine.var("x").floordiv(2)
-    assert spans_of([first * 2 - step * 2], {"step": 8}, 8) == ((8, 2),)
-    assert spans_of([(step + 1).floordiv(2)], {"step": 8}, 8) == ((8, 1),)
+    assert spans_of(gpu_of("sm_90"), [first * 2 - step * 2], {"step": 8}, 8) == ((8, 2),)
+    assert spans_of(gpu_of("sm_90"), [(step + 1).floordiv(2)], {"step": 8}, 8) == ((8, 1),)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,9 @@ from tadc.backend.cpu import processors
 from tadc.compiler.derive import derive
 from tadc.frontend.extents import shape_at
 from tadc.passes import catalogue
-from tadc.passes.cpu import loop_functions
 from tadc.passes.maps import chains
 from tadc.passes.schedule import packing, plans, search
-from tadc.passes.schedule.cpu_machine import CpuMachine, cpu_machine
+from tadc.passes.schedule.cpu_machine import CpuMachine
 
 PROGRAMS = {
     "contraction": "a: f64[19, 37]\nb: f64[37, 21]\nf[i, j] = sum{k} (a[i, k] * b[k, j])",
@@ -108,13 +106,13 @@ def test_schedules_agree(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) 
         shared.append(cut or (found is not None and (found.lanes_of is not None or bool(found.leaps))))
         return found
 
-    def small_caches(machine: Any) -> CpuMachine:
-        return replace(cpu_machine(machine), l2=l2, far=far, sets=1)
+    def small_caches(*facts: int) -> CpuMachine:
+        return CpuMachine(*facts, l2=l2, far=far, sets=1)
 
     l2, far = choice.choice((1 << 12, 1 << 14, 1 << 16)), choice.choice((8, 64))
 
     # Panels that hold little, so that blocks of all kinds occur in small programs.
-    monkeypatch.setattr(loop_functions, "cpu_machine", small_caches)
+    monkeypatch.setattr(catalogue, "CpuMachine", small_caches)
     monkeypatch.setattr(packing, "LEAST_STEPS", choice.choice((1, 4)))
     monkeypatch.setattr(packing, "LEAST_REUSE", 1)
     monkeypatch.setattr(packing, "LEAST_REUSE_NEAR", choice.choice((1, 16)))
