@@ -29,22 +29,26 @@ MOST_INDICES = 5
 
 @dataclass(frozen=True)
 class _Stream:
-    """A tensor that tiles read or write: strides in elements by index, a large one where it is no number."""
+    """A tensor that tiles read or write: strides in elements by index, a large one where it is no number.
+
+    It has `most` elements at most.
+    """
 
     strides: Mapping[str, int]
+    most: float
     machine: CpuMachine
 
-    def lines(self, counts: Mapping[str, int], width: int) -> int:
+    def lines(self, counts: Mapping[str, int], width: int) -> float:
         """About how many lines the elements of a box stand in, each of so many bytes."""
         return self.places(counts, width)[0]
 
-    def cost(self, counts: Mapping[str, int], width: int) -> int:
+    def cost(self, counts: Mapping[str, int], width: int) -> float:
         """The lines, those that nobody sees coming several times."""
         lines, far = self.places(counts, width)
         scattered = self.machine.scattered_lines
         return lines * (scattered if far > self.machine.streams and lines < scattered * far else 1)
 
-    def places(self, counts: Mapping[str, int], width: int) -> tuple[int, int]:
+    def places(self, counts: Mapping[str, int], width: int) -> tuple[float, int]:
         """The lines, and in how many places far from each other they are."""
         runs, far, span = 0, 1, 0
         line = self.machine.line
@@ -56,7 +60,11 @@ class _Stream:
             else:
                 far *= counts[name]
         run = runs * width // line + 1
-        return min(far * run, span * width // line + 1), far
+        return min(far * run, span * width // line + 1, self.whole(width)), far
+
+    def whole(self, width: int) -> float:
+        """The lines of the tensor."""
+        return self.most * width // self.machine.line + 1
 
 
 def loop_order(
@@ -113,20 +121,26 @@ class _TileLoops:
             self.tile[candidate.lane] *= candidate.width
         self.binders: dict[str, int] = {}
         copied = packed.copied if packed else frozenset[str]()
-        self.streams: list[_Stream] = []
+        reads: dict[tuple[str, frozenset[tuple[str | int, int | None]]], _Stream] = {}
         for loop in accesses.body.below():
             self.binders |= dict(zip(loop.binders, loop.trips, strict=True))
-            self.streams += [self.stream(r.strides) for r in loop.reads if r.name not in copied]
+            for read in loop.reads:
+                if read.name not in copied:
+                    # Two reductions over the same elements bring them in once.
+                    key = frozenset((self.binders.get(n, n), stride) for n, stride in read.strides.items())
+                    shape = accesses.tensors[read.tensor].shape
+                    most = math.prod(n.constant if n.is_constant else math.inf for n in shape)
+                    reads[read.tensor, key] = self.stream(read.strides, most)
         steps = [math.prod(list(self.extents.values())[n + 1 :]) for n in range(len(accesses.names))]
-        stored = self.stream(dict(zip(accesses.names, steps, strict=True)))
-        self.streams += [stored] * accesses.results
+        stored = self.stream(dict(zip(accesses.names, steps, strict=True)), math.inf)
+        self.streams = [*reads.values(), *[stored] * accesses.results]
 
-    def stream(self, strides: Mapping[str, int | None]) -> _Stream:
+    def stream(self, strides: Mapping[str, int | None], most: float) -> _Stream:
         """What has these strides."""
-        line = self.machine.line
-        return _Stream({n: line if stride is None else stride for n, stride in strides.items()}, self.machine)
+        large = {n: self.machine.line if stride is None else stride for n, stride in strides.items()}
+        return _Stream(large, most, self.machine)
 
-    def lines(self, order: Sequence[str]) -> int:
+    def lines(self, order: Sequence[str]) -> float:
         """The lines that come from afar."""
         for depth in range(len(order) + 1):
             counts = self.binders | {
@@ -140,9 +154,12 @@ class _TileLoops:
                 break
         else:
             return 0
-        total = 0
+        total = 0.0
         for stream in self.streams:
             lines = stream.cost(counts, self.width)
             around = [n for n in order[:depth] if n in stream.strides or n != order[depth - 1]]
+            if stream.lines(counts, self.width) == stream.whole(self.width):
+                # The next step finds a tensor in the cache that this one reads whole.
+                around = []
             total += lines * math.prod(-(-self.extents[name] // self.tile[name]) for name in around)
         return total

@@ -165,3 +165,25 @@ def test_fewer_copies() -> None:
         assert found.smaller(share) == Tiling(16, ("i", "j"), "j", {"i": count, "j": 2})
     assert Tiling(16, ("i", "j"), "j", {"i": 1}).smaller(0.5) is None
     assert Tiling(16, ("i", "j"), "j").smaller(0.5) is None
+
+
+#: Programs, and the order of their indices: what is near in memory stays inside, unless all is near anyway.
+ORDERED = {
+    "transposed": ("x: f32[192, 192, 192]\nf[i, j, k] = 2*x[k, j, i]", ("j", "i", "k")),
+    "small": (
+        "a: f32[40, 40]\nb: f32[40, 40]\nf[i: 1600, j: 1600] = a[i // 40, j // 40] * b[i % 40, j % 40]",
+        ("i", "j"),
+    ),
+    "twice": (
+        "x: f32[16, 32, 57, 57]\nf[b, c, i: 28, j: 28] = "
+        "sum{p: 3} (x[b, c, 2*i + p, 2*j]) * sum{p: 3} (x[b, c, 2*i + p, 2*j])",
+        ("b", "c", "i", "j"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "order"), ORDERED.values(), ids=ORDERED)
+def test_loop_order(text: str, order: tuple[str, ...]) -> None:
+    tiling = plan(text).tiling
+    assert tiling is not None
+    assert tiling.order == order
