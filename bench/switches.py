@@ -48,6 +48,22 @@ def _unchanged(_: Any) -> Any:
     return lambda given, *_: given
 
 
+def _as_is(_: Any) -> Any:
+    """A rewrite of terms that gives a term as it is."""
+    return lambda _, body: body
+
+
+class _NothingInCommon:
+    """Factors that stay where they are."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def rewritten(self, root: Any) -> Any:
+        """The term itself."""
+        return root
+
+
 def _without(*kinds: type[Step]) -> Without:
     """Schedules without steps of some kinds."""
     return lambda found: lambda *given: tuple(s for s in found(*given) if not isinstance(s, kinds))
@@ -90,6 +106,33 @@ SWITCHES = [
     Switch("fusion", "maps over the same elements are one", {"catalogue:fused": _unchanged}),
     Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
+    Switch("merged sums", "sums that share what is expensive are one loop", {"maps.fuse:merged": _unchanged}),
+    Switch("one sign", "x - y and y - x are one value", {"rewrites.factor:with_one_sign": _as_is}),
+    Switch(
+        "common factors",
+        "what summands have in common is a factor of their sum",
+        {"rewrites.factor:CommonFactors": lambda _: _NothingInCommon},
+    ),
+    Switch(
+        "shared products",
+        "what products have in common is computed once",
+        {"rewrites.materialise:pair_factors": _unchanged},
+    ),
+    Switch(
+        "cheap values",
+        "what is computed for many elements is a tensor",
+        {"rewrites.materialise:share_cheap_values": _unchanged},
+    ),
+    Switch(
+        "gathered rows",
+        "what all rows read apart in memory is copied once",
+        {"maps.run_together:gathered": lambda _: lambda item, *_: ([], item)},
+    ),
+    Switch(
+        "thin sets",
+        "what is known late for a few elements is added last",
+        {"maps.chains:late_addends": _always(NOTHING)},
+    ),
     Switch("cut sums", "long sums have parts for threads", {"catalogue:cut_reductions": _unchanged}),
     Switch(
         "full parts",
