@@ -8,6 +8,8 @@ from functools import partial
 
 from tadc.frontend.source import Source, Span
 from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.gpu.chain_steps import chain_nest
+from tadc.passes.gpu.given_chains import problems_of_chain
 from tadc.passes.gpu.kernel_nests import kernel_nest
 from tadc.passes.gpu.kernels import Kernel, Kernels, KernelSteps
 from tadc.passes.gpu.plan import VECTOR_BYTES
@@ -61,8 +63,9 @@ def given_kernels(source: Source, functions: Sequence[Kernels], shared_bytes: Sh
             _check(read, item, of, shared_bytes, source)
             found[name], last[name] = (*found.get(name, ()), steps), read
         elif steps:
-            text = "a block runs the maps of a chain one after the other"
-            raise does_not_fit(text, read.spans[0], "leave the steps of this chain out", source)
+            items = [each for each in of.maps.maps if each.marks.chain == item.marks.chain]
+            _check_chain(read, items, of, source)
+            found[items[0].tensors[0].name] = (steps,)
     for read in last.values():
         for step, span in zip(read.schedule.steps, read.spans, strict=True):
             if isinstance(step, When):
@@ -96,6 +99,17 @@ def _check(read: ReadMap, item: Map, of: Kernels, shared_bytes: SharedBytes, sou
         text = f"a block would share {used} bytes of memory, and has {of.gpu.static_shared}"
         number = _last(steps, (Share, FoldThreads))
         raise refused((number, text, "take fewer steps or threads, or smaller tiles"))
+
+
+def _check_chain(read: ReadMap, items: Sequence[Map], of: Kernels, source: Source) -> None:
+    """Raises CompileError for a step that the kernel of a chain cannot take."""
+    steps = read.schedule.steps
+    problem = next(problems_of_chain(steps, items, of.maps, of.gpu), None)
+
+    def nest(_: Steps) -> Nest:
+        return chain_nest(items, of.maps, steps, of.gpu.warp).nest
+
+    check_steps(read, source, problem, nest)
 
 
 def _last(steps: Steps, kinds: type[Step] | tuple[type[Step], ...], kind: str = "") -> int:

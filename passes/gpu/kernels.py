@@ -1,4 +1,4 @@
-"""The kernels of a function: maps get plans, plans are steps, steps make nests. Chains are nests at once.
+"""The kernels of a function: maps get plans, plans are steps, steps make nests; those of chains too.
 
 Gather form needs no atomics: each element is computed by one thread, or by a group of threads that join
 their results in a fixed order, and stored once. The kernels of a function run in the order of the text.
@@ -12,14 +12,12 @@ from functools import cached_property
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
-from tadc.passes.gpu.chain_nests import ChainNest
+from tadc.passes.gpu.chain_steps import chain_nest, chosen_chain_steps
 from tadc.passes.gpu.interleaved import Place, places_of
 from tadc.passes.gpu.kernel_nests import KernelNest, kernel_nest
 from tadc.passes.gpu.plan import Variant
-from tadc.passes.gpu.row_chains import RowChain, is_inner, near_tensors
 from tadc.passes.gpu.schedule import variants_of
 from tadc.passes.gpu.steps_of_threads import steps_of_variant
-from tadc.passes.gpu.thread_plans import can_be_vector
 from tadc.passes.maps.buffers import Buffers, buffers_of, maps_of, symbol_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.map import Map, MapFunction
@@ -27,7 +25,6 @@ from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.read_maps import read_maps_and_names
 from tadc.passes.maps.size_tests import Condition
 from tadc.passes.nest.steps import Steps, When
-from tadc.passes.schedule.accesses import Accesses
 
 KernelSteps = Mapping[str, tuple[Steps, ...]]
 """The steps of the kernels of maps, by a tensor that each computes."""
@@ -125,15 +122,7 @@ class Kernels:
         return Kernel(name, (item,), kernel_nest(self.maps, item, steps, self.places), tuple(when))
 
     def chain(self, items: Sequence[Map]) -> KernelNest:
-        """The nest of a chain."""
-        chain = RowChain.of(items[0])
-        near = near_tensors(items, chain, self.gpu)
-        inner = frozenset(tensor.name for tensor in near if is_inner(tensor.name, items, self.maps))
-        widths = {item.tensors[0].name: self.width(item) for item in items}
-        nest = ChainNest(self.maps, items, chain, near, inner, widths, self.gpu.warp).nest()
-        return KernelNest(self.maps, items[0], (), nest, inner=inner)
-
-    def width(self, item: Map) -> int:
-        """The most elements of a vector of a map of a chain."""
-        accesses, order = Accesses(item, self.maps, item.extents, [1] * len(item.extents)), item.indices
-        return next((width for width in (4, 2) if can_be_vector(accesses, range(len(order)), width)), 1)
+        """The nest of a chain, by steps that are given for one of its maps or chosen."""
+        given = [steps for item in items for steps in self.given.get(item.tensors[0].name, ())]
+        steps = given[0] if given else chosen_chain_steps(items, self.maps, self.gpu)
+        return chain_nest(items, self.maps, steps, self.gpu.warp)

@@ -37,15 +37,25 @@ class RowChain:
         return RowChain(item.marks.rows, *item.marks.blocks)
 
 
+def may_be_near(items: Sequence[Map]) -> dict[str, Tensor]:
+    """The tensors that maps of a chain compute, and maps of it read."""
+    made = (tensor for item in items if not item.marks.steps for tensor in item.tensors)
+    read = {load.tensor for item in items for load in item.loads()}
+    return {tensor.name: tensor for tensor in made if tensor.name in read}
+
+
+def bytes_near(tensor: Tensor, chain: RowChain) -> int:
+    """The bytes of shared memory for the rows of a tensor that it has at a time."""
+    return -(-bytes_of(tensor, chain.depth) // 16) * 16 * chain.near_rows
+
+
 def near_tensors(items: Sequence[Map], chain: RowChain, gpu: Gpu) -> list[Tensor]:
     """The tensors that maps of a chain compute and later ones read, where shared memory has room for them."""
-    made = [tensor for item in items if not item.marks.steps for tensor in item.tensors]
-    read = {load.tensor for item in items for load in item.loads()}
     room = gpu.static_shared - ROOM
     found: list[Tensor] = []
-    for tensor in made:
-        each = -(-bytes_of(tensor, chain.depth) // 16) * 16 * chain.near_rows
-        if tensor.name in read and each <= room:
+    for tensor in may_be_near(items).values():
+        each = bytes_near(tensor, chain)
+        if each <= room:
             room -= each
             found.append(tensor)
     return found

@@ -317,9 +317,40 @@ class Flatten:
     index: str
 
 
+@dataclass(frozen=True)
+class RowBlocks:
+    """A block of a GPU runs the maps of a chain one after the other for so many rows.
+
+    A row has so many `threads`: a warp, or all of the block, which then run all maps for one row after the
+    other.
+    """
+
+    TEXT = "row_blocks {rows} threads {threads}"
+    rows: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The rows of these tensors, which maps of a chain compute and read, are in memory that the threads of a
+    block share, and nowhere else where no other map reads them."""
+
+    TEXT = "keep {tensors:tensors}"
+    tensors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The maps of a chain that compute these tensors do so in vectors of so many elements."""
+
+    TEXT = "vectors {tensors,widths:pairs}"
+    tensors: tuple[str, ...]
+    widths: tuple[int, ...]
+
+
 Step = (
     Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | FoldThreads | Leap |
     Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits | When |
-    Flatten )  # fmt: skip
+    Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -20,21 +20,24 @@ from tadc.passes.nest.steps import (
     Flatten,
     FoldThreads,
     InBlocks,
+    Keep,
     Points,
     Reorder,
     Residues,
     Reverse,
+    RowBlocks,
     Rows,
     Share,
     Split,
     Step,
     Steps,
     Threads,
+    Vectors,
     When,
 )
 from tadc.passes.schedule.reader import ReadMap, read_schedule
 
-GPU_STEPS = When, Flatten, FoldThreads, InBlocks, Share
+GPU_STEPS = When, Flatten, FoldThreads, InBlocks, Share, RowBlocks, Keep, Vectors
 """The steps that only kernels of a GPU take, but those that bind loops."""
 
 Given = Mapping[str, Steps]
