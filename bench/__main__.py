@@ -1,6 +1,6 @@
 """`python -m bench`: run time against other libraries; `python -m bench -h` has its options.
 
-`python -m bench compile`: how long compiling takes.
+`python -m bench compile`: how long compiling takes, of random programs and of deep ones.
 `python -m bench everyday [PROGRAM …]`: programs that no schedule was chosen for by hand, against JAX.
 `python -m bench empty`: inner loops without an iteration.
 `python -m bench functions`: the speed of scalar functions.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
+from bench.deep_programs import DEEP
 from bench.random_programs import random_program
 from tadc.backend.object_code import object_code
 from tadc.compiler.all_stages import Stage, compile_until
@@ -71,7 +72,7 @@ def measure(first: int = 0, count: int = COUNT) -> list[Timing]:
 
 
 def main(first: int = 0, count: int = COUNT) -> None:
-    """Print median and worst, of the whole and by stage."""
+    """Print median and worst, of the whole and by stage; then what deep programs take."""
     timings = measure(first, count)
     names = list(timings[0].stages)
     table = Table(title=f"compile time of {count} random programs, value and all gradients, CPU ms")
@@ -83,3 +84,5 @@ def main(first: int = 0, count: int = COUNT) -> None:
         near, (worst, seed) = pairs[int(0.95 * (count - 1))][0], pairs[-1]
         table.add_row(name, *(f"{1e3 * s:.1f}" for s in (median, near, worst)), str(seed))
     Console().print(table)
+    for title, text in DEEP.items():
+        Console().print(f"{title}: {1e3 * sum(compile_text(text).values()):.0f} ms", highlight=False)
