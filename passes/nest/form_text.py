@@ -22,6 +22,9 @@ _PATTERN = re.compile(
     |(?P<mark>\*\*|//|<=|>=|!=|.)""",
     re.X | re.S | re.A,
 )
+LARGEST = 1 << 53
+"""No number is larger: a sum of some such is an index of 64 bits."""
+
 RELATIONS = ("<=", "<", ">=", ">", "=")
 
 HELPS = {
@@ -94,16 +97,20 @@ class FormCursor(TokenCursor):
             raise Unreadable(f"expected a whole number, found `{token.text}`", token, "write a whole number")
         if int(token.text) < least:
             raise Unreadable(f"`{token.text}` is too small", token, f"write {least} at least")
+        if int(token.text) > LARGEST:
+            raise Unreadable(f"`{token.text}` is too large", token, f"write {LARGEST} at most")
         return int(token.text)
 
     # -- forms ---------------------------------------------------------------------------------
 
     def form(self) -> Affine:
         """`a + b - c`."""
-        found = self.scaled()
+        begin, found = self.token, self.scaled()
         while self.token.text in ("+", "-"):
             minus = self.take().text == "-"
             found = found - self.scaled() if minus else found + self.scaled()
+        if any(abs(k) > LARGEST for k in (found.constant, *(k for _, k in found.terms))):
+            raise Unreadable("a number of this form is too large", begin, f"write {LARGEST} at most")
         return found
 
     def scaled(self) -> Affine:
