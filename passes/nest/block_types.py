@@ -6,12 +6,16 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tadc.frontend.functions import APPLIED
+from tadc.frontend.suggest import closest
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, Let, Load, Tensor, Type
 from tadc.passes.nest.mistake import Mistake
 from tadc.passes.nest.nest import Compute
+from tadc.passes.nest.scalars import FUNCTIONS
 from tadc.passes.nest.usual_types import CONVERT, is_relation, usual_type
 
 FLOATS = ("f32", "f64")
+
+FUNCTION_HELP = "take one that formulas have, as `exp`, or `convert`, `choose`"
 
 Types = Generator[Mistake, None, dict[str, Type]]
 """Mistakes on the way to the types of all values that stand somewhere."""
@@ -93,6 +97,12 @@ class _Walk:
                 yield Mistake(let, f"`{name}` is no value that stands above", "a value stands before its use")
                 return
         arity = _arity(function)
+        if arity is None and function not in FUNCTIONS:
+            near = closest(function, FUNCTIONS)
+            yield Mistake(
+                let, f"no function `{function}`", f"did you mean `{near}`?" if near else FUNCTION_HELP
+            )
+            return
         if arity is not None and len(operands) != arity:
             yield Mistake(let, f"`{function}` takes {arity} operands, not {len(operands)}", "write as many")
             return

@@ -284,7 +284,10 @@ class _Reader(RecordReader):
     def literal(self) -> Number:
         """`1.5`, `-inf`."""
         sign = -1.0 if self.accept("-") else 1.0
-        text = self.take().text
+        token = self.take()
+        text = token.text
+        if token.kind != "number" and text not in ("inf", "nan"):
+            raise Unreadable(f"expected a number, found `{text}`", token, "such as `1.5`, `-2.0`, `-inf`")
         return Number(math.nan if text == "nan" else sign * float(text), "")
 
     def infix(self) -> Apply:

@@ -19,7 +19,9 @@ import numpy as np
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source
 from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.bounds import Unbounded
 from tadc.lattice.effort import EliminationLimit
+from tadc.lattice.loop_nests import loop_nest
 from tadc.lattice.points import SearchLimit, find_point
 from tadc.passes.maps.map import Ask, Block, Choice, Fold, IndexNumber, Let, Load, Tensor
 from tadc.passes.nest.block_types import type_mistakes
@@ -276,6 +278,10 @@ class _Walk:
         self.shared(let, takes.shared, fold.body.all_lets())
         indices = self.new(let, fold.indices, scope)
         self.known(let, [row.form for row in fold.rows], indices)
+        try:
+            loop_nest(fold.indices, fold.rows, ())
+        except (Unbounded, EliminationLimit) as error:
+            self.wrong(let, f"the loops of this reduction are not known: {error}", "write `where 0 <= k < N`")
         self.block(fold.body, replace(scope.with_facts(where(fold.rows)), indices=indices))
 
     def shared(self, node: object, names: Iterable[str], lets: Iterable[Let]) -> None:

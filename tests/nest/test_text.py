@@ -142,6 +142,7 @@ WRONG = {
     "nest f(out y: f64[4]) { for i = 0 to 4.5 { } }": ("expected a whole number, found `4.5`", "whole"),
     "nest f(out y: f64[4]) { if i { } }": ("expected one of `<=`", "comparisons"),
     "nest f(out y: f64[4]) { y[0] = %1 }": ("unknown value `%1`", "stands above"),
+    "nest f(out y: f64[4]) { %1 = -y[0] }": ("expected a number, found `y`", "-inf"),
     "nest f(out y: f64[4]) { %1 = 0.5 z[0] = %1 }": ("unknown tensor `z`", "in a `stage` above"),
     "nest f(out y: f64[4]) { %1 = 0.5 %2 = %1 ! %1 }": ("expected an operator", "** "),
     "nest f(out y: f64[4]) { %1 = convert(y) }": ("expected a value such as `%1`", "docs/nest.md"),

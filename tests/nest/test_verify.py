@@ -80,6 +80,11 @@ WRONG = {
     "for i = 0 to N { %1: f32 = 1.0 y[i] = %1 }": ("`%1` is f32, `y` f64", "y[i] = %1"),
     "for i = 0 to N { %1: f32 = x[i] y[i] = %1 }": ("`x` has elements of f64", "%1: f32 = x[i]"),
     "%1 = x[0] %2: f32 = 1.0 %3 = %1 + %2 y[0] = %3": ("operands of types f32 and f64", "%3 = %1 + %2"),
+    "%1 = x[0] %2 = jexp(%1) y[0] = %2": ("no function `jexp`", "%2 = jexp(%1)"),
+    "%1 = sum k where k <= 3 { %0 = index(k) give %0 } y[0] = %1": (
+        "the loops of this reduction are not known: `k` has no lower bound",
+        "%1 = sum k where k <= 3 { %0 = index(k) give %0 }",
+    ),
     "%1 = x[0] %2 = exp(%1, %1) y[0] = %2": ("`exp` takes 1 operands, not 2", "%2 = exp(%1, %1)"),
     "%1 = x[0] %2 = choose(%1, %1, %1) y[0] = %2": ("`%1` is no condition", "%2 = choose(%1, %1, %1)"),
     "%1 = x[0] %2: f32 = %1 * %1": ("a value of type f64, not f32", "%2: f32 = %1 * %1"),
