@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -13,9 +14,11 @@ from tadc.frontend.source import Source
 from tadc.passes.nest.steps import Split, Stage, Step
 from tadc.passes.schedule.choose import chosen_schedule
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.reader import read_schedule
+from tadc.passes.schedule.reader import WORDS, read_schedule
 from tadc.passes.schedule.text import MapSchedule, Schedule, schedule_text
 from tests.nest.programs import PROGRAMS, maps_of_program
+
+DOCS = Path(__file__).parents[2] / "docs" / "schedules.md"
 
 EVERYTHING = """\
 map c, d.2
@@ -53,6 +56,12 @@ map c, d.2
     points where i = j
     points where i = s - j step s
     fits i 6, j 1
+    when N >= 4 and N * M <= 30
+    flatten n
+    in_blocks 64
+    row_blocks 8 threads 32
+    keep c, d.2
+    vectors c 4, d.2 2
 map e
 """
 
@@ -69,6 +78,13 @@ def test_every_step_reads_back() -> None:
 def test_the_text_of_a_step_has_all_its_fields(step: Any) -> None:
     named = ",".join(re.findall(r"\{([\w,]+)", step.TEXT)).split(",")
     assert sorted(named) == sorted(field.name for field in fields(step))
+
+
+@pytest.mark.parametrize("word", sorted(WORDS))
+def test_every_step_stands_in_the_docs_and_reads_back(word: str) -> None:
+    assert re.search(rf"^\|.*`{word} .*\|.*\|$", DOCS.read_text("utf-8"), re.M)
+    if word not in ("grid", "block", "thread"):
+        assert f"    {word} " in EVERYTHING
 
 
 def test_layout_is_free() -> None:
