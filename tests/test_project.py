@@ -128,6 +128,9 @@ def test_passes_say_what_they_take() -> None:
     assert sum(found.values()) <= 100, sorted(found.items(), key=lambda item: -item[1])[:10]
 
 
+#: The folders of backends.
+BACKENDS = {path.parent for path in (ROOT / "backend").glob("*/backend.py")}
+
 #: Where a vendor's words may stand outside of its backend.
 NAMED = {
     "backend/__init__.py": "says what the folders are",
@@ -148,7 +151,7 @@ def test_vendors_are_named_in_their_backends_alone() -> None:
     found = set[str]()
     for path in SOURCES:
         name = path.relative_to(ROOT).as_posix()
-        if name.startswith(("backend/cuda/", "backend/rocm/", "bench/", "examples/", "lit_tests/", "tests/")):
+        if path.parent in BACKENDS or name.startswith(("bench/", "examples/", "lit_tests/", "tests/")):
             continue
         if words.search(path.read_text(encoding="utf-8")):
             found.add(next((known for known in NAMED if name.startswith(known)), name))
@@ -157,10 +160,9 @@ def test_vendors_are_named_in_their_backends_alone() -> None:
 
 def test_a_module_is_named_once() -> None:
     """But for those that each backend has, as the protocol asks."""
-    backends = {ROOT / "backend" / name for name in ("cpu", "cuda", "rocm")}
     places: dict[str, list[Path]] = {}
     for path in SOURCES:
         if path.relative_to(ROOT).parts[0] in (*LAYERS, "tadc") and path.stem != "__init__":
             places.setdefault(path.stem, []).append(path.parent)
-    several = {name for name, found in places.items() if len(found) > 1 and not backends.issuperset(found)}
+    several = {name for name, found in places.items() if len(found) > 1 and not BACKENDS.issuperset(found)}
     assert several == set()
