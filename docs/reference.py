@@ -68,6 +68,8 @@ def pass_section(item: type[Pass]) -> str:
         [f"`{o.name}`", o.kind, f"`{o.default}`" if o.default else "none", o.help] for o in options_of(item)
     ]
     folder = item.argument.removeprefix("tad-")
+    if item.argument not in EXAMPLES:
+        raise SystemExit(f"docs/reference.py: name a test of lit_tests/passes/{folder} for it in EXAMPLES")
     path = ROOT / "lit_tests" / "passes" / folder / EXAMPLES[item.argument]
     said = f"After it: {item.description}."
     parts = [f"### {item.argument}\n", cleandoc(item.__doc__ or "") + "\n", said + "\n"]
