@@ -34,7 +34,7 @@ from tadc.passes.nest.steps import (
     When,
 )
 from tadc.passes.schedule.accesses import Accesses
-from tadc.passes.schedule.given import Problem, check_steps, does_not_fit, maps_given, problem_of
+from tadc.passes.schedule.given import Problem, check_first, check_steps, does_not_fit, maps_given, problem_of
 from tadc.passes.schedule.reader import ReadMap
 from tadc.passes.terms.costs import ELEMENT
 
@@ -64,6 +64,7 @@ def given_kernels(source: Source, functions: Sequence[Kernels], shared_bytes: Sh
             found[name], last[name] = (*found.get(name, ()), steps), read
         elif steps:
             items = [each for each in of.maps.maps if each.marks.chain == item.marks.chain]
+            check_first(read, found.keys() & {items[0].tensors[0].name}, source)
             _check_chain(read, items, of, source)
             found[items[0].tensors[0].name] = (steps,)
     for read in last.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.source import Source, Span
@@ -53,6 +53,7 @@ def given_schedule(source: Source | None, functions: Sequence[MapFunction]) -> G
         return {}
     found: dict[str, Steps] = {}
     for read, item, function in maps_given(source, functions):
+        check_first(read, found.keys() & {tensor.name for tensor in item.tensors}, source)
         plain, steps = plain_nest(function, item), read.schedule.steps
 
         def made(steps: Steps, plain: Nest = plain) -> Nest:
@@ -80,6 +81,13 @@ def maps_given(
                 help = f"did you mean `{near}`?" if near else "`--emit schedule` has the maps"
                 raise does_not_fit(f"no map computes `{name}`", read.span, help, source)
         yield read, *maps[read.schedule.tensors[0]]
+
+
+def check_first(read: ReadMap, above: Collection[str], source: Source) -> None:
+    """Raises CompileError where what a map computes has steps above."""
+    if above:
+        name = min(above)
+        raise does_not_fit(f"`{name}` has steps above", read.span, "leave these or those out", source)
 
 
 def check_steps(

@@ -59,6 +59,7 @@ def test_what_is_chosen_can_be_given() -> None:
         (MATMUL, "map c stage %9 over k", "stage", "`%9`"),
         (MATMUL, f"map c {TILES} stage %1 inside j0 over k, j1", "stage", "no index or size here"),
         (MATMUL, "map c rows i 8", "rows", "no chain"),
+        (MATMUL, "map c lane j map c jam i", "map c jam", "`c` has steps above"),
         (MATMUL, "map c threads i 1 threads j 1", "threads j", "once"),
         (MATMUL, "map c points where i = j", "points", "other points"),
         (MATMUL, "map c split i 4 overlap -> i0, i1 cut %3 k 7 -> k0", "split", "joined twice"),

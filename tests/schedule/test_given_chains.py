@@ -84,6 +84,7 @@ def test_what_is_kept_is_nowhere_else() -> None:
         (WHOLE.replace("in_blocks 128", "in_blocks 48"), "in_blocks", "whole warps"),
         (WHOLE + " in_blocks 64", "in_blocks 64", "above already"),
         (WHOLE + " grid i", "grid", "no such step"),
+        (WHOLE + "\nmap e keep e", "map e", "`m` has steps above"),
         (WHOLE.replace("threads 32", "threads 64"), "row_blocks", "neither a warp nor a block"),
         (WHOLE.replace("row_blocks 4", "row_blocks 25"), "row_blocks", "there are 24 rows"),
         (WHOLE.replace("keep m, e, z", "keep m, y"), "keep", "of `y`"),
