@@ -98,11 +98,12 @@ class _Cost:
         once += sum(self.loop(inner) for inner in loop.inner)
         if not loop.binders:
             return once
-        results = candidate.results(loop)
-        once += loop.additions * results + 2
+        results, trips = candidate.results(loop), math.prod(loop.trips)
+        # Of so few steps a loop is written out.
+        around = 0 if trips <= machine.unrolled and loop is not candidate.fold else 1
+        once += loop.additions * results + 2 * around
         if loop.binders[-1] in candidate.leaps:
             return first + self.leaping(loop, inside, once)
-        trips = math.prod(loop.trips)
         ending = 0.0
         if loop is candidate.fold:
             steps = math.ceil(loop.trips[-1] / (candidate.width * candidate.parts))
@@ -110,7 +111,7 @@ class _Cost:
             ending = machine.join_lanes * math.log2(candidate.width) * results * loop.results
         if candidate.lane in loop.bounds and candidate.fold is None:
             trips = trips + candidate.width / 2
-        return first + trips * max(once, machine.latency) + ending + 4
+        return first + trips * max(once, machine.latency) + ending + 4 * around
 
     def leaping(self, loop: Loop, reads: Sequence[Read], once: float) -> float:
         """The cost of a loop that takes several steps at once, where a single one, with these reads, costs

@@ -48,6 +48,8 @@ class CpuMachine:
 
     latency: int = 8
     """An addition takes so long, and so many may be under way at once."""
+    unrolled: int = 8
+    """A reduction of so many steps is no loop: they are written out."""
     miss: float = 8
     """A line of the second cache, where it is not clear beforehand that it is wanted."""
     scattered_lines: int = 4

@@ -174,11 +174,6 @@ ORDERED = {
         "a: f32[40, 40]\nb: f32[40, 40]\nf[i: 1600, j: 1600] = a[i // 40, j // 40] * b[i % 40, j % 40]",
         ("i", "j"),
     ),
-    "twice": (
-        "x: f32[16, 32, 57, 57]\nf[b, c, i: 28, j: 28] = "
-        "sum{p: 3} (x[b, c, 2*i + p, 2*j]) * sum{p: 3} (x[b, c, 2*i + p, 2*j])",
-        ("b", "c", "i", "j"),
-    ),
 }
 
 
@@ -187,3 +182,13 @@ def test_loop_order(text: str, order: tuple[str, ...]) -> None:
     tiling = plan(text).tiling
     assert tiling is not None
     assert tiling.order == order
+
+
+@pytest.mark.parametrize(("steps", "copies"), [(2, False), (5, True)])
+def test_sums_that_are_written_out_need_no_copies(steps: int, copies: bool) -> None:
+    window = (
+        f"max{{p: {steps}, q: {steps}}} (x[b, c, {steps}*(i // {steps}) + p, {steps}*(j // {steps}) + q])"
+    )
+    tiling = plan(f"x: f32[16, 64, 60, 60]\nf[b, c, i, j] = x[b, c, i, j] * {window}").tiling
+    assert tiling is not None
+    assert any(count > 1 for count in tiling.blocks.values()) == copies
