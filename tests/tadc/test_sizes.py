@@ -295,8 +295,10 @@ def test_a_kernel_for_all_its_sizes_still_knows_them() -> None:
 
 
 def test_conditions_read_well() -> None:
+    with pytest.warns(tadc.CompileWarning, match="`M` can be at most 9"):
+        f = tadc.function("x: f64[9]; size M; f[i: M] = x[i]")
     with pytest.raises(tadc.ArgumentError, match="they must satisfy M <= 9"):
-        tadc.function("x: f64[9]; size M; f[i: M] = x[i]")(np.ones(9), M=10)
+        f(np.ones(9), M=10)
 
 
 def test_an_excluded_set_that_is_an_equation_is_no_bound() -> None:
