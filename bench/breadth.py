@@ -1,19 +1,19 @@
-"""`python -m bench everyday`: programs that no schedule was chosen for by hand, against JAX (jit).
+"""`python -m bench everyday`: programs that no schedule was chosen for by hand, against the best of their peers.
 
-Value and all gradients, f32, on as many threads as `TADC_NUM_THREADS` says; JAX takes those that it likes.
+Value and all gradients, f32 (or `--f64`), on as many threads as `TADC_NUM_THREADS` says; libraries take those that
+they like, or as many as the processors that the process may run on (`taskset`).
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from bench.contenders import COMPILED, TADC, Contender, UnavailableError, names_of, prepare
 from bench.everyday import EVERYDAY
 from bench.interleave import interleaved
 from bench.timing import seconds
@@ -23,47 +23,48 @@ from bench.workloads.workload import Workload
 BUDGET = 1.5
 
 
-def calls(workload: Workload, dtype: str, *, small: bool = False) -> dict[str, Callable[[], Any]]:
-    """Value and all gradients by tadc and by JAX; both have run once, and agree."""
-    import jax
-
-    if dtype == "f64":
-        jax.config.update("jax_enable_x64", True)
+def contenders(workload: Workload, dtype: str, *, small: bool = False) -> dict[str, Contender]:
+    """Value and all gradients by tadc and its peers; all have run once, and agree."""
     sizes = workload.small if small else workload.sizes
-    function = workload.derivative(dtype, sizes)
-    given = [x.astype(dtype.replace("f", "float")) for x in workload.inputs(sizes)]
-    held, form = [jax.device_put(x) for x in given], workload.peers["JAX"]
-
-    def both(arguments: list[Any], cotangent: Any) -> Any:
-        value, pull = jax.vjp(lambda *a: form(jax, *a), *arguments)
-        return value, *pull(cotangent)
-
-    compiled = jax.jit(both)
-    made: dict[str, Callable[[], Any]] = {
-        "tadc": lambda: function(*given),
-        "JAX": lambda: jax.block_until_ready(compiled(held[:-1], held[-1])),
-    }
-    limit = 1e-10 if dtype == "f64" else 1e-3
-    for one, other in zip(made["tadc"](), made["JAX"](), strict=True):
-        scale = float(np.abs(other).max(initial=1e-30))
-        np.testing.assert_allclose(one, other, rtol=limit, atol=limit * scale)
+    given = tuple(x.astype(dtype.replace("f", "float")) for x in workload.inputs(sizes))
+    made: dict[str, Contender] = {}
+    for name in names_of(workload):
+        if name == COMPILED:
+            continue
+        try:
+            made[name] = prepare(name, workload, sizes, given)
+        except UnavailableError:
+            continue
+    limit = 1e-9 if dtype == "f64" else 2e-3
+    expected = made[TADC].results()
+    for name, contender in made.items():
+        for one, other in zip(expected, contender.results(), strict=True):
+            scale = float(np.abs(other).max(initial=1e-30))
+            message = f"{workload.name}: tadc and {name}"
+            np.testing.assert_allclose(one, other, rtol=limit, atol=limit * scale, err_msg=message)
     return made
 
 
 def main(words: list[str]) -> None:
     """Print the table, of the programs that are named or of all, and the geometric mean."""
-    table = Table(title="value and all gradients, f32, ms; medians in turns")
-    for column in ("program", "tadc", "JAX", "ratio"):
-        table.add_column(column, justify="left" if column == "program" else "right")
+    dtype = "f64" if "--f64" in words else "f32"
+    named = [word for word in words if word != "--f64"]
+    table = Table(title=f"value and all gradients, {dtype}, ms; medians in turns")
+    for column in ("program", "tadc", "best peer", "its ms", "ratio"):
+        table.add_column(column, justify="left" if column in ("program", "best peer") else "right")
     ratios: list[float] = []
     for workload in EVERYDAY:
-        if words and workload.name not in words:
+        if named and workload.name not in named:
             continue
-        made = calls(workload, "f32")
-        times = interleaved(made, BUDGET, {name: seconds(call) for name, call in made.items()}, "tadc")
+        calls = {name: made.call for name, made in contenders(workload, dtype).items()}
+        times = interleaved(calls, BUDGET, {name: seconds(call) for name, call in calls.items()}, TADC)
         median = {name: 1e3 * statistics.median(found) for name, found in times.items()}
-        ratios.append(median["JAX"] / median["tadc"])
-        table.add_row(workload.title, f"{median['tadc']:.2f}", f"{median['JAX']:.2f}", f"{ratios[-1]:.1f}")
+        own = median.pop(TADC)
+        best = min(median, key=lambda name: median[name])
+        ratios.append(median[best] / own)
+        table.add_row(workload.name, f"{own:.2f}", best, f"{median[best]:.2f}", f"{ratios[-1]:.2f}")
     if ratios:
-        table.add_row("geometric mean", "", "", f"{math.exp(statistics.fmean(map(math.log, ratios))):.2f}")
+        below = sum(ratio < 0.9 for ratio in ratios)
+        mean = math.exp(statistics.fmean(map(math.log, ratios)))
+        table.add_row("geometric mean", "", f"{below} of {len(ratios)} below 0.9", "", f"{mean:.2f}")
     Console().print(table)

@@ -1,0 +1,160 @@
+"""Recurrences: tables, Markov chains, filters, solves, networks over time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bench.workloads.workload import Arrays, Workload
+
+
+def _edit_distance(jax: Any, c: Any) -> Any:
+    """By diagonals: each needs the two before it."""
+    jnp = jax.numpy
+    rows, columns = c.shape
+    far = jnp.asarray(1e30, c.dtype)
+    at = jnp.arange(rows)
+
+    def step(before: Any, t: Any) -> Any:
+        last, older = before
+        j = t - at
+        up, left = jnp.concatenate([far[None], last[:-1]]), last
+        corner = jnp.concatenate([far[None], older[:-1]])
+        smallest = -jax.nn.logsumexp(-jnp.stack([up, left, corner]), axis=0)
+        cost = 1 + c[at, jnp.clip(j, 0, columns - 1)]
+        made = jnp.where(t == 0, jnp.where(at == 0, cost, far), cost + smallest)
+        made = jnp.where((j >= 0) & (j < columns), made, far)
+        return (made, last), made
+
+    start = jnp.full(rows, far)
+    _, made = jax.lax.scan(step, (start, start), jnp.arange(rows + columns - 1))
+    return made[-1, -1]
+
+
+def _edit_numba(c: Any, df: Any) -> Arrays:
+    rows, columns = c.shape
+    d = np.full((rows + 1, columns + 1), 1e30).astype(c.dtype)
+    d[0, 0] = 0
+    for i in range(rows):
+        for j in range(columns):
+            u, v, w = d[i, j + 1], d[i + 1, j], d[i, j]
+            low = min(u, min(v, w))
+            d[i + 1, j + 1] = 1 + c[i, j] + low - math.log(math.exp(low - u) + math.exp(low - v) + math.exp(low - w))
+    e = np.zeros((rows + 1, columns + 1), c.dtype)
+    for i in range(rows - 1, -1, -1):
+        for j in range(columns - 1, -1, -1):
+            total = df[()] if i == rows - 1 and j == columns - 1 else df[()] * 0
+            here = d[i + 1, j + 1]
+            if i + 1 < rows:
+                total += e[i + 1, j] * math.exp(d[i + 2, j + 1] - 1 - c[i + 1, j] - here)
+            if j + 1 < columns:
+                total += e[i, j + 1] * math.exp(d[i + 1, j + 2] - 1 - c[i, j + 1] - here)
+            if i + 1 < rows and j + 1 < columns:
+                total += e[i + 1, j + 1] * math.exp(d[i + 2, j + 2] - 1 - c[i + 1, j + 1] - here)
+            e[i, j] = total
+    return np.array(d[rows, columns]), e[:rows, :columns].copy()
+
+
+def _markov(jax: Any, p: Any, w: Any) -> Any:
+    def step(a: Any, row: Any) -> Any:
+        return row + jax.nn.logsumexp(a[:, None] + w, axis=0), None
+
+    last, _ = jax.lax.scan(step, p[0], p[1:])
+    return jax.nn.logsumexp(last)
+
+
+def _filter(jax: Any, x: Any, a: Any) -> Any:
+    def step(s: Any, value: Any) -> Any:
+        s = a * s + (1 - a) * value
+        return s, s
+
+    _, rest = jax.lax.scan(step, x[:, 0], x[:, 1:].T)
+    return jax.numpy.concatenate([x[:, :1], rest.T], 1)
+
+
+def _network(jax: Any, x: Any, w: Any) -> Any:
+    def step(h: Any, row: Any) -> Any:
+        h = jax.numpy.tanh(0.25 * (h @ w.T) + row)
+        return h, h
+
+    _, rows = jax.lax.scan(step, jax.numpy.zeros_like(x[0]), x)
+    return rows
+
+
+def _thomas(jax: Any, a: Any, b: Any, d: Any) -> Any:
+    """Lower a, diagonal 3 + b, upper a: forward elimination, backward substitution."""
+
+    def forward(before: Any, row: Any) -> Any:
+        c, e = before
+        lower, middle, right = row
+        pivot = 3 + middle - lower * c
+        made = lower / pivot, (right - lower * e) / pivot
+        return made, made
+
+    zero = jax.numpy.zeros_like(a[:, 0])
+    _, (c, e) = jax.lax.scan(forward, (zero, zero), (a.T, b.T, d.T))
+
+    def backward(x: Any, row: Any) -> Any:
+        x = row[1] - row[0] * x
+        return x, x
+
+    _, x = jax.lax.scan(backward, zero, (c, e), reverse=True)
+    return x.T
+
+
+STEPS = (
+    Workload(
+        "edit-distance",
+        "soft edit distance",
+        """c: f64[N, M]
+let scan{i + j} d[i: N, j: M] = 1 + c[i, j] + if {i = 0 and j = 0} then (0) else (-log(
+    if {i >= 1} then (exp(-d[i - 1, j])) else (0) + if {j >= 1} then (exp(-d[i, j - 1])) else (0)
+    + if {i >= 1 and j >= 1} then (exp(-d[i - 1, j - 1])) else (0)))
+f = d[N - 1, M - 1]""",
+        {"N": 64, "M": 64},
+        {"N": 6, "M": 5},
+        {"JAX": _edit_distance, "numba": _edit_numba},
+    ),
+    Workload(
+        "markov",
+        "likelihood of a hidden Markov chain",
+        """p: f64[T, S]; w: f64[S, S]
+let scan{t} a[t: T, s: S] = p[t, s] + if {t = 0} then (0) else (logsumexp{r: S} (a[t - 1, r] + w[r, s]))
+f = logsumexp{s: S} (a[T - 1, s])""",
+        {"T": 500, "S": 32},
+        {"T": 5, "S": 3},
+        {"JAX": _markov},
+    ),
+    Workload(
+        "smoothing",
+        "exponential smoothing of many rows",
+        """x: f64[B, T]; a: f64
+scan{t} s[b: B, t: T] = if {t = 0} then (x[b, 0]) else (a*s[b, t - 1] + (1 - a)*x[b, t])""",
+        {"B": 256, "T": 2000},
+        {"B": 3, "T": 9},
+        {"JAX": _filter},
+    ),
+    Workload(
+        "recurrent",
+        "recurrent network",
+        """x: f64[T, B, K]; w: f64[K, K]
+scan{t} h[t: T, b, i] = tanh(x[t, b, i] + if {t = 0} then (0) else (0.25*sum{k} (w[i, k]*h[t - 1, b, k])))""",
+        {"T": 60, "B": 32, "K": 64},
+        {"T": 4, "B": 2, "K": 3},
+        {"JAX": _network},
+    ),
+    Workload(
+        "tridiagonal",
+        "tridiagonal solves",
+        """a: f64[B, N]; b: f64[B, N]; d: f64[B, N]
+let scan{i} c[r: B, i: N] = a[r, i] / (3 + b[r, i] - if {i = 0} then (0) else (a[r, i]*c[r, i - 1]))
+let scan{i} e[r: B, i: N] = if {i = 0} then (d[r, i] / (3 + b[r, i])) else (
+    (d[r, i] - a[r, i]*e[r, i - 1]) / (3 + b[r, i] - a[r, i]*c[r, i - 1]))
+scan{-i} x[r: B, i: N] = e[r, i] - if {i = N - 1} then (0) else (c[r, i]*x[r, i + 1])""",
+        {"B": 200, "N": 1000},
+        {"B": 3, "N": 7},
+        {"JAX": _thomas},
+    ),
+)
