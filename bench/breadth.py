@@ -1,7 +1,7 @@
-"""`python -m bench everyday`: programs that no schedule was chosen for by hand, against the best of their peers.
+"""`python -m bench everyday`: programs that no schedule was chosen for by hand, against the best of others.
 
-Value and all gradients, f32 (or `--f64`), on as many threads as `TADC_NUM_THREADS` says; libraries take those that
-they like, or as many as the processors that the process may run on (`taskset`).
+Value and all gradients, f32 (or `--f64`), on as many threads as `TADC_NUM_THREADS` says; libraries take those
+that they like, or as many as the processors that the process may run on (`taskset`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs that the code generator was not written for, each with the same function for JAX and other peers."""
+"""Programs that the code generator was not written for, with the same function for JAX and other peers."""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ def _edit_numba(c: Any, df: Any) -> Arrays:
         for j in range(columns):
             u, v, w = d[i, j + 1], d[i + 1, j], d[i, j]
             low = min(u, min(v, w))
-            d[i + 1, j + 1] = 1 + c[i, j] + low - math.log(math.exp(low - u) + math.exp(low - v) + math.exp(low - w))
+            d[i + 1, j + 1] = (
+                1 + c[i, j] + low - math.log(math.exp(low - u) + math.exp(low - v) + math.exp(low - w))
+            )
     e = np.zeros((rows + 1, columns + 1), c.dtype)
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):

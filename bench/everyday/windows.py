@@ -32,7 +32,9 @@ def _causal(jax: Any, q: Any, k: Any, v: Any) -> Any:
 
 
 def _causal_torch(torch: Any, q: Any, k: Any, v: Any) -> Any:
-    return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True, scale=1 / 8)[0]
+    return torch.nn.functional.scaled_dot_product_attention(
+        q[None], k[None], v[None], is_causal=True, scale=1 / 8
+    )[0]
 
 
 _SIZES = {"B": 8, "C": 32, "H": 56, "W": 56, "F": 32}
@@ -43,8 +45,8 @@ WINDOWS = (
         "padded",
         "3x3 convolution, padded, by bounds",
         """x: f64[B, C, H, W]; w: f64[F, C, 3, 3]
-y[n, o, i: H, j: W] = sum{c} (sum{p}_(max [0; 1 - i])^(min [2; H - i]) (sum{q}_(max [0; 1 - j])^(min [2; W - j]) (
-    x[n, c, i + p - 1, j + q - 1]*w[o, c, p, q])))""",
+y[n, o, i: H, j: W] = sum{c} (sum{p}_(max [0; 1 - i])^(min [2; H - i]) (
+    sum{q}_(max [0; 1 - j])^(min [2; W - j]) (x[n, c, i + p - 1, j + q - 1]*w[o, c, p, q])))""",
         _SIZES,
         _SMALL,
         _padded(1),
@@ -53,7 +55,8 @@ y[n, o, i: H, j: W] = sum{c} (sum{p}_(max [0; 1 - i])^(min [2; H - i]) (sum{q}_(
         "padded-guards",
         "3x3 convolution, padded, by conditions",
         """x: f64[B, C, H, W]; w: f64[F, C, 3, 3]
-y[n, o, i: H, j: W] = sum{c, p: 3, q: 3} (w[o, c, p, q]*if {i + p >= 1 and i + p <= H and j + q >= 1 and j + q <= W}
+y[n, o, i: H, j: W] = sum{c, p: 3, q: 3} (w[o, c, p, q]*if {
+    i + p >= 1 and i + p <= H and j + q >= 1 and j + q <= W}
     then (x[n, c, i + p - 1, j + q - 1]) else (0))""",
         _SIZES,
         _SMALL,
@@ -63,7 +66,8 @@ y[n, o, i: H, j: W] = sum{c, p: 3, q: 3} (w[o, c, p, q]*if {i + p >= 1 and i + p
         "padded-let",
         "3x3 convolution of a padded image",
         """x: f64[B, C, H, W]; w: f64[F, C, 3, 3]
-let z[n, c, i: H + 2, j: W + 2] = if {i >= 1 and i <= H and j >= 1 and j <= W} then (x[n, c, i - 1, j - 1]) else (0)
+let z[n, c, i: H + 2, j: W + 2] = if {i >= 1 and i <= H and j >= 1 and j <= W} then (
+    x[n, c, i - 1, j - 1]) else (0)
 y[n, o, i: H, j: W] = sum{c, p, q} (z[n, c, i + p, j + q]*w[o, c, p, q])""",
         _SIZES,
         _SMALL,
@@ -93,7 +97,8 @@ y[h, i, d] = sum{j} (s[h, i, j]*v[h, j, d]) / sum{j} (s[h, i, j])""",
         "attention in a window",
         """q: f64[H, N, D]; k: f64[H, N, D]; v: f64[H, N, D]
 let s[h, i: N, p: 64] = if {i + p >= 63} then (exp(sum{d} (q[h, i, d]*k[h, i + p - 63, d]) / 8)) else (0)
-y[h, i, d] = sum{p} (if {i + p >= 63} then (s[h, i, p]*v[h, i + p - 63, d]) else (0)) / sum{p} (s[h, i, p])""",
+y[h, i, d] = sum{p} (if {i + p >= 63} then (s[h, i, p]*v[h, i + p - 63, d]) else (0)) / (
+    sum{p} (s[h, i, p]))""",
         {"H": 8, "N": 512, "D": 32},
         {"H": 2, "N": 70, "D": 3},
         {"JAX": lambda jax, q, k, v: _local(jax, q, k, v)},

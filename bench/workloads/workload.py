@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import numpy as np
 import tadc
 from tadc.frontend.extents import shape_at
 
-if find_spec("numba"):
+try:
     from numba import prange  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
-else:
+except ImportError:
     prange: Any = range
 
 __all__ = ["Arrays", "Derivative", "Form", "Workload", "prange"]

@@ -24,6 +24,7 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, oper
 from tadc.lattice.affine import ZERO, Affine, Constraint, equals_zero
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.moves import is_candidate
+from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.short_sums import write_out_short_sums
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import Costs, points
@@ -55,8 +56,8 @@ def split_rows(program: Program) -> Program:
         else:
             definitions += _split(program, names, definition, index)
     if len(definitions) == len(program.definitions):
-        return program
-    return write_out_short_sums(replace(program, definitions=tuple(definitions)))
+        return join_nested_sums(program)
+    return join_nested_sums(write_out_short_sums(replace(program, definitions=tuple(definitions))))
 
 
 def _short_rows(definition: Definition) -> list[str]:

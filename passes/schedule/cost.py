@@ -16,7 +16,7 @@ from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import parts_of, steps_of, vectors_read
 from tadc.passes.schedule.packing import Panels, is_far, packing
-from tadc.passes.schedule.splits import Parts
+from tadc.passes.schedule.splits import Parts, limits_of
 
 TOGETHER = 4
 """Vectors of so many copies are interleaved."""
@@ -64,8 +64,17 @@ class _Cost:
             tile = candidate.blocks.get(name, 1) * width
             if tile > 1 and found is not None and found.extent.is_constant:
                 extent = max(found.extent.constant, 1)
-                total *= math.ceil(extent / tile) * tile / extent
+                # Where what is packed is read, each element of an edge takes the time of a tile.
+                edges = min(self.edges(name, extent), extent) if self.packed else 0
+                total *= (math.ceil((extent - edges) / tile) + edges) * tile / extent
         return total
+
+    def edges(self, name: str, extent: int) -> int:
+        """How many elements of an index are before and after its full part."""
+        if not self.found:
+            return 0
+        start, stop = limits_of(self.found[self.accesses.names.index(name)].rows, extent)
+        return extent - max(stop - start, 0)
 
     def store(self) -> float:
         """The cost of storing a tile."""

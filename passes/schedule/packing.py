@@ -16,10 +16,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tadc.lattice.polyhedron import implied
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.splits import WHOLE, Parts
+from tadc.passes.terms.index_ranges import span_of
 
 SHARE = 8
 """Panels for lanes take this part of the second cache at most, and so do those for rows: they stay there, and
@@ -117,7 +119,10 @@ def packing(
         return None
     loop = accesses.body.inner[0]
     lane = accesses.names.index(candidate.lane)
-    if loop.domain or not loop.is_box or loop.inner or (found and found[lane].factor > 1):
+    if not loop.is_box or loop.inner or (found and found[lane].factor > 1):
+        return None
+    # All elements of a tile in full parts have one loop, whose bounds are the same for them.
+    if candidate.lane in loop.domain or any(candidate.blocks.get(name, 1) > 1 for name in loop.bounds):
         return None
     return _Packing(accesses, candidate, found, machine, loop).panels()
 
@@ -168,6 +173,8 @@ class _Packing:
         names = frozenset([lane])
         reads: list[Read] = []
         for read in self.loop.reads:
+            if not self.is_inside(read):
+                continue
             together = names | (read.names & frozenset(self.accesses.names))
             # A panel has no copies along other indices than that of the lanes.
             if any(blocks.get(name, 1) > 1 for name in together - {lane}):
@@ -177,6 +184,19 @@ class _Packing:
                 reads.append(read)
                 names = together
         return reads, names if reads else frozenset()
+
+    def is_inside(self, read: Read) -> bool:
+        """Whether a read is of elements for all values of its indices, where bounds leave some of these out
+        too: panels are for all of them."""
+        if not self.loop.domain:
+            return True
+        accesses = self.accesses
+        shape = accesses.tensors[read.tensor].shape
+        spans = [span_of(form, accesses.ranges, accesses.known) for form in accesses.place(read)]
+        return all(
+            span is not None and implied(span.low, ()) and implied(size - 1 - span.high, ())
+            for span, size in zip(spans, shape, strict=True)
+        )
 
     @property
     def row(self) -> str | None:
@@ -200,6 +220,7 @@ class _Packing:
             and self.candidate.lane not in read.names
             and IRREGULAR not in read.strides.values()
             and is_far(accesses, self.loop, read, self.machine)
+            and self.is_inside(read)
             and self.reuse(read.names) >= LEAST_REUSE
         ]
 

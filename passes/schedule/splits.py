@@ -89,7 +89,13 @@ def _most(rows: Sequence[Row], factor: int, size: Affine) -> bool:
     """Whether at least half of the elements meet all rows, as far as numbers tell."""
     if not size.is_constant:
         return True
-    start, stop = 0, size.constant
+    start, stop = limits_of(rows, size.constant)
+    return 2 * (stop - start - 2 * (factor - 1)) >= size.constant
+
+
+def limits_of(rows: Sequence[Row], size: int) -> tuple[int, int]:
+    """Where the elements that meet all rows start and stop, of so many, as far as numbers tell."""
+    start, stop = 0, size
     for row in rows:
         if not row.rest.is_constant:
             continue
@@ -97,7 +103,7 @@ def _most(rows: Sequence[Row], factor: int, size: Affine) -> bool:
             start = max(start, -(row.rest.constant // row.slope))
         else:
             stop = min(stop, row.rest.constant // -row.slope + 1)
-    return 2 * (stop - start - 2 * (factor - 1)) >= size.constant
+    return start, stop
 
 
 def _combined(periods: set[int], size: Affine) -> int:

@@ -140,9 +140,12 @@ class _Steps:
             return part
         if size.constant < part.factor * tile:
             return WHOLE
+        if self.tiling.packed is not None and tile == 1 and part.factor == 1:
+            # All elements of a tile have the same bounds anyway, and the loop in it is long.
+            return WHOLE
         # Tiles before and after the full part take the time of one in it and more.
         tiles = -(-size.constant // (part.factor * tile))
-        if part.rows and tile > 1 and tiles <= FEW_TILES:
+        if part.rows and tile > 1 and tiles <= FEW_TILES and self.tiling.packed is None:
             return Parts(part.factor)
         return part
 

@@ -39,6 +39,12 @@ def ranges_within(
     return found
 
 
+def span_of(form: Affine, around: Ranges, sizes: frozenset[str]) -> Range | None:
+    """The least and the greatest value of a form where indices are in their ranges; None if not known."""
+    high, low = _greatest(form, around, sizes), _greatest(-form, around, sizes)
+    return None if high is None or low is None else Range(-low, high)
+
+
 def _range(name: str, forms: Sequence[Affine], known: Ranges, sizes: frozenset[str]) -> Range | None:
     low: Affine | None = None
     high: Affine | None = None

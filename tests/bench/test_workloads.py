@@ -134,4 +134,5 @@ def test_uncertainties_agree(name: str) -> None:
 def test_everyday_programs_agree(name: str) -> None:
     pytest.importorskip("jax")
     workload = next(w for w in EVERYDAY if w.name == name)
-    assert set(breadth.calls(workload, "f64", small=True)) == {"tadc", "JAX"}
+    made = breadth.contenders(workload, "f64", small=True)
+    assert {"tadc", "JAX"} <= set(made) <= {"tadc", *workload.peers}

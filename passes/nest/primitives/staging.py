@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from tadc.lattice.affine import ZERO, Affine
 from tadc.passes.maps.map import Block, Fold, Let, Load, Tensor
@@ -176,10 +177,20 @@ class _Staging:
         raise DoesNotFit(f"there is no loop or index `{index}` inside")
 
     def of_fold(self, index: str) -> Axis:
-        """The values of an index of the reduction, in the block of it that runs."""
-        starts, stops = rw.bounds_in(self.fold, index)
-        ends = [end for stop in stops for end in self.alternatives(stop)]
-        return Axis(index, starts[0], stops[0], least_span(starts, ends))
+        """The values of an index of the reduction, in the block of it that runs, for all loops inside."""
+        _, rest = _leading(self.body)
+        inside = {loop.index for loop in rw.loops_in(rest)} | {name for name, _ in rw.all_named(rest)}
+        bounds = rw.bounds_in(self.fold, index)
+        starts, stops = ([form for form in found if inside.isdisjoint(form.variables)] for found in bounds)
+        if not starts or not stops:
+            raise DoesNotFit(f"the bounds of `{index}` depend on loops inside")
+        spans = {pair: most for pair in product(starts, stops) if (most := self.span(*pair)) is not None}
+        start, stop = min(spans, key=lambda pair: spans[pair], default=(starts[0], stops[0]))
+        return Axis(index, start, stop, spans.get((start, stop)))
+
+    def span(self, start: Affine, stop: Affine) -> int | None:
+        """The most values from a start to a stop, if that is known."""
+        return least_span([start], self.alternatives(stop))
 
     def only_value(self, index: str) -> Affine:
         """The value of an index of the reduction that has one, in the block of it that runs."""

@@ -1,0 +1,72 @@
+"""Sums whose bounds move with indices of the map are packed as others are, where all elements of a tile share
+the bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tadc
+from tadc.frontend.extents import shape_at
+
+PADDED = """x: f32[4, 16, 24, 24]; w: f32[32, 16, 3, 3]
+y[n, o, i: 24, j: 24] = sum{c} (sum{p}_(max [0; 1 - i])^(min [2; 24 - i]) (
+    sum{q}_(max [0; 1 - j])^(min [2; 24 - j]) (x[n, c, i + p - 1, j + q - 1]*w[o, c, p, q])))"""
+
+FULL = """w: f32[32, 16, 3, 3]; d: f32[4, 16, 24, 24]
+x[n, o, u: 26, v: 26] = sum{c} (sum{p}_(max [0; u - 23])^(min [2; u]) (
+    sum{q}_(max [0; v - 23])^(min [2; v]) (d[n, c, u - p, v - q]*w[o, c, p, q])))"""
+
+
+def _convolved(x: np.ndarray, w: np.ndarray, before: int, flipped: bool) -> np.ndarray:
+    """The sums over windows of an image with zeros around it; it starts so many elements earlier."""
+    size = x.shape[2] - 2 + 2 * before
+    around = np.pad(x.astype(float), ((0, 0), (0, 0), (before, before), (before, before)))
+    taps = w.astype(float)[:, :, ::-1, ::-1] if flipped else w.astype(float)
+    found = np.zeros((len(x), len(w), size, size))
+    for p, q in np.ndindex(3, 3):
+        found += np.einsum("ncij,oc->noij", around[:, :, p : p + size, q : q + size], taps[:, :, p, q])
+    return found
+
+
+@pytest.mark.parametrize("text", [PADDED, FULL])
+def test_bounded_sums_are_packed_and_right(text: str) -> None:
+    f = tadc.function(text)
+    assert "stage" in f.lower().schedule
+    random = np.random.default_rng(1)
+    shapes = [shape_at(a.shape, {}) for a in f.program.arguments]
+    given = [random.standard_normal(shape).astype("f4") for shape in shapes]
+    x, w = given if text is PADDED else given[::-1]
+    expected = _convolved(x, w, 1 if text is PADDED else 2, text is FULL)
+    np.testing.assert_allclose(f(*given), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_weights_that_are_not_finite_stay_inside() -> None:
+    """No zeros stand around the image: an infinite weight makes no NaN where its tap is outside."""
+    f = tadc.function(PADDED)
+    x, w = np.ones((4, 16, 24, 24), "f4"), np.ones((32, 16, 3, 3), "f4")
+    w[:, :, 0, 0] = np.inf
+    y = f(x, w)
+    assert np.isfinite(y[:, :, 0, :]).all()
+    assert np.isfinite(y[:, :, :, 0]).all()
+    assert (y[:, :, 1:, 1:] == np.inf).all()
+
+
+def test_a_step_says_what_its_bounds_depend_on() -> None:
+    """A buffer outside of the loops that move the bounds is over bounds that are the same for all."""
+    by_hand = """
+map y
+    split o 8 -> o0, o1
+    split j 3 -> j0, j1
+    reorder o0, n, i, j0, j1, o1
+    jam j1
+    lane o1
+    stage %0 inside o0 over c, p, q, o1 by gather
+"""
+    f = tadc.function(PADDED)
+    x, w = np.ones((4, 16, 24, 24), "f4"), np.ones((32, 16, 3, 3), "f4")
+    assert (tadc.compile(f, schedule=by_hand)(x, w) == f(x, w)).all()
+    triangle = tadc.function("x: f32[40, 16]; y[o: 16, i: 40] = sum{k}_0^i (x[k, o])")
+    steps = "map y split o 8 -> o0, o1 reorder o0, i, o1 lane o1 stage %0 inside o0 over k, o1"
+    with pytest.raises(tadc.CompileError, match="the bounds of `k` depend on loops inside"):
+        tadc.compile(triangle, schedule=steps)
