@@ -26,6 +26,7 @@ from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.short_sums import write_out_short_sums
+from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import Costs, points
 from tadc.passes.terms.index_ranges import Range, ranges_within
@@ -45,6 +46,7 @@ WORTH_IN_ALL = 1 << 17
 
 def split_rows(program: Program) -> Program:
     """The program with short rows as tensors of their own, where their sums share something expensive."""
+    program = split_divided_indices(program)
     names = Names(program)
     definitions: list[Definition] = []
     for written in program.definitions:

@@ -80,6 +80,8 @@ class Loop:
     """Those by which the bounds of the loops differ, where the map's index runs in its full part."""
     is_box: bool = True
     """Whether no bound of an index depends on another of them."""
+    is_within_box: bool = True
+    """Whether each index has bounds besides that depend on nothing that loops count."""
     results: int = 1
     """How many values it gives."""
     additions: int = 1
@@ -250,6 +252,10 @@ class Accesses:
         inner.moved = step_with(binders[-1], rows, self.names) if binders else ZERO
         inner.is_counted = bool(binders) and counted_from(binders[-1], rows) is not None
         inner.is_box = all(len(row.form.variables & set(binders)) < 2 for row in rows)
+        apart = [row for row in rows if len(row.form.variables & frozenset(self.ranges)) == 1]
+        inner.is_within_box = all(
+            {1, -1} <= {row.form.coefficient(name) for row in apart} for name in binders
+        )
         loop.inner.append(inner)
         inner.result = (self.block(fold.body, inner) | inner.domain) - set(binders)
         return inner.result

@@ -16,10 +16,13 @@ from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import parts_of, steps_of, vectors_read
 from tadc.passes.schedule.packing import Panels, is_far, packing
-from tadc.passes.schedule.splits import Parts, limits_of
+from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, limits_of
 
 TOGETHER = 4
 """Vectors of so many copies are interleaved."""
+
+MASKED = 2
+"""So many times the time of another takes a tile whose elements have bounds of their own."""
 
 FEW_OPERATIONS = 24
 """The most that a body costs to which writing by turns makes a difference: less than a function."""
@@ -64,17 +67,27 @@ class _Cost:
             tile = candidate.blocks.get(name, 1) * width
             if tile > 1 and found is not None and found.extent.is_constant:
                 extent = max(found.extent.constant, 1)
-                # Where what is packed is read, each element of an edge takes the time of a tile.
-                edges = min(self.edges(name, extent), extent) if self.packed else 0
-                total *= (math.ceil((extent - edges) / tile) + edges) * tile / extent
+                total *= self.tiles(name, extent, tile) * tile / extent
         return total
 
-    def edges(self, name: str, extent: int) -> int:
-        """How many elements of an index are before and after its full part."""
-        if not self.found:
-            return 0
-        start, stop = limits_of(self.found[self.accesses.names.index(name)].rows, extent)
-        return extent - max(stop - start, 0)
+    def tiles(self, name: str, extent: int, tile: int) -> float:
+        """How many tiles an index has, those before and after its full part by what they cost."""
+        part = self.found[self.accesses.names.index(name)] if self.found else WHOLE
+        tiles = math.ceil(extent / tile)
+        if not part.rows:
+            return tiles
+        # Of an index by residue the extent counts groups.
+        start, stop = limits_of(part.rows, extent * part.factor)
+        start, stop = -(-start // part.factor), stop // part.factor
+        if stop <= start:
+            return tiles
+        full = math.ceil((stop - start) / tile)
+        if self.packed:
+            # Each element of an edge takes the time of a tile.
+            return full + start + extent - stop
+        if tiles <= FEW_TILES:
+            return MASKED * tiles
+        return full + math.ceil(start / tile) + math.ceil((extent - stop) / tile)
 
     def store(self) -> float:
         """The cost of storing a tile."""
@@ -156,11 +169,27 @@ class _Cost:
     def misses(self, loop: Loop, read: Read) -> float:
         """The cost of lines that a tile reads for a few elements each, and that do not stay near."""
         candidate, machine, packed = self.candidate, self.machine, self.packed
-        if candidate.lane in read.names or not is_far(self.accesses, loop, read, machine):
+        if candidate.lane in read.names:
             return 0
         if packed is not None and packed.rows is not None and read in packed.rows.reads:
             return 0
+        if not is_far(self.accesses, loop, read, machine):
+            return self.crowded(loop, read)
         line, widest = machine.line, self.accesses.widest
         rows = [name for name in read.names if candidate.blocks.get(name, 1) > 1]
         near = all(abs(read.strides[name] or line) * widest < line for name in rows)
         return machine.miss * (1 if near else candidate.copies(read.names))
+
+    def crowded(self, loop: Loop, read: Read) -> float:
+        """The cost of lines that the tile before has read too, and that did not stay near, the rows of a tile
+        being in too many places: for a step."""
+        candidate, machine, widest = self.candidate, self.machine, self.accesses.widest
+        apart = {name: abs(stride or machine.far) * widest for name, stride in read.strides.items()}
+        rows = math.prod(n for name, n in candidate.blocks.items() if apart.get(name, 0) >= machine.far)
+        if rows == 1:
+            return 0
+        trips = [(apart.get(name, 0), n) for name, n in zip(loop.binders, loop.trips, strict=True)]
+        if rows * math.prod(n for space, n in trips if space >= machine.far) < machine.sets:
+            return 0
+        lines = rows * math.prod(n for space, n in trips if space >= machine.line)
+        return machine.again * lines / math.prod(loop.trips)

@@ -52,6 +52,8 @@ class CpuMachine:
     """A reduction of so many steps is no loop: they are written out."""
     miss: float = 8
     """A line of the second cache, where it is not clear beforehand that it is wanted."""
+    again: float = 2
+    """A line of the second cache that was in the first a short while ago."""
     scattered_lines: int = 4
     """How many times as much a line costs that the processor does not see coming."""
 

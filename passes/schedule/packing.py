@@ -121,6 +121,8 @@ def packing(
     lane = accesses.names.index(candidate.lane)
     if not loop.is_box or loop.inner or (found and found[lane].factor > 1):
         return None
+    if loop.domain and not loop.is_within_box:
+        return None
     # All elements of a tile in full parts have one loop, whose bounds are the same for them.
     if candidate.lane in loop.domain or any(candidate.blocks.get(name, 1) > 1 for name in loop.bounds):
         return None

@@ -26,6 +26,9 @@ MOST_TERMS = 32
 MOST_COPIES = 24
 """The most copies of a body, over all of its indices."""
 
+FEW_TILES = 3
+"""An index of so few tiles has no full part."""
+
 MOST_OPERATIONS = 300
 """The most operations of all copies of a body."""
 

@@ -37,13 +37,13 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import Panels, along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
-from tadc.passes.schedule.splits import WHOLE, Parts, copies
+from tadc.passes.schedule.splits import FEW_TILES, WHOLE, Parts, copies
 from tadc.passes.schedule.thread_division import Division
 from tadc.passes.schedule.tiling import Tiling
 
-FEW_COPIES, FEW_TILES, FEW_STEPS = 4, 4, 5
-"""So many copies of a body may stand before and after a full part too; an index of so few tiles has no full
-part; so many steps of a loop may be written one after the other."""
+FEW_COPIES, FEW_STEPS = 4, 5
+"""So many copies of a body may stand before and after a full part too; so many steps of a loop may be written
+one after the other."""
 
 
 def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMachine) -> tuple[Step, ...]:

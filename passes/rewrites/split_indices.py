@@ -1,0 +1,226 @@
+"""Tensors whose sums divide an index are computed for groups, or for residues, of its elements.
+
+    y[o, i] = sum{c: 8} (x[8*(o // 8) + c, i] * w[o, c])
+
+becomes
+
+    let y_0[g, r: 8, i] = sum{c: 8} (x[8*g + c, i] * w[8*g + r, c])
+    y[o, i] = y_0[o // 8, o % 8, i]
+
+where all reads are affine, so that lanes and tiles stay within a group. In its gradient by x the sum over o
+runs from 8*g to 8*g + 7: it counts from 0. Where a sum has other bounds for each residue,
+
+    dx[i] = sum{t}_(max [0; -((2 - i) // 2)])^(min [9; i // 2]) (dy[t] * w[i - 2*t])
+
+each residue is a tensor of its own, `dx_0[g] = sum{t}_0^1 (dy[g + t - 1] * w[2 - 2*t])` and `dx_1`, whose
+sums take as many steps for all elements but a few at the edges, and dx is interleaved of these. What is
+computed in few operations is left as it is, for the copy would take as long.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Reduce, Term, Terms, bottom_up, index_forms, reachable
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, equals_zero
+from tadc.lattice.polyhedron import without_floor
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.costs import Costs
+from tadc.passes.terms.index_ranges import Range
+from tadc.passes.terms.names import Names
+from tadc.passes.terms.simplify import Simplifier
+
+HEAVY = 64
+"""An element of a tensor that takes so many operations is worth copying."""
+
+WORTH = 1 << 22
+"""So many operations in all are worth compiling a tensor for each residue."""
+
+MOST_RESIDUES = 4
+"""The most tensors for residues."""
+
+
+def split_divided_indices(program: Program) -> Program:
+    """The program where tensors whose index is divided are computed for groups, or residues, of elements."""
+    names = Names(program)
+    definitions: list[Definition] = []
+    for definition in program.definitions:
+        definitions += _computed(program, names, definition)
+    if len(definitions) == len(program.definitions):
+        return program
+    return replace(program, definitions=tuple(definitions))
+
+
+def _computed(program: Program, names: Names, definition: Definition) -> Sequence[Definition]:
+    """The definitions that a definition becomes: itself alone where that is best."""
+    heavy = _operations(program, definition)
+    if heavy < HEAVY:
+        return (definition,)
+    if (found := _divided(definition)) is not None:
+        return tuple(_split(program, names, definition, *found))
+    elements = math.prod(size for size in definition.shape if isinstance(size, int))
+    steps = _strided(definition)
+    if steps and math.prod(steps.values()) <= MOST_RESIDUES and heavy * elements >= WORTH:
+        return tuple(_by_residue(program, names, definition, steps))
+    return (definition,)
+
+
+def _divided(definition: Definition) -> tuple[int, int] | None:
+    """The place of an index that is divided, and by what; None where there is none."""
+    for place, (index, size) in enumerate(zip(definition.indices, definition.shape, strict=True)):
+        period = math.lcm(1, *_periods(definition, index))
+        if isinstance(size, int) and 1 < period < size and size % period == 0:
+            return place, period
+    return None
+
+
+def _operations(program: Program, definition: Definition) -> int:
+    """About how many operations an element with sums takes; 0 where sizes are not known."""
+    if definition.order is not None or not any(isinstance(t, Reduce) for t in reachable([definition.body])):
+        return 0
+    sizes = {i: n for i, n in zip(definition.indices, definition.shape, strict=True) if isinstance(n, int)}
+    if len(sizes) < len(definition.shape):
+        return 0
+    ranges = {index: Range(ZERO, Affine.const(size - 1)) for index, size in sizes.items()}
+    return Costs(frozenset(program.sizes)).term(definition.body, ranges)
+
+
+def _strided(definition: Definition) -> dict[str, int]:
+    """The indices that bound an index of a sum of which each step counts several times, and how many."""
+    found: dict[str, int] = {}
+    for term in reachable([definition.body]):
+        for row in term.domain if isinstance(term, Reduce) else ():
+            binders = [abs(k) for name in term.binders if (k := row.form.coefficient(name))]
+            for index in definition.indices:
+                if len(binders) == 1 and binders[0] > 1 and abs(row.form.coefficient(index)) == 1:
+                    found[index] = math.lcm(found.get(index, 1), binders[0])
+    return found
+
+
+def _periods(definition: Definition, index: str) -> Iterator[int]:
+    """What divides an index in a body, or comes with it where a sum runs over a group of elements."""
+    for atom in _floors(definition.body):
+        if index in atom.variables and atom.variables <= set(definition.indices):
+            yield _period(atom, index)
+    for term in reachable([definition.body]):
+        for row in term.domain if isinstance(term, Reduce) else ():
+            if abs(row.form.coefficient(index)) == 1:
+                yield from (abs(k) for atom, k in row.form.terms if isinstance(atom, Floor))
+
+
+def _floors(body: Term) -> Iterator[Floor]:
+    """The floors in all forms of a term, of its domains and guards too."""
+    for term in reachable([body]):
+        for form in index_forms(term):
+            yield from form.floors()
+
+
+def _period(atom: Floor, index: str) -> int:
+    """The least c such that with `index = c*g + r` the floor is a multiple of g and one without g."""
+    period = 1
+    for inner, k in atom.numerator.terms:
+        if index in (inner.variables if isinstance(inner, Floor) else (inner,)):
+            below = _period(inner, index) if isinstance(inner, Floor) else 1
+            period = math.lcm(period, below * (atom.denominator // math.gcd(atom.denominator, k)))
+    return period
+
+
+def _split(
+    program: Program, names: Names, definition: Definition, place: int, period: int
+) -> Iterator[Definition]:
+    """The tensor with an index in two, and the definition that reads it."""
+    terms, index, size = program.terms, definition.indices[place], definition.shape[place]
+    assert isinstance(size, int)
+    taken = {*definition.indices, *program.sizes}
+    group, rest = (_fresh(f"{index}_{word}", taken) for word in ("group", "rest"))
+    form = Affine.var(group) * period + Affine.var(rest)
+    inner = replace(
+        definition,
+        name=names.free(f"{definition.name}_0"),
+        shape=(*definition.shape[:place], size // period, period, *definition.shape[place + 1 :]),
+        indices=(*definition.indices[:place], group, rest, *definition.indices[place + 1 :]),
+        is_output=False,
+        gradient_of="",
+        tangent_of="",
+    )
+    yield _rewritten(program, inner, {index: form})
+    own = Affine.var(index)
+    at = [own.floordiv(period) if name == group else own - own.floordiv(period) * period if name == rest
+          else Affine.var(name) for name in inner.indices]  # fmt: skip
+    yield replace(definition, body=terms.read(inner.name, at, definition.type))
+
+
+def _by_residue(
+    program: Program, names: Names, definition: Definition, steps: Mapping[str, int]
+) -> Iterator[Definition]:
+    """A tensor for each residue of some indices, and the definition that reads them."""
+    terms, algebra = program.terms, Algebra(program.terms)
+    body: Term | None = None
+    for residues in product(*(range(step) for step in steps.values())):
+        here = dict(zip(steps, residues, strict=True))
+        sizes = [
+            -(-(size - here[index]) // steps[index]) if index in steps and isinstance(size, int) else size
+            for index, size in zip(definition.indices, definition.shape, strict=True)
+        ]
+        wish = "_".join([definition.name, *map(str, residues)])
+        part = replace(definition, name=names.free(wish), shape=tuple(sizes), is_output=False)
+        part = replace(part, gradient_of="", tangent_of="")
+        yield _rewritten(program, part, {i: Affine.var(i) * steps[i] + r for i, r in here.items()})
+        at = [Affine.var(i).floordiv(steps[i]) if i in steps else Affine.var(i) for i in definition.indices]
+        read = terms.read(part.name, at, definition.type)
+        places = [(i, form) for i, form in zip(definition.indices, at, strict=True) if i in here]
+        rows = [equals_zero(Affine.var(i) - form * steps[i] - here[i]) for i, form in places]
+        body = read if body is None else algebra.guard(rows, read, body)
+    assert body is not None
+    yield replace(definition, body=body)
+
+
+def _rewritten(program: Program, part: Definition, forms: Mapping[str, Affine]) -> Definition:
+    """A part of a definition, where indices of the whole are forms of its own."""
+    terms, facts = program.terms, program.facts(part)
+    body = Simplifier(terms).visit(terms.substitute(part.body, forms), facts)
+    body = _from_zero(terms, body, frozenset(part.indices))
+    return replace(part, body=Simplifier(terms).visit(body, facts))
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _from_zero(terms: Terms, body: Term, indices: frozenset[str]) -> Term:
+    """A term whose sums count from 0 where they start at a form of indices."""
+
+    def moved(term: Term, below: list[Term]) -> Term:
+        made = terms.rebuild(term, below)
+        if not isinstance(made, Reduce):
+            return made
+        binders, domain, inside = terms.open(made)
+        domain = [_solved(row, binders) for row in domain]
+        starts: dict[str, Affine] = {}
+        for name in binders:
+            lower = [Affine.var(name) - row.form for row in domain if row.form.coefficient(name) == 1]
+            start = next((f for f in lower if f.variables and f.is_linear and f.variables <= indices), None)
+            if start is not None:
+                starts[name] = Affine.var(name) + start
+        if not starts:
+            return made
+        rows = [row.substitute(starts) for row in domain]
+        inside = terms.substitute(inside, starts)
+        return terms.reduce(binders, rows, inside, kind=made.kind, hints=made.hints, span=made.span)
+
+    return bottom_up(body, {}, moved)
+
+
+def _solved(row: Constraint, binders: Sequence[str]) -> Constraint:
+    """A row on the floor of an index of a sum as one on the index."""
+    for atom in row.form.floors():
+        if any(name in atom.variables for name in binders):
+            return without_floor(row, atom) or row
+    return row
