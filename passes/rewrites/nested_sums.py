@@ -4,7 +4,11 @@
 
 is one sum over c and p: one loop nest, whose operands can be packed and whose lanes are free. The points
 come in the same order. An index whose bounds depend on an index of the sum around it stays where it is, for
-then the points are no box.
+then the points are no box. And a factor that is 0 but under conditions bounds the sum:
+
+    sum{p: 3} (w[p] * if {i + p >= 1} then (x[i + p - 1]) else (0))
+
+has `p >= 1 - i` in its domain: no step tests anything.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tadc.frontend.program import Program
-from tadc.frontend.terms import Reduce, Term, Terms, bottom_up
+from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms, bottom_up
+from tadc.passes.terms.algebra import is_const
 
 
 def join_nested_sums(program: Program) -> Program:
@@ -22,6 +27,8 @@ def join_nested_sums(program: Program) -> Program:
 
     def joined(term: Term, below: list[Term]) -> Term:
         made = terms.rebuild(term, below)
+        if isinstance(made, Reduce):
+            made = _bounded(terms, made)
         return _joined(terms, made) if isinstance(made, Reduce) else made
 
     definitions = tuple(
@@ -31,6 +38,34 @@ def join_nested_sums(program: Program) -> Program:
     if all(new.body is old.body for new, old in zip(definitions, program.definitions, strict=True)):
         return program
     return replace(program, definitions=definitions)
+
+
+def _bounded(terms: Terms, node: Reduce) -> Term:
+    """A sum over the points where what is multiplied is not a literal 0."""
+    if node.kind != "sum":
+        return node
+    rows, body = _product(terms, node.body)
+    if not rows:
+        return node
+    own = set(node.binders)
+    if not all(row.form.is_linear and not row.equality and row.form.variables & own for row in rows):
+        return node
+    return terms.reduce(
+        node.binders, (*node.domain, *rows), body, kind=node.kind, hints=node.hints, span=node.span
+    )
+
+
+def _product(terms: Terms, term: Term) -> tuple[Domain, Term]:
+    """The conditions under which no factor of a product is a literal 0, and the product where they hold."""
+    match term:
+        case Apply(function="mul", operands=(left, right)):
+            (rows, first), (more, second) = _product(terms, left), _product(terms, right)
+            return (*rows, *more), terms.apply("mul", [first, second], term.span) if rows or more else term
+        case Guard(conditions=conditions, then=then, otherwise=otherwise) if is_const(otherwise, 0):
+            rows, inside = _product(terms, then)
+            return (*conditions, *rows), inside
+        case _:
+            return (), term
 
 
 def _joined(terms: Terms, outer: Reduce) -> Term:
