@@ -46,7 +46,7 @@ LIMIT = 2**30
 
 def is_candidate(term: Term) -> bool:
     """Whether a term may become a tensor of its own: a reduction, or an expensive operation."""
-    if not isinstance(term, Apply) or term.type is None or weight(term) < EXPENSIVE:
+    if not isinstance(term, Apply) or weight(term) < EXPENSIVE or not (term.type or term.free):
         return isinstance(term, Reduce)
     return not (term.function == "div" and isinstance(term.operands[1], Const))
 
