@@ -39,6 +39,8 @@ EXAMPLES = {
     "tad-fold": "literals.mlir",
     "tad-cut": "sum.mlir",
     "tad-rows": "split.tad",
+    "tad-split": "groups.tad",
+    "tad-join-sums": "nested.tad",
     "tad-fuse": "shared.mlir",
     "tad-chain": "rows.mlir",
     "tad-to-loops": "scan.mlir",

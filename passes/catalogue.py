@@ -36,7 +36,9 @@ from tadc.passes.rewrites.compared import store_compared, store_compared_of_recu
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
+from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.thread_division import RANGES
@@ -276,6 +278,32 @@ class Rows(TermPass):
         return split_rows(program)
 
 
+@register("tad-split", "tensors whose index is divided are computed for groups or residues of elements")
+@dataclass
+class Split(TermPass):
+    """A tensor in groups of elements, or for each residue of an index, where its sums divide the index.
+
+    The sums of these have affine reads and bounds; the tensor itself is a copy.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Split in a program."""
+        return split_divided_indices(program)
+
+
+@register("tad-join-sums", "no sum is all that a sum adds up, no factor in one is 0 under conditions")
+@dataclass
+class JoinSums(TermPass):
+    """Sums of sums to one sum over more indices, conditions of factors to bounds of sums.
+
+    A sum whose bounds depend on an index of the sum around it stays in it.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Join in a program."""
+        return join_nested_sums(program)
+
+
 @register("tad-fuse", "maps over the same elements are one where that has no higher cost")
 @dataclass
 class Fuse(Pass):
@@ -382,11 +410,13 @@ __all__ = [
     "ForwardDiff",
     "Fuse",
     "Jacobian",
+    "JoinSums",
     "Materialize",
     "ReverseDiff",
     "Rows",
     "Simplify",
     "Specialise",
+    "Split",
     "TermPass",
     "ToGpu",
     "ToLoops",

@@ -26,6 +26,7 @@ from tadc.passes.maps.blocks import (
     values_of,
     with_values,
 )
+from tadc.passes.maps.lifted_folds import with_lifted_folds
 from tadc.passes.maps.map import Block, Fold, Let, Map, MapFunction, Number, Tensor
 from tadc.passes.maps.merge_folds import merged, simplified
 from tadc.passes.maps.reads_of_maps import Reads
@@ -58,6 +59,7 @@ class MapCost(Protocol):
 
 def fused(function: MapFunction, machine: MapCost) -> MapFunction:
     """The maps of a function fused where it pays; those that nothing needs are gone."""
+    function = with_lifted_folds(function)
     values = [let.value for item in function.maps for let in item.body.lets]
     sums = [value for value in values if isinstance(value, Fold) and value.kind == "sum"]
     # A sum alone has nothing to share.

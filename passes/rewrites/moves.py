@@ -121,7 +121,7 @@ class Mover:
         self.size_facts = self.program.size_facts()
         self.shapes = self.program.shapes()
         self.sizes = frozenset(self.program.sizes)
-        self.literals: dict[int, ElementType] = {}
+        self.literals: dict[int, ElementType | None] = {}
         # Many terms stand under the same few choices.
         self.shifted: dict[tuple[object, ...], list[Constraint]] = {}
 
@@ -133,8 +133,8 @@ class Mover:
         self.inside, self.is_recurrence = definition.name, definition.order is not None
         body = definition.body
         if body.number not in self.literals:
-            self.literals[body.number] = join_types(t.type for t in reachable([body])) or definition.type
-        self.literal = self.literals[body.number]
+            self.literals[body.number] = join_types(t.type for t in reachable([body]))
+        self.literal = self.literals[body.number] or definition.type
 
     def move(
         self,

@@ -24,9 +24,7 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, oper
 from tadc.lattice.affine import ZERO, Affine, Constraint, equals_zero
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.moves import is_candidate
-from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.short_sums import write_out_short_sums
-from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import Costs, points
 from tadc.passes.terms.index_ranges import Range, ranges_within
@@ -46,7 +44,6 @@ WORTH_IN_ALL = 1 << 17
 
 def split_rows(program: Program) -> Program:
     """The program with short rows as tensors of their own, where their sums share something expensive."""
-    program = split_divided_indices(program)
     names = Names(program)
     definitions: list[Definition] = []
     for written in program.definitions:
@@ -58,8 +55,8 @@ def split_rows(program: Program) -> Program:
         else:
             definitions += _split(program, names, definition, index)
     if len(definitions) == len(program.definitions):
-        return join_nested_sums(program)
-    return join_nested_sums(write_out_short_sums(replace(program, definitions=tuple(definitions))))
+        return program
+    return write_out_short_sums(replace(program, definitions=tuple(definitions)))
 
 
 def _short_rows(definition: Definition) -> list[str]:

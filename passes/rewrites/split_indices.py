@@ -58,7 +58,7 @@ def split_divided_indices(program: Program) -> Program:
 def _computed(program: Program, names: Names, definition: Definition) -> Sequence[Definition]:
     """The definitions that a definition becomes: itself alone where that is best."""
     heavy = _operations(program, definition)
-    if heavy < HEAVY:
+    if not heavy or heavy < HEAVY:
         return (definition,)
     if (found := _divided(definition)) is not None:
         return tuple(_split(program, names, definition, *found))
@@ -93,7 +93,9 @@ def _strided(definition: Definition) -> dict[str, int]:
     """The indices that bound an index of a sum of which each step counts several times, and how many."""
     found: dict[str, int] = {}
     for term in reachable([definition.body]):
-        for row in term.domain if isinstance(term, Reduce) else ():
+        if not isinstance(term, Reduce):
+            continue
+        for row in term.domain:
             binders = [abs(k) for name in term.binders if (k := row.form.coefficient(name))]
             for index in definition.indices:
                 if len(binders) == 1 and binders[0] > 1 and abs(row.form.coefficient(index)) == 1:

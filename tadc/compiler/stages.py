@@ -155,12 +155,15 @@ def fuse(state: Compilation) -> None:
 
 
 def _split(state: Compilation, cut: Cut) -> None:
-    """Short rows and parts of long sums to tensors of their own, where there may be tensors in between."""
-    from tadc.passes.catalogue import Rows
+    """Groups, short rows and parts of long sums to tensors of their own, where there may be tensors in
+    between; sums of sums to one."""
+    from tadc.passes.catalogue import JoinSums, Rows, Split
 
     if state.options.materialize != "never" and state.options.memory_limit != 0:
-        state.rewrite(Rows(), cut)
+        state.rewrite(Split(), Rows(), cut, JoinSums())
         cut.mark(state.module.operation)
+    else:
+        state.rewrite(JoinSums())
 
 
 def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:

@@ -16,6 +16,7 @@ from tadc.backend.object_code import LLVM_LOCK, optimised
 from tadc.compiler.all_stages import compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.stages import Compilation
+from tadc.frontend.source import Source
 
 #: The address space of LLVM that is the segment `%fs`.
 _SPACE = 257
@@ -34,10 +35,12 @@ _FAULTING = re.compile(
 )
 
 
-def check(function: tadc.Function) -> int:
-    """Assert that the machine code of a function keeps all masks; the number of its masked loads."""
+def check(function: tadc.Function, schedule: str | None = None) -> int:
+    """Assert that the machine code of a function, with a schedule if one is given, keeps all masks; the number
+    of its masked loads."""
     program = function.program
-    state = Compilation(Options(), program.source, program=program)
+    options = Options(schedule=None if schedule is None else Source(schedule, "<schedule>"))
+    state = Compilation(options, program.source, program=program)
     compile_until(state, "llvm", first="tad")
     text = optimised(state.llvm_ir)
     count = len(_CALL.findall(text))

@@ -1,0 +1,134 @@
+"""Reductions of a guarded branch before the guard, where they may be computed for all elements.
+
+    s[i, j] = if {j <= i}: t = sum k: q[i, k] * p[j, k], exp(t)
+              else 0
+
+becomes
+
+    t = sum k: q[i, k] * p[j, k]
+    s[i, j] = if {j <= i}: exp(t)
+              else 0
+
+All elements of a tile then run the same loop, whose operands can be packed: that is many times as fast as a
+loop that tests each element, though it computes elements that nobody needs.
+
+Side conditions: every read is in range for all elements, and the guard holds for a good part of them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.blocks import used_by
+from tadc.passes.maps.map import Block, Choice, Fold, Let, Load, Map, MapFunction, Number, Tensor
+from tadc.passes.terms.index_ranges import Range, ranges_within, span_of
+
+LEAST_SHARE = 0.3
+"""A guard that holds for less of the elements stays around what it guards."""
+
+POINTS = 256
+"""So many elements tell for how many a guard holds."""
+
+UNKNOWN = 101
+"""The extent of an index whose extent is not known, for this."""
+
+
+def with_lifted_folds(function: MapFunction) -> MapFunction:
+    """The maps of a function, their reductions outside of guards where that is safe and worth it."""
+    tensors = function.tensors()
+    maps = tuple(_lifted(item, function, tensors) for item in function.maps)
+    return function if maps == function.maps else replace(function, maps=maps)
+
+
+def _lifted(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) -> Map:
+    """A map whose guards on indices hold no reduction that may stand outside."""
+    if item.order is not None or item.marks.in_place:
+        return item
+    lifting = _Lifting(item, frozenset(function.sizes), tensors, function.known)
+    lets: list[Let] = []
+    for let in item.body.lets:
+        moved, rest = lifting.apart(let)
+        lets += [*moved, rest]
+    is_same = len(lets) == len(item.body.lets)
+    return item if is_same else replace(item, body=Block(tuple(lets), item.body.gives))
+
+
+@dataclass
+class _Lifting:
+    """A map, and what is known of its indices."""
+
+    item: Map
+    sizes: frozenset[str]
+    tensors: Mapping[str, Tensor]
+    known: Domain
+
+    def __post_init__(self) -> None:
+        item = self.item
+        self.ranges: dict[str, Range | None] = {
+            index: Range(ZERO, extent - 1) for index, extent in zip(item.indices, item.extents, strict=True)
+        }
+
+    def apart(self, let: Let) -> tuple[list[Let], Let]:
+        """What may stand before a value, and the value without it."""
+        choice = let.value
+        if not isinstance(choice, Choice) or self.share(choice.rows) < LEAST_SHARE:
+            return [], let
+        own = {name for one in choice.then.lets for name in one.names}
+        moved: list[Let] = []
+        for one in choice.then.lets:
+            if self.is_anywhere(one) and own.isdisjoint(used_by(one.value)):
+                moved.append(one)
+                own.difference_update(one.names)
+        if not any(isinstance(one.value, Fold) for one in moved):
+            return [], let
+        # Of the rest what is moved needs alone.
+        needed = {name for one in moved if isinstance(one.value, Fold) for name in used_by(one.value)}
+        moved = [one for one in moved if isinstance(one.value, Fold) or not needed.isdisjoint(one.names)]
+        rest = tuple(one for one in choice.then.lets if one not in moved)
+        return moved, replace(let, value=replace(choice, then=Block(rest, choice.then.gives)))
+
+    def is_anywhere(self, let: Let) -> bool:
+        """Whether a value may be computed for all elements."""
+        match let.value:
+            case Number():
+                return True
+            case Load() as load:
+                return self.is_inside(load, self.ranges)
+            case Fold() as fold:
+                if any(isinstance(one.value, Choice | Fold) for one in fold.body.lets):
+                    return False
+                ranges = self.ranges | ranges_within(fold.indices, fold.rows, self.ranges, self.sizes)
+                loads = (one.value for one in fold.body.lets)
+                return all(self.is_inside(load, ranges) for load in loads if isinstance(load, Load))
+            case _:
+                return False
+
+    def is_inside(self, load: Load, ranges: Mapping[str, Range | None]) -> bool:
+        """Whether a read is in range for all values of the indices."""
+        shape = self.tensors[load.tensor].shape
+        for form, size in zip(load.at, shape, strict=True):
+            span = span_of(form, ranges, self.sizes)
+            if span is None or not all(implied(f, self.known) for f in (span.low, size - 1 - span.high)):
+                return False
+        return True
+
+    def share(self, rows: Domain) -> float:
+        """About which part of the elements meets all rows."""
+        item, points = self.item, random.Random(0)
+        sizes = dict.fromkeys(self.sizes, Affine.const(UNKNOWN))
+        extents = [max(extent.substitute(sizes).constant, 1) for extent in item.extents]
+        found = 0
+        for _ in range(POINTS):
+            at = {i: Affine.const(points.randrange(n)) for i, n in zip(item.indices, extents, strict=True)}
+            found += all(_holds(row, {**sizes, **at}) for row in rows)
+        return found / POINTS
+
+
+def _holds(row: Constraint, at: Mapping[str, Affine]) -> bool:
+    value = row.form.substitute(at).constant
+    return value == 0 if row.equality else value >= 0
