@@ -36,8 +36,10 @@ _FAULTING = re.compile(
 
 
 def check(function: tadc.Function, schedule: str | None = None) -> int:
-    """Assert that the machine code of a function, with a schedule if one is given, keeps all masks; the number
-    of its masked loads."""
+    """Assert that the machine code of a function keeps all masks; the number of its masked loads.
+
+    With a schedule, it is the code that this makes.
+    """
     program = function.program
     options = Options(schedule=None if schedule is None else Source(schedule, "<schedule>"))
     state = Compilation(options, program.source, program=program)
