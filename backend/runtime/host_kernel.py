@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from numpy import ndarray
 
 from tadc.backend.runtime.addresses import addresses, overlap, span_of
 from tadc.backend.runtime.free_memory import check_memory
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
+
+#: NumPy's flags C_CONTIGUOUS, ALIGNED and WRITEABLE.
+_WRITTEN = 0x0501
+_IN_ORDER = (tuple, list)
 
 #: A function called through ctypes takes no more arguments than this.
 _CTYPES_LIMIT = 1024
@@ -56,6 +62,33 @@ class _Plan:
         self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
         self.between = workspace(temporaries)
         self.bytes = sum(p.bytes for p in outputs) + self.between.bytes
+
+    def places(self, inputs: list[Array], out: Any) -> list[int] | None:
+        """Where the inputs are, then the arrays of `out=`, if a kernel can write these as they are: each in
+        order, of the right type, shape and layout, where no two arrays share memory. None for any other."""
+        if type(out) is ndarray:
+            arrays: list[Any] = [out]
+        elif isinstance(out, _IN_ORDER):
+            arrays = list(cast("tuple[Any, ...]", out))
+        else:
+            return None
+        if len(arrays) != len(self.new):
+            return None
+        # A `zip` with `strict` takes longer than all that is tested here.
+        for n, (shape, dtype, _) in enumerate(self.new):
+            array = arrays[n]
+            if type(array) is not ndarray or array.dtype is not dtype or array.shape != shape:
+                return None
+            if array.flags.num & _WRITTEN != _WRITTEN:
+                return None
+        arrays = inputs + arrays
+        places = [at or 0 for at in addresses(arrays)]
+        last = 0
+        for begin, end in sorted([(places[n], places[n] + a.nbytes) for n, a in enumerate(arrays)]):
+            if begin < last:
+                return None
+            last = end
+        return places
 
     def room(self) -> tuple[Array | None, list[int]]:
         """Memory for the temporaries, and where they are in it."""
@@ -114,6 +147,12 @@ class Kernel:
             inputs = bind(self.inputs, args, kwargs, self._repeated)
         else:
             inputs, plan = self._sized(args, kwargs or {})
+        if out is not None and plan.bytes <= _SMALL:
+            places = plan.places(inputs, out)
+            if places is not None:
+                _room, between = plan.room()
+                self._function(*places, *between, *plan.sizes)
+                return [out] if type(out) is ndarray else list(out)
         given = None if out is None else given_outputs(plan.outputs, out)
         if plan.bytes > _SMALL:
             check_memory(plan.outputs, plan.temporaries, plan.bytes)

@@ -40,10 +40,10 @@ def is_plain(value: Any) -> bool:
 
 def are_plain(out: Any) -> bool:
     """Whether the arrays of `out=` are plain, all of them where it gives several."""
-    if type(out) in PLAIN and type(out) not in _CONTAINERS:
-        return True
-    values = _items(out).values()
-    return all(type(value) in PLAIN or is_plain(value) for value in values)
+    if isinstance(out, _CONTAINERS):
+        values = cast("Sequence[Any]", out.values() if isinstance(out, dict) else out)
+        return all([type(value) in PLAIN or is_plain(value) for value in values])
+    return type(out) in PLAIN or all(is_plain(value) for value in _items(out).values())
 
 
 def _items(out: Any) -> dict[Any, Any]:

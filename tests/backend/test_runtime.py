@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tadc
 from tadc.backend.runtime import free_memory as memory
 from tadc.backend.runtime.addresses import _direct, addresses
 from tadc.backend.runtime.free_memory import available_memory, format_bytes
@@ -396,3 +397,28 @@ def test_addresses(array: Any) -> None:
     """NumPy says the same."""
     assert addresses([array]) == [array.ctypes.data or None]
     assert _direct([array]) == addresses([array])
+
+
+def test_out_in_order_is_written_in_place() -> None:
+    """Arrays that fit are written as they are: one, several in order, the result of an earlier call."""
+    f = tadc.function("x: f64[N]; y: f64[N]\nz[i] = x[i]*y[i]")
+    x, y, z = np.arange(5.0), np.arange(5.0) + 1, np.full(5, np.nan)
+    assert f(x, y, out=z) is z
+    np.testing.assert_array_equal(z, x * y)
+    g = tadc.value_and_vjp(f)
+    dz = np.ones(5)
+    first = g(x, y, dz)
+    again = g(2 * x, y, dz, out=first)
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    np.testing.assert_array_equal(again[0], 2 * x * y)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_out_may_be_what_is_read(shift: int) -> None:
+    """An array that shares memory with an argument is written after all of that is read."""
+    f = tadc.function("x: f64[N]\nz[i: N] = x[N - 1 - i]")
+    both = np.arange(9.0)
+    x, out = both[:8], both[shift : 8 + shift]
+    expected = x[::-1].copy()
+    assert f(x, out=out) is out
+    np.testing.assert_array_equal(out, expected)
