@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.map import Load
 from tadc.passes.schedule.accesses import IRREGULAR, Accesses, Loop, Read
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -192,9 +193,13 @@ class _Packing:
         too: panels are for all of them."""
         if not self.loop.domain:
             return True
-        accesses = self.accesses
+        accesses, value = self.accesses, self.accesses.lets[read.name].value
+        assert isinstance(value, Load)
         shape = accesses.tensors[read.tensor].shape
-        spans = [span_of(form, accesses.ranges, accesses.known) for form in accesses.place(read)]
+        # Indices of reductions as they are: loops may count them from where they start.
+        own = {name: accesses.forms[name] for name in accesses.names}
+        forms = [form.substitute(own) for form in value.at]
+        spans = [span_of(form, accesses.ranges, accesses.known) for form in forms]
         return all(
             span is not None and implied(span.low, ()) and implied(size - 1 - span.high, ())
             for span, size in zip(spans, shape, strict=True)

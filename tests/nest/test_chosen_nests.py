@@ -60,6 +60,13 @@ SMALL = {
     "mean": "x: f32[10, 100]\nm[i] = sum{j} (x[i, j])",
     "norm": "x: f64[200]\nn = sqrt(sum{i} (x[i] ** 2))",
     "outer": "x: f32[20]\ny: f32[37]\nz[i, j] = x[i] * y[j]",
+    "padded image": "x: f32[1, 2, 5, 21]\nw: f32[8, 2, 3, 3]\n"
+    "y[n, o, i: 5, j: 21] = sum{c: 2, p: 3, q: 3} (if {i + p >= 1 and i + p <= 5 and j + q >= 1 and "
+    "j + q <= 21} then (x[n, c, i + p - 1, j + q - 1] * w[o, c, p, q]) else (0))",
+    "moving panel": "x: f32[32, 16]\nw: f32[5, 32]\n"
+    "y[n, i: 30, o] = sum{p}_(max [0; i])^(min [31; i + 2]) (x[p - i, o] * w[n, p])",
+    "causal": "q: f32[20, 12]\nk: f32[20, 12]\n"
+    "s[i: 20, j: 20] = if {j <= i} then (exp(sum{d} (q[i, d] * k[j, d]))) else (0)",
     "triangle": "x: f64[20, 20]\ny[i] = sum{j}_0^i (x[i, j])",
     "density": "x: f32[20]\ny: f32[33]\nd[i] = sum{j} (exp(-(x[i] - y[j]) ** 2))",
     "diagonal": "x: f32[18, 18]\ny[i: 18, j: 18] = if {i = j} then (x[i, j] * 2) else (x[i, j])",
