@@ -286,9 +286,11 @@ class Split(TermPass):
     The sums of these have affine reads and bounds; the tensor itself is a copy.
     """
 
+    limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the one that it is for)")
+
     def rewrite(self, program: Program) -> Program:
         """Split in a program."""
-        return split_divided_indices(program)
+        return split_divided_indices(program, None if self.limit < 0 else self.limit)
 
 
 @register("tad-join-sums", "no sum is all that a sum adds up, no factor in one is 0 under conditions")

@@ -29,7 +29,7 @@ from tadc.frontend.terms import Reduce, Term, Terms, bottom_up, index_forms, rea
 from tadc.lattice.affine import ZERO, Affine, Constraint, Floor, equals_zero
 from tadc.lattice.polyhedron import without_floor
 from tadc.passes.terms.algebra import Algebra
-from tadc.passes.terms.costs import Costs
+from tadc.passes.terms.costs import ELEMENT, Costs
 from tadc.passes.terms.index_ranges import Range
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.simplify import Simplifier
@@ -44,25 +44,32 @@ MOST_RESIDUES = 4
 """The most tensors for residues."""
 
 
-def split_divided_indices(program: Program) -> Program:
-    """The program where tensors whose index is divided are computed for groups, or residues, of elements."""
+def split_divided_indices(program: Program, limit: int | None = None) -> Program:
+    """The program where tensors whose index is divided are computed for groups, or residues, of elements.
+
+    What is made is as large as what it is for; `limit` bounds its bytes.
+    """
     names = Names(program)
     definitions: list[Definition] = []
     for definition in program.definitions:
-        definitions += _computed(program, names, definition)
+        definitions += _computed(program, names, definition, limit)
     if len(definitions) == len(program.definitions):
         return program
     return replace(program, definitions=tuple(definitions))
 
 
-def _computed(program: Program, names: Names, definition: Definition) -> Sequence[Definition]:
+def _computed(
+    program: Program, names: Names, definition: Definition, limit: int | None
+) -> Sequence[Definition]:
     """The definitions that a definition becomes: itself alone where that is best."""
     heavy = _operations(program, definition)
     if not heavy or heavy < HEAVY:
         return (definition,)
+    elements = math.prod(size for size in definition.shape if isinstance(size, int))
+    if limit is not None and elements * ELEMENT[definition.type] > limit:
+        return (definition,)
     if (found := _divided(definition)) is not None:
         return tuple(_split(program, names, definition, *found))
-    elements = math.prod(size for size in definition.shape if isinstance(size, int))
     steps = _strided(definition)
     if steps and math.prod(steps.values()) <= MOST_RESIDUES and heavy * elements >= WORTH:
         return tuple(_by_residue(program, names, definition, steps))

@@ -159,8 +159,9 @@ def _split(state: Compilation, cut: Cut) -> None:
     between; sums of sums to one."""
     from tadc.passes.catalogue import JoinSums, Rows, Split
 
-    if state.options.materialize != "never" and state.options.memory_limit != 0:
-        state.rewrite(Split(), Rows(), cut, JoinSums())
+    limit = state.options.memory_limit
+    if state.options.materialize != "never" and limit != 0:
+        state.rewrite(Split(-1 if limit is None else limit), Rows(), cut, JoinSums())
         cut.mark(state.module.operation)
     else:
         state.rewrite(JoinSums())

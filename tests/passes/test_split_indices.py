@@ -83,3 +83,10 @@ def test_sizes_that_are_not_known_are_left() -> None:
     f = tadc.function("x: f64[N]; w: f64[5]\ny[i: (N - 3) // 2] = sum{k} (x[2*i + k]*w[k])")
     plan = _plan(tadc.vjp(f, "x"))
     assert "dx_0" not in plan
+
+
+def test_memory_limits_hold() -> None:
+    """What is computed for groups takes as much memory as the tensor: 1920 bytes here."""
+    program = tadc.function(GROUPED).program
+    assert len(split_indices.split_divided_indices(program, 1920).definitions) == 2
+    assert split_indices.split_divided_indices(program, 1919) is program
