@@ -106,6 +106,17 @@ SWITCHES = [
     Switch("fusion", "maps over the same elements are one", {"catalogue:fused": _unchanged}),
     Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
+    Switch(
+        "groups and residues",
+        "a tensor whose index is divided is computed for groups or residues",
+        {"catalogue:split_divided_indices": _unchanged},
+    ),
+    Switch("joined sums", "sums of sums are one sum", {"catalogue:join_nested_sums": _unchanged}),
+    Switch(
+        "lifted sums",
+        "sums under conditions are computed for all elements",
+        {"maps.fuse:with_lifted_folds": _unchanged},
+    ),
     Switch("merged sums", "sums that share what is expensive are one loop", {"maps.fuse:merged": _unchanged}),
     Switch("one sign", "x - y and y - x are one value", {"rewrites.factor:with_one_sign": _as_is}),
     Switch(
