@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,8 @@ import numpy as np
 import tadc
 from tadc.frontend.extents import shape_at
 
-try:
-    from numba import prange  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
-except ImportError:
-    prange: Any = range
+# Looked up by name: the types are checked with numba and without it.
+prange: Any = import_module("numba").prange if find_spec("numba") else range
 
 __all__ = ["Arrays", "Derivative", "Form", "Workload", "prange"]
 
