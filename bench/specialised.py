@@ -1,4 +1,7 @@
-"""`python -m bench sizes`: what compiling for given sizes gains over the kernel for all sizes."""
+"""`python -m bench sizes`: what compiling for given sizes gains over the kernel for all sizes.
+
+With its versions for the sizes of calls, or without them: `TADC_VERSIONS=0 python -m bench sizes`.
+"""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from tadc.frontend.size_values import size_values
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import SizeSymbols
+    from tadc.backend.runtime.versions import Versions
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
@@ -53,9 +54,17 @@ def _many(address: int, count: int) -> Callable[..., None]:
 
 
 class _Plan:
-    """What a call with certain sizes writes."""
+    """What a call with certain sizes runs, and what that writes."""
 
-    def __init__(self, outputs: Sequence[Parameter], temporaries: Sequence[Temporary], sizes: Sequence[int]):
+    def __init__(
+        self,
+        function: Callable[..., None],
+        outputs: Sequence[Parameter],
+        temporaries: Sequence[Temporary],
+        sizes: Sequence[int],
+        keepalive: Any = None,
+    ):
+        self.function, self.keepalive = function, keepalive
         self.outputs = tuple(outputs)
         self.temporaries = tuple(t.tensor for t in temporaries)
         self.sizes = tuple(sizes)
@@ -129,7 +138,9 @@ class Kernel:
         # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
         self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
         static = self.sizes is None or not (self.sizes.names or self.sizes.excluded)
-        self._static = _Plan(self.outputs, self.temporaries, ()) if static else None
+        self._static = _Plan(self._function, self.outputs, self.temporaries, ()) if static else None
+        #: Of a kernel for all sizes: those for the sizes of some calls.
+        self.versions: Versions[Kernel] | None = None
         self._plans: dict[Any, _Plan] = {}
         self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
         self._size_names = frozenset(self._known)
@@ -151,7 +162,7 @@ class Kernel:
             places = plan.places(inputs, out)
             if places is not None:
                 _room, between = plan.room()
-                self._function(*places, *between, *plan.sizes)
+                plan.function(*places, *between, *plan.sizes)
                 return [out] if type(out) is ndarray else list(out)
         given = None if out is None else given_outputs(plan.outputs, out)
         if plan.bytes > _SMALL:
@@ -160,9 +171,9 @@ class Kernel:
             made = [new_array(*about) for about in plan.new]
             if plan.temporaries:
                 _room, between = plan.room()
-                self._function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
+                plan.function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
             else:
-                self._function(*addresses(inputs + made), *plan.sizes)
+                plan.function(*addresses(inputs + made), *plan.sizes)
             return made
         return self._run_into(plan, inputs, given)
 
@@ -178,13 +189,22 @@ class Kernel:
         key = (shapes, *sizes.items())
         plan = self._plans.get(key)
         if plan is None:
-            values = self.sizes.values(shapes, sizes)
-            outputs = [p.at(values) for p in self.outputs]
-            plan = _Plan(outputs, [t.at(values) for t in self.temporaries], tuple(values.values()))
+            plan = self._planned(self.sizes.values(shapes, sizes))
             if len(self._plans) >= _PLANS:
                 self._plans = {}
             self._plans[key] = plan
         return inputs, plan
+
+    def _planned(self, sizes: Mapping[str, int]) -> _Plan:
+        """The plan for sizes that have been checked."""
+        version = self.versions and self.versions.at(sizes)
+        if version:
+            outputs, temporaries, values = version.outputs, version.temporaries, ()
+        else:
+            outputs = [p.at(sizes) for p in self.outputs]
+            temporaries = [t.at(sizes) for t in self.temporaries]
+            values = tuple(sizes.values())
+        return _Plan((version or self)._function, outputs, temporaries, values, version)
 
     def _given_sizes(
         self, symbols: SizeSymbols, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -212,7 +232,7 @@ class Kernel:
                 array = new_array(*about)
             written.append(array)
         _room, between = plan.room()
-        self._function(*read, *addresses(written), *between, *plan.sizes)
+        plan.function(*read, *addresses(written), *between, *plan.sizes)
         results: list[Array] = []
         for array, result in zip(given, written, strict=False):
             if array is not None and array is not result:

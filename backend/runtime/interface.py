@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tadc.backend.runtime.host_arrays import Parameter
 from tadc.backend.runtime.host_kernel import Kernel
+from tadc.backend.runtime.versions import Versions
 from tadc.backend.runtime.workspace import Temporary
 from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.lattice.amounts import Count, Counted, Product, Sum
 
 if TYPE_CHECKING:
     from tadc.backend.runtime.call_sizes import Recheck
@@ -25,7 +27,7 @@ class Interface:
     """The arguments of a kernel's function `symbol`, and the sizes that calls may give it.
 
     `sizes` are symbols that a call gives values, `excluded` sets of them that are refused, and `given` the
-    values that the kernel was compiled for.
+    values that the kernel was compiled for. `work` is about how many operations each of its maps takes.
     """
 
     symbol: str
@@ -35,6 +37,7 @@ class Interface:
     sizes: tuple[str, ...] = ()
     excluded: tuple[Domain, ...] = ()
     given: tuple[tuple[str, int], ...] = ()
+    work: tuple[Counted, ...] = ()
 
     def load(self, code: bytes, recheck: Recheck | None = None) -> Kernel:
         """A kernel that runs the object code in this process. Raises LinkError."""
@@ -46,9 +49,11 @@ class Interface:
             from tadc.backend.runtime.call_sizes import SizeSymbols
 
             sizes = SizeSymbols(self.sizes, self.inputs, self.excluded, recheck, dict(self.given))
-        return Kernel(
+        kernel = Kernel(
             library[self.symbol], self.symbol, self.inputs, self.outputs, self.temporaries, library, sizes
         )
+        kernel.versions = Versions(self.work) if self.work else None
+        return kernel
 
     def as_json(self) -> Json:
         """Lists, strings and numbers that `from_json` reads."""
@@ -66,6 +71,7 @@ class Interface:
             "sizes": self.sizes,
             "excluded": excluded,
             "given": self.given,
+            "work": [_counted_json(counted) for counted in self.work],
         }
 
     @staticmethod
@@ -79,8 +85,9 @@ class Interface:
             for rows in found["excluded"]
         )
         given = tuple((str(name), int(value)) for name, value in found["given"])
-        sizes = tuple(found["sizes"])
-        return Interface(str(found["symbol"]), inputs, outputs, temporaries, sizes, tuple(excluded), given)
+        sizes, symbol = tuple(found["sizes"]), str(found["symbol"])
+        work = tuple(_counted_of(counted) for counted in found["work"])
+        return Interface(symbol, inputs, outputs, temporaries, sizes, tuple(excluded), given, work)
 
 
 def _parameters(found: Json) -> tuple[Parameter, ...]:
@@ -92,6 +99,37 @@ def _parameters(found: Json) -> tuple[Parameter, ...]:
 
 def _extent_json(size: Extent) -> Json:
     return size if isinstance(size, int) else form_json(size)
+
+
+def _counted_json(counted: Counted) -> Json:
+    names = [[name, which, [form_json(form) for form in forms]] for name, which, forms in counted.names]
+    return [names, _count_json(counted.count)]
+
+
+def _counted_of(found: Json) -> Counted:
+    names, count = found
+    read = ((str(name), which, tuple(form_of(form) for form in forms)) for name, which, forms in names)
+    return Counted(tuple(read), _count_of(count))
+
+
+def _count_json(count: Count) -> Json:
+    """A number, a form in a list, or `["sum" or "product", …]`."""
+    match count:
+        case int():
+            return count
+        case Affine():
+            return [form_json(count)]
+        case Sum(of=of) | Product(of=of):
+            return ["sum" if isinstance(count, Sum) else "product", *map(_count_json, of)]
+
+
+def _count_of(found: Json) -> Count:
+    if isinstance(found, int):
+        return found
+    if len(found) == 1:
+        return form_of(found[0])
+    kind, *of = found
+    return {"sum": Sum, "product": Product}[kind](tuple(map(_count_of, of)))
 
 
 def form_json(form: Affine) -> Json:

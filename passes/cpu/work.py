@@ -7,8 +7,8 @@ from functools import reduce
 
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.lattice.amounts import Count, Counted, Product, Sum
 from tadc.passes.maps.lower_body import BodyLowering
-from tadc.passes.schedule.work_counts import Count, Counted, Product, Sum
 
 MOST = 1 << 62
 """A number that an index value holds."""
@@ -19,9 +19,9 @@ def counted_value(
 ) -> ir.Value:
     """The number as an index value; `sizes` are the forms of sizes by name."""
     forms = dict(sizes)
-    for name, value in counted.names:
-        each = [form.substitute(forms) for form in value.forms]
-        forms[name] = low.extreme(f"affine.{value.which}", each, point)
+    for name, which, given in counted.names:
+        each = [form.substitute(forms) for form in given]
+        forms[name] = low.extreme(f"affine.{which}", each, point)
 
     def made(count: Count) -> ir.Value:
         match count:

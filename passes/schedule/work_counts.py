@@ -6,12 +6,11 @@ once for each of its elements, where the indices around it are in the middle of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 
 from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.amounts import Count, Counted, Which, product, sum_of
 from tadc.passes.maps.map import Apply, Ask, Block, Choice, Fold, IndexNumber, Let, Load, Map, Number, Value
-from tadc.passes.nest.nest import Extreme
 from tadc.passes.terms.costs import ACCESS, LARGE, WEIGHTS
 
 POWER = 4
@@ -19,58 +18,6 @@ POWER = 4
 
 LEAST = 1 << 15
 """A map of fewer operations is not worth a dispatch to threads, as in `backend/cpu/pool.ll`."""
-
-
-@dataclass(frozen=True)
-class Sum:
-    """A sum of counts."""
-
-    of: tuple[Count, ...]
-
-
-@dataclass(frozen=True)
-class Product:
-    """A product of counts."""
-
-    of: tuple[Count, ...]
-
-
-Count = int | Affine | Sum | Product
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A number of operations over sizes and further names, each for the value given, in this order.
-
-    Too large a product wraps around where it is computed: then it is wrong what is worth it, and nothing
-    else.
-    """
-
-    names: tuple[tuple[str, Extreme], ...]
-    count: Count
-
-    def at(self, sizes: Mapping[str, int]) -> int:
-        """The number for some sizes."""
-        point = dict(sizes)
-        for name, value in self.names:
-            forms = [form.evaluate(point) for form in value.forms]
-            point[name] = min(forms) if value.which == "min" else max(forms)
-        return _value_at(self.count, point)
-
-
-def _value_at(count: Count, point: Mapping[str, int]) -> int:
-    match count:
-        case int():
-            return count
-        case Affine():
-            return count.evaluate(point)
-        case Sum(of=of):
-            return sum(_value_at(each, point) for each in of)
-        case Product(of=of):
-            result = 1
-            for each in of:
-                result *= _value_at(each, point)
-            return result
 
 
 def weight_of(value: Value) -> int:
@@ -103,7 +50,7 @@ class _Work:
     """Counts; what is known is counted here and now."""
 
     def __init__(self) -> None:
-        self.names: list[tuple[str, Extreme]] = []
+        self.names: list[tuple[str, Which, tuple[Affine, ...]]] = []
         self.middles: dict[str, Affine] = {}
         """A form for each index, in the middle of its values."""
 
@@ -143,7 +90,7 @@ class _Work:
         self.middles |= {name: known.get(name, middle) for name in fold.indices}
         return product([*counts, sum_of([results, self.block(fold.body)])])
 
-    def extreme(self, which: str, forms: Sequence[Affine]) -> Affine:
+    def extreme(self, which: Which, forms: Sequence[Affine]) -> Affine:
         """The least or the greatest of forms."""
         forms = list(dict.fromkeys(forms))
         if len(forms) == 1:
@@ -152,7 +99,7 @@ class _Work:
             values = [form.constant for form in forms]
             return Affine.const(min(values) if which == "min" else max(values))
         name = f"#{len(self.names)}"
-        self.names.append((name, Extreme("min" if which == "min" else "max", tuple(forms))))
+        self.names.append((name, which, tuple(forms)))
         return Affine.var(name)
 
     def middle(self, low: Affine, high: Affine) -> Affine:
@@ -163,30 +110,6 @@ class _Work:
         """The value of a form, 0 if it is less."""
         at_least = self.extreme("max", [ZERO, form])
         return at_least.constant if at_least.is_constant else at_least
-
-
-def sum_of(counts: Sequence[Count]) -> Count:
-    """A sum, its numbers added."""
-    known = sum(count for count in counts if isinstance(count, int))
-    return _of(Sum, counts, known, 0)
-
-
-def product(counts: Sequence[Count]) -> Count:
-    """A product, its numbers multiplied."""
-    known = 1
-    for count in counts:
-        known *= count if isinstance(count, int) else 1
-    return _of(Product, counts, known, 1) if known else 0
-
-
-def _of(kind: type[Sum] | type[Product], counts: Sequence[Count], known: int, neutral: int) -> Count:
-    """What numbers, which make `known`, and the other counts make together."""
-    others: list[Count] = [count for count in counts if not isinstance(count, int)]
-    if not others:
-        return known
-    if known != neutral:
-        others.append(known)
-    return others[0] if len(others) == 1 else kind(tuple(others))
 
 
 #: Multiples k of an index and forms: `k * index + form >= 0`, or `form - k * index >= 0`.

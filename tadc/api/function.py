@@ -21,6 +21,7 @@ from tadc.frontend.source import Source
 if TYPE_CHECKING:
     from tadc.api.compiled import Compiled
     from tadc.api.lowered import Lowered
+    from tadc.backend.base import Kernel
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
 
@@ -304,7 +305,9 @@ class Function:
         return made
 
     def _specialised(self, sizes: Mapping[str, int]) -> Function:
-        """The function at values of size symbols, of its program alone."""
+        """The function at values of size symbols; a derivative is taken anew, which may be shorter then."""
+        if self.origin is not None:
+            return self.origin.again(sizes)
 
         def make() -> Program:
             from tadc.frontend.specialise import specialised
@@ -312,7 +315,7 @@ class Function:
             return specialised(self.program, sizes)
 
         recipe = self.recipe and self.recipe.at(sizes)
-        made = type(self)(make, self.origin and self.origin.at(sizes), None, recipe, find_signature(recipe))
+        made = type(self)(make, None, None, recipe, find_signature(recipe))
         made.remember()
         return made
 
@@ -343,7 +346,14 @@ class Function:
                 found = compile_program(self.program, options, self.recipe)
             if self.origin is None:
                 self.remember()
+        versions = getattr(found.kernel, "versions", None)
+        if versions is not None and options.schedule is None:
+            versions.make = partial(self._version, options)
         return found
+
+    def _version(self, options: Options, sizes: Mapping[str, int]) -> Kernel:
+        """The kernel for some sizes. Raises CompileError as `compile`."""
+        return self.at(sizes).compiled_for(options).kernel
 
     @public
     def lower(

@@ -47,6 +47,9 @@ def compile(
     5 units in the last place: results may differ in their last digits between machines and between
     numbers of threads. On a GPU `exp`, `log`, `sqrt` and divisions of f32 are approximate instructions.
 
+    Where sizes are not known, a call of more than a million operations compiles a version for its own, for
+    the first four sets of sizes (`TADC_VERSIONS`); with `sizes=`, no call compiles anything.
+
     A `schedule` is text with the steps in which the loops of some maps are made, in the place of those that
     would be chosen, which `f.lower().schedule` has.
 

@@ -31,4 +31,5 @@ def interface_of(state: Compilation, program: Program) -> Interface:
         program.sizes,
         program.excluded,
         program.given,
+        tuple(state.work),
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
+    from tadc.lattice.amounts import Counted
     from tadc.passes.catalogue import Chain, Cut, Fuse
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
@@ -44,6 +45,8 @@ class Compilation:
     temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
         default_factory=list["tuple[str, Shape, tuple[int, int]]"]
     )
+    #: About how many operations maps take, of a program whose sizes are not all known.
+    work: list[Counted] = field(default_factory=list["Counted"])
     signatures: list[CSignature] = field(default_factory=list["CSignature"])
     gathers: list[Gather] = field(default_factory=list["Gather"])
     launches: list[Launch] = field(default_factory=list["Launch"])
@@ -185,12 +188,14 @@ def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
     from tadc.passes.maps.buffers import symbol_of
     from tadc.passes.maps.memory_of_tensors import memory_of
     from tadc.passes.maps.read_maps import read_maps
+    from tadc.passes.schedule.work_counts import operations_of
 
     for function in tad_functions(state.module.operation):
         maps = known.get(symbol_of(function)) or read_maps(function)
         memory, state.symbol = memory_of(maps), maps.name
         if not state.options.backend.launches_kernels:
             state.signatures.append(signature_of(function, maps))
+        state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
         sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
         state.temporaries = [
             (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)

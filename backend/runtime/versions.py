@@ -1,0 +1,74 @@
+"""Versions of a kernel for the sizes of its calls.
+
+A kernel for all sizes is planned without knowing which loops are long. Where a call does so much that this
+costs more than compiling, the kernel is compiled again for the sizes of that call, and calls with these
+sizes run that version. Which calls have one depends on nothing but the number of their operations and the
+sizes before: the first few that are worth it, so equal calls have the same bits.
+
+    TADC_VERSIONS   how many versions a kernel has at most (4); 0 for none
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from tadc.frontend.diagnostics import CompileError
+
+if TYPE_CHECKING:
+    from tadc.lattice.amounts import Counted
+
+Kernel = TypeVar("Kernel")
+
+VARIABLE = "TADC_VERSIONS"
+DEFAULT_COUNT = 4
+
+WORTH = 1 << 20
+"""A call of fewer operations takes a fraction of a millisecond for all sizes too."""
+
+
+class Versions(Generic[Kernel]):
+    """What a kernel for all sizes is for some of them.
+
+    `work` are the operations of its maps, over its sizes; `make` compiles for sizes, and may raise
+    CompileError: then there is no version of these.
+    """
+
+    def __init__(self, work: Sequence[Counted], count: int | None = None) -> None:
+        self.work = work
+        self.make: Callable[[Mapping[str, int]], Kernel] | None = None
+        self.count = count_of(os.environ.get(VARIABLE, "")) if count is None else count
+        self._made: dict[tuple[int, ...], Kernel | None] = {}
+        self._lock = threading.Lock()
+
+    def at(self, sizes: Mapping[str, int]) -> Kernel | None:
+        """The version for these sizes, compiled if it is the first time; None for a call that has none."""
+        if self.make is None or sum(counted.at(sizes) for counted in self.work) < WORTH:
+            return None
+        key = tuple(sizes.values())
+        with self._lock:
+            if key not in self._made and len(self._made) < self.count:
+                try:
+                    self._made[key] = self.make(sizes)
+                except CompileError:
+                    # The kernel for all sizes runs, and says what is wrong with the call.
+                    self._made[key] = None
+            return self._made.get(key)
+
+
+def count_of(text: str) -> int:
+    """What the environment says. Warns (RuntimeWarning) of what is no number."""
+    text = text.strip()
+    if text.isascii() and text.isdecimal() and len(text) < 9:
+        return int(text)
+    if text:
+        # No error: a kernel with the usual number of versions is right all the same.
+        warnings.warn(
+            f"{VARIABLE}=`{text}` is no number and counts as {DEFAULT_COUNT}; write it as in 8",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return DEFAULT_COUNT
