@@ -38,11 +38,10 @@ def renamed(item: Map, function: MapFunction, memory: Memory) -> Renamed:
     """A map of a function that has this memory, renamed."""
     alike = likeness(item, function, function.tensors())
     forms = {name: Affine.var(f"u{n}") for n, name in enumerate(alike.sizes)}
-    names = [tensor.name for tensor in memory.tensors]
     key = (
         alike.key,
         tuple(is_for_caller(tensor.name, function) for tensor in item.tensors),
-        tuple(names.count(memory.replaced.get(tensor.name, tensor.name)) for tensor in item.tensors),
+        tuple(memory.places[memory.replaced.get(tensor.name, tensor.name)] for tensor in item.tensors),
         frozenset(row.substitute(forms) for row in _about(forms, function.known)),
     )
     return Renamed(key, alike.tensors, alike.sizes)
@@ -50,8 +49,7 @@ def renamed(item: Map, function: MapFunction, memory: Memory) -> Renamed:
 
 def is_for_caller(tensor: str, function: MapFunction) -> bool:
     """Whether no map reads a tensor, but for one that completes it in place."""
-    readers = (item for item in function.maps if any(load.tensor == tensor for load in item.loads()))
-    return all(item.marks.in_place for item in readers)
+    return tensor not in function.read_by_maps
 
 
 def _about(names: Iterable[str], rows: Domain) -> list[Constraint]:

@@ -17,8 +17,9 @@ does not hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
@@ -241,7 +242,22 @@ class MapFunction:
     results: tuple[str, ...]
     known: Domain = ()
 
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> Mapping[str, Tensor]:
         """All tensors by name: the arguments, then what maps compute."""
+        return self._tensors
+
+    @cached_property
+    def _tensors(self) -> dict[str, Tensor]:
         made = (tensor for item in self.maps for tensor in item.tensors)
         return {tensor.name: tensor for tensor in (*self.arguments, *made)}
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """The names of its arguments."""
+        return frozenset(tensor.name for tensor in self.arguments)
+
+    @cached_property
+    def read_by_maps(self) -> frozenset[str]:
+        """The tensors that maps read, but for those that a map completes in place."""
+        plain = (item for item in self.maps if not item.marks.in_place)
+        return frozenset(load.tensor for item in plain for load in item.loads())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor
 
@@ -27,6 +29,11 @@ class Memory:
     def tensors(self) -> tuple[Tensor, ...]:
         """All, in order."""
         return (*self.arguments, *self.results, *self.temporaries)
+
+    @cached_property
+    def places(self) -> Counter[str]:
+        """How often each tensor is among all."""
+        return Counter(tensor.name for tensor in self.tensors)
 
 
 def memory_of(function: MapFunction) -> Memory:

@@ -45,8 +45,7 @@ def likeness(item: Map, function: MapFunction, tensors: Mapping[str, Tensor]) ->
         | {name: Affine.var(f"d{n}") for n, name in enumerate(item.indices)},
         tensors={name: f"t{n}" for n, name in enumerate(names)},
     )
-    arguments = {tensor.name for tensor in function.arguments}
-    types: list[tuple[Type, bool]] = [(tensors[name].type, name in arguments) for name in names]
+    types: list[tuple[Type, bool]] = [(tensors[name].type, name in function.given) for name in names]
     key = (
         normal_block(item.body, renaming),
         None if item.order is None else renaming.form(item.order),
