@@ -26,7 +26,7 @@ from tadc.passes.maps.blocks import uses
 from tadc.passes.maps.map import Apply, Ask, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
-from tadc.passes.nest.lockstep import Context, Lockstep, at_copy
+from tadc.passes.nest.lockstep import Context, Lockstep
 from tadc.passes.nest.moving_bounds import Shift, shift_of
 from tadc.passes.nest.tile import LANE, Copy, at, bound_name
 from tadc.passes.nest.vector_lanes import extreme
@@ -359,14 +359,12 @@ class FoldLoops:
         """The results with one more element at points where rows hold, as they are at others."""
         body, point = self.body, context.point
         copies = list(body.tile.points(self.carried))
-        found = [at_copy(rows, copy) for copy in copies]
-        made = {test: body.lanes.holds(test, point) for test in dict.fromkeys(found)}
-        conditions = [made[test] for test in found]
-        each = conditions * len(self.elements)
-        some = len(made) == 1 and context.masks is None
-        inner = replace(body.masked(conditions, self.carried, copies, context), some=some, any=True)
+        conditions = body.conditions(rows, context)
+        each = [conditions.at(copy) for copy in copies] * len(self.elements)
+        some = len(conditions.found) == 1 and context.masks is None
+        inner = replace(body.masked(conditions, context), some=some, any=True)
         assert inner.masks is not None
-        masks = [mask for copy in copies if (mask := inner.mask(copy)) is not None]
+        masks = list(inner.masks.values())
 
         def then(inside: Point) -> Made:
             found = self.take(carried, inner.moved(inside))

@@ -22,7 +22,7 @@ from tadc.passes.maps.scalar_lowering import EXPANSIONS, integer_power
 from tadc.passes.nest.joins import Emit, Made, Point
 from tadc.passes.nest.squares import Squares, copies_of_square
 from tadc.passes.nest.tile import LANE, Copy, Dependence, Tile, Values, at
-from tadc.passes.nest.vector_lanes import Lanes
+from tadc.passes.nest.vector_lanes import Lanes, extreme
 
 #: A value, and what makes it in a copy.
 Maker = tuple[Let, Callable[[Copy], ir.Value]]
@@ -61,6 +61,22 @@ class Context:
     def rows(self, rows: Domain) -> Domain:
         """Rows over what indices stand for."""
         return tuple(row.substitute(self.forms) for row in rows)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A condition for each copy along names."""
+
+    names: tuple[str, ...]
+    found: Mapping[tuple[int, ...], ir.Value]
+
+    def at(self, copy: Copy) -> ir.Value:
+        """That of a copy along these names and more."""
+        return self.found[tuple(copy[name] for name in self.names)]
+
+    def each(self, change: Callable[[ir.Value], ir.Value]) -> Conditions:
+        """The conditions changed."""
+        return Conditions(self.names, {key: change(value) for key, value in self.found.items()})
 
 
 #: Gives the names of a fold their values.
@@ -263,10 +279,12 @@ class Lockstep:
             self.copies(name, lambda copy: self.value(block.gives[0], copy), context)
             return
         rows = tuple(row for row in rows if not row.form.is_constant)
-        if any(row.form.variables & self.tile.ranges.keys() for row in rows):
-            self.masked_choice(name, choice, rows, context)
-        else:
+        if not any(row.form.variables & self.tile.ranges.keys() for row in rows):
             self.uniform_choice(name, choice, rows, context)
+        elif choice.otherwise.lets and any(row.equality for row in rows):
+            self.thin_choice(name, choice, rows, context)
+        else:
+            self.masked_choice(name, choice, rows, context)
 
     def uniform_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
         """A branch that all points take together."""
@@ -292,29 +310,57 @@ class Lockstep:
         made = [self.value(block.gives[0], copy) for copy in copies]
         return [self.as_type(one, name, context.point) for one in made]
 
+    def thin_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
+        """A choice of which few points take the first branch: no masks where none of the tile may."""
+        names, ranges = self.names(name, context), self.tile.ranges
+        copies = list(self.tile.points(names))
+        hulls = [extreme(form, ranges, 1) for row in rows for form in row.inequalities]
+
+        def with_masks(inside: Point) -> Made:
+            self.masked_choice(name, choice, rows, context.moved(inside))
+            return [self.value(name, copy) for copy in copies]
+
+        def without(inside: Point) -> Made:
+            return self.branch(name, choice.otherwise, copies, context.moved(inside))
+
+        may = self.low.holds([Constraint(form) for form in hulls], context.point)
+        types = [self.type_of(name, choice)] * len(copies)
+        self.values.put(name, names, self.low.choose(may, types, with_masks, without, context.point))
+
     def masked_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
         """Each branch at the points that take it; a choice by point."""
         point = context.point
         names = self.names(name, context)
         copies = list(self.tile.points(names))
-        holds = [self.lanes.holds(at_copy(rows, copy), point) for copy in copies]
+        holds = self.conditions(rows, context)
         sides: list[Made] = []
         for block, conditions, more in (
             (choice.then, holds, rows),
-            (choice.otherwise, [self.lanes.negated(c, point) for c in holds], ()),
+            (choice.otherwise, holds.each(lambda c: self.lanes.negated(c, point)), ()),
         ):
-            inner = self.masked(conditions, names, copies, context.moved(point, *more))
+            inner = self.masked(conditions, context.moved(point, *more))
             sides.append(self.where_active(name, choice, block, copies, inner))
-        made = [self.lanes.select(c, x, y, point) for c, x, y in zip(holds, *sides, strict=True)]
+        made = [
+            self.lanes.select(holds.at(copy), x, y, point)
+            for copy, x, y in zip(copies, *sides, strict=True)
+        ]
         self.values.put(name, names, [self.as_type(one, name, point) for one in made])
 
-    def masked(
-        self, conditions: Sequence[ir.Value], names: tuple[str, ...], copies: Sequence[Copy], context: Context
-    ) -> Context:
-        """The context in which a condition holds besides, for each of the copies along names."""
+    def conditions(self, rows: Domain, context: Context) -> Conditions:
+        """Whether rows hold, in the copies in which they or the masks around differ."""
+        names = self.tile.along({*context.names, *(name for row in rows for name in row.form.variables)})
+        found = {
+            tuple(copy.values()): self.lanes.holds(at_copy(rows, copy), context.point)
+            for copy in self.tile.points(names)
+        }
+        return Conditions(names, found)
+
+    def masked(self, conditions: Conditions, context: Context) -> Context:
+        """The context in which conditions hold besides."""
+        names, point = conditions.names, context.point
         masks = {
-            tuple(copy[name] for name in names): self.lanes.both(context.mask(copy), condition, context.point)
-            for copy, condition in zip(copies, conditions, strict=True)
+            tuple(copy.values()): self.lanes.both(context.mask(copy), conditions.at(copy), point)
+            for copy in self.tile.points(names)
         }
         return replace(context, names=names, masks=masks, some=False, any=False)
 
