@@ -268,10 +268,13 @@ class Cut(TermPass):
             mark_maps(function, self.marks)
 
 
-@register("tad-rows", "short rows are tensors of their own where their sums share something expensive")
+@register("tad-rows", "short rows are tensors where their sums share what is expensive; short sums are terms")
 @dataclass
 class Rows(TermPass):
-    """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together."""
+    """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together.
+
+    Sums of few terms in sums are written out.
+    """
 
     def rewrite(self, program: Program) -> Program:
         """Split in a program."""

@@ -47,6 +47,24 @@ def _springs(jax: Any, x: Any) -> Any:
     return ((1 - 0.5 / r)[:, :, None] * apart).sum(1)
 
 
+def _springs_numba(x: Any, df: Any) -> Arrays:
+    f, dx = np.empty_like(x), np.empty_like(x)
+    for i in prange(x.shape[0]):
+        f0 = f1 = g0 = g1 = x[i, 0] * 0
+        for j in range(x.shape[0]):
+            t0, t1 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1]
+            r = 1 / math.sqrt(t0 * t0 + t1 * t1 + 0.01)
+            k = 1 - 0.5 * r
+            f0 += k * t0
+            f1 += k * t1
+            u0, u1 = df[j, 0] - df[i, 0], df[j, 1] - df[i, 1]
+            s = 0.5 * r * r * r * (u0 * t0 + u1 * t1)
+            g0 += k * u0 + s * t0
+            g1 += k * u1 + s * t1
+        f[i, 0], f[i, 1], dx[i, 0], dx[i, 1] = f0, f1, g0, g1
+    return f, dx
+
+
 def _interpolated(jax: Any, x: Any, y: Any, b: Any) -> Any:
     return jax.numpy.exp(-((x[:, None] - y[None]) ** 2).sum(2)) @ b
 
@@ -56,6 +74,26 @@ def _coulomb(jax: Any, x: Any, q: Any) -> Any:
     squares = ((x[None] - x[:, None]) ** 2).sum(2)
     itself = jnp.eye(len(x), dtype=bool)
     return 0.5 * (jnp.where(itself, 0, q[:, None] * q / jnp.sqrt(jnp.where(itself, 1, squares)))).sum()
+
+
+def _coulomb_numba(x: Any, q: Any, de: Any) -> Arrays:
+    e, dx, dq = np.empty_like(q), np.empty_like(x), np.empty_like(q)
+    for i in prange(x.shape[0]):
+        p = g0 = g1 = g2 = x[i, 0] * 0
+        for j in range(x.shape[0]):
+            if i != j:
+                t0, t1, t2 = x[j, 0] - x[i, 0], x[j, 1] - x[i, 1], x[j, 2] - x[i, 2]
+                r = 1 / math.sqrt(t0 * t0 + t1 * t1 + t2 * t2)
+                c = q[j] * r
+                p += c
+                c *= r * r
+                g0 += c * t0
+                g1 += c * t1
+                g2 += c * t2
+        s = de * q[i]
+        e[i], dq[i] = 0.5 * q[i] * p, de * p
+        dx[i, 0], dx[i, 1], dx[i, 2] = s * g0, s * g1, s * g2
+    return e.sum(), dx, dq
 
 
 PAIRS = (
@@ -76,7 +114,7 @@ a[i, c] = sum{j: N} (m[j]*(x[j, c] - x[i, c]) / r[i, j]**3)""",
 f[i: N, c] = sum{j: N} ((1 - 0.5 / sqrt(sum{d} ((x[j, d] - x[i, d])**2) + 0.01))*(x[j, c] - x[i, c]))""",
         {"N": 2000},
         {"N": 11},
-        {"JAX": _springs},
+        {"JAX": _springs, "numba": _springs_numba},
     ),
     Workload(
         "interpolation",
@@ -94,6 +132,6 @@ f[i, c] = sum{j} (exp(-sum{d} ((x[i, d] - y[j, d])**2))*b[j, c])""",
 e = 0.5*sum{i: N, j: N} (if {i != j} then (q[i]*q[j] / sqrt(sum{d} ((x[i, d] - x[j, d])**2))) else (0))""",
         {"N": 2000},
         {"N": 11},
-        {"JAX": _coulomb},
+        {"JAX": _coulomb, "numba": _coulomb_numba},
     ),
 )

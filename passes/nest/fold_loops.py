@@ -23,7 +23,7 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.emptiness import tight
 from tadc.lattice.loop_nests import LoopNest, loop_nest
 from tadc.passes.maps.blocks import uses
-from tadc.passes.maps.map import Apply, Ask, Fold, Let
+from tadc.passes.maps.map import Apply, Ask, Choice, Fold, Let
 from tadc.passes.maps.scalar_lowering import Scalars
 from tadc.passes.nest.joins import Emit, Join, Made, Point
 from tadc.passes.nest.lockstep import Context, Lockstep
@@ -59,6 +59,8 @@ class Inside(Context):
 
     bound: Mapping[str, Affine] = field(default_factory=dict[str, Affine])
     masked: bool = False
+    apart: Domain = ()
+    """What holds of indices in this part of a loop, over the indices of loops."""
 
     def at(self, point: Point) -> Self:
         """The place moved to another point."""
@@ -165,6 +167,25 @@ class FoldLoops:
             return self.innermost(carried, here)
         return (self.one_level if levels[1:] else self.last_loop)(levels, carried, here)
 
+    def thin_part(self, levels: Sequence[Level], here: Inside) -> tuple[Affine, Affine] | None:
+        """Where the loop over the first of some levels begins and ends to meet an equality at a point of the
+        tile, which a choice of the block is made by. None where there is no such choice, or no tile, or where
+        the loop is not to be taken apart.
+        """
+        level, later = levels[0], {other.name for other in levels[1:]}
+        ranges = self.body.tile.ranges
+        if here.masked or here.in_part or self.body.tile.width == 1 or self.moves_at(level, here):
+            return None
+        forms = {**here.forms, **self.own}
+        for let in self.value.body.lets:
+            for row in let.value.rows if isinstance(let.value, Choice) else ():
+                form = row.form.substitute(forms).substitute(here.bound)
+                factor = form.coefficient(level.name)
+                rest = Affine.var(level.name) - factor * form
+                if row.equality and abs(factor) == 1 and rest.variables.isdisjoint({level.name, *later}):
+                    return extreme(rest, ranges, -1), extreme(rest, ranges, 1) + 1
+        return None
+
     def last_loop(self, levels: Sequence[Level], carried: Made, here: Inside) -> Made:
         """The innermost loop."""
         return self.one_level(levels, carried, here)
@@ -176,9 +197,11 @@ class FoldLoops:
         if shift is not None:
             return self.shifted_loop(shift, levels, carried, here)
         span = self.span(level, here, here.masked or here.in_part)
+        thin = self.thin_part(levels, here) if span.inner is None else None
 
-        def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool) -> Made:
-            there = replace(here, masked=masked, in_part=here.in_part or span.inner is not None)
+        def run(start: ir.Value, stop: ir.Value, values: Made, masked: bool, *apart: Constraint) -> Made:
+            in_part = here.in_part or span.inner is not None or thin is not None
+            there = replace(here, masked=masked, in_part=in_part, apart=(*here.apart, *apart))
 
             def inside(index: Affine, values: Made, point: Point) -> Made:
                 return self.loop(levels[1:], values, there.binding(level.name, index, point))
@@ -187,6 +210,14 @@ class FoldLoops:
                 return self.asking_loop(level.name, (start, stop), values, inside, here)
             return self.one_loop(level.name, (start, stop, 1), values, inside, here.point)
 
+        if thin is not None:
+            low, index = self.body.low, Affine.var(level.name)
+            begin, end = (low.affine([form], here.point) for form in thin)
+            whole = self.ordered(span.start, span.stop, begin, end, here.point)
+            assert whole.inner is not None
+            carried = run(whole.start, whole.inner[0], carried, False, Constraint(thin[0] - 1 - index))
+            carried = run(*whole.inner, carried, False)
+            return run(whole.inner[1], whole.stop, carried, False, Constraint(index - thin[1]))
         if span.inner is None:
             return run(span.start, span.stop, carried, here.masked or self.moves_at(level, here))
         carried = run(span.start, span.inner[0], carried, True)
@@ -319,7 +350,7 @@ class FoldLoops:
 
     def innermost(self, carried: Made, here: Inside) -> Made:
         """Take in one element at each point, under masks where not all points have it."""
-        rows = tuple(c.substitute(here.bound) for c in self.rows)
+        rows = tuple(c.substitute(here.bound) for c in (*self.rows, *here.apart))
         inside = here.with_forms(self.indices(here.bound)).moved(here.point, *rows)
         guards = tuple(c.substitute(here.bound) for c in self.nest.inside)
         still = tuple(row for row in guards if not self.moves([row.form]))

@@ -279,12 +279,24 @@ class Lockstep:
             self.copies(name, lambda copy: self.value(block.gives[0], copy), context)
             return
         rows = tuple(row for row in rows if not row.form.is_constant)
+        if self.is_apart(rows, context):
+            self.block(choice.otherwise, context)
+            self.copies(name, lambda copy: self.value(choice.otherwise.gives[0], copy), context)
+            return
         if not any(row.form.variables & self.tile.ranges.keys() for row in rows):
             self.uniform_choice(name, choice, rows, context)
         elif choice.otherwise.lets and any(row.equality for row in rows):
             self.thin_choice(name, choice, rows, context)
         else:
             self.masked_choice(name, choice, rows, context)
+
+    def is_apart(self, rows: Domain, context: Context) -> bool:
+        """Whether an equality holds nowhere in this part of a loop."""
+        if not context.in_part:
+            return False
+        known = (*context.facts, *self.tile.facts)
+        forms = [row.form for row in rows if row.equality]
+        return any(implied(side - 1, known) for form in forms for side in (form, -form))
 
     def uniform_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
         """A branch that all points take together."""
@@ -323,7 +335,7 @@ class Lockstep:
         def without(inside: Point) -> Made:
             return self.branch(name, choice.otherwise, copies, context.moved(inside))
 
-        may = self.low.holds([Constraint(form) for form in hulls], context.point)
+        may = self.low.holds(tuple(Constraint(form) for form in hulls), context.point)
         types = [self.type_of(name, choice)] * len(copies)
         self.values.put(name, names, self.low.choose(may, types, with_masks, without, context.point))
 
@@ -341,8 +353,7 @@ class Lockstep:
             inner = self.masked(conditions, context.moved(point, *more))
             sides.append(self.where_active(name, choice, block, copies, inner))
         made = [
-            self.lanes.select(holds.at(copy), x, y, point)
-            for copy, x, y in zip(copies, *sides, strict=True)
+            self.lanes.select(holds.at(copy), x, y, point) for copy, x, y in zip(copies, *sides, strict=True)
         ]
         self.values.put(name, names, [self.as_type(one, name, point) for one in made])
 

@@ -9,13 +9,15 @@ becomes
     let f_2[i] = sum{j} (exp(d[i, j]) * x[j, 2])
     f[i, m] = if {m = 0} then (f_0[i]) else (if {m = 1} then (f_1[i]) else (f_2[i]))
 
-and `tad-fuse` evaluates the exponential once for the three sums. Short sums in them are written out. A
-tensor of all exponentials, which `tad-materialize` would make, may be too large.
+and `tad-fuse` evaluates the exponential once for the three sums. A tensor of all exponentials, which
+`tad-materialize` would make, may be too large.
+
+Short sums in sums are written out, so that the innermost loop holds no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tadc.frontend.extents import as_form
@@ -54,9 +56,9 @@ def split_rows(program: Program) -> Program:
             definitions.append(written)
         else:
             definitions += _split(program, names, definition, index)
-    if len(definitions) == len(program.definitions):
-        return program
-    return write_out_short_sums(replace(program, definitions=tuple(definitions)))
+    if len(definitions) > len(program.definitions):
+        program = replace(program, definitions=tuple(definitions))
+    return write_out_short_sums(program)
 
 
 def _short_rows(definition: Definition) -> list[str]:
@@ -82,7 +84,7 @@ def _row_index(program: Program, definition: Definition, short: list[str]) -> st
         saved = 0
         for binders, domain, body in _sums(program, definition.body):
             own = ranges_within(binders, domain, ranges, sizes)
-            shared = [t for t in _dear(body) if index not in t.free and not t.free.isdisjoint(binders)]
+            shared = [t for t in _shared(body, index) if not t.free.isdisjoint(binders)]
             if index in body.free:
                 saved += points(own) * sum(costs.term(t, {**ranges, **own}) for t in shared)
         saved *= max(ranges[index].extent.constant - 1, 0)
@@ -121,23 +123,33 @@ def _sums(program: Program, root: Term) -> Iterator[tuple[tuple[str, ...], Domai
             yield program.terms.open(term)
 
 
-def _dear(root: Term) -> list[Term]:
-    """What is expensive in a region, each not in another of them; of sums in it no part."""
-    found = [term for term in _always(root) if is_candidate(term)]
-    below = {t.number for term in found if isinstance(term, Apply) for t in _always(term) if t is not term}
-    return [term for term in found if term.number not in below]
-
-
-def _always(root: Term) -> list[Term]:
-    """What a region evaluates in any case."""
+def _shared(root: Term, index: str) -> list[Term]:
+    """What is expensive in a region and the same for all values of an index, each not in another of them; of
+    sums in it no part."""
     found: dict[int, Term] = {}
+
+    def is_shared(term: Term) -> bool:
+        return index not in term.free and is_candidate(term)
+
+    for term in _always(root, is_shared):
+        if is_shared(term):
+            found[term.number] = term
+    return list(found.values())
+
+
+def _always(root: Term, until: Callable[[Term], bool] = lambda term: False) -> Iterator[Term]:
+    """What a region evaluates in any case; nothing below terms that end it."""
+    seen: set[int] = set()
     stack = [root]
     while stack:
         term = stack.pop()
-        if term.number not in found:
-            found[term.number] = term
-            stack += operands(term) if isinstance(term, Apply | Select) else ()
-    return list(found.values())
+        if term.number in seen:
+            continue
+        seen.add(term.number)
+        yield term
+        if until(term):
+            continue
+        stack += operands(term) if isinstance(term, Apply | Select) else ()
 
 
 def _split(program: Program, names: Names, definition: Definition, index: str) -> Iterator[Definition]:

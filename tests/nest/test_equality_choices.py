@@ -1,0 +1,76 @@
+"""Choices by an equality, in sums that a tile computes in vectors: `sum{j} (if {i != j} then … else (0))`."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tadc
+
+ENERGY = """x: f64[N, 3]; q: f64[N]
+e[i: N] = sum{j: N} (if {i != j} then (q[i]*q[j] / sqrt(sum{d} ((x[i, d] - x[j, d])**2))) else (0))"""
+
+#: A choice in a sum over j, of i below 37 and j below 53; the same in NumPy, where `c` is the condition.
+CHOICES = {
+    "if {i = j} then (0) else (T)": lambda i, j, t: np.where(i == j, 0, t),
+    "if {i = j} then (T) else (0)": lambda i, j, t: np.where(i == j, t, 0),
+    "if {i = j} then (1 + T**2) else (T)": lambda i, j, t: np.where(i == j, 1 + t**2, t),
+    "if {j = 52 - i} then (2) else (T)": lambda i, j, t: np.where(j == 52 - i, 2, t),
+    "if {2*i = j} then (0) else (T)": lambda i, j, t: np.where(2 * i == j, 0, t),
+    "if {i = 3*j} then (0) else (T)": lambda i, j, t: np.where(i == 3 * j, 0, t),
+    "if {j = 17} then (0) else (T)": lambda i, j, t: np.where(j == 17, 0, t),
+    "if {j = i // 4} then (0) else (T)": lambda i, j, t: np.where(j == i // 4, 0, t),
+    "if {j = i + 100} then (0) else (T)": lambda i, j, t: np.where(j == i + 100, 0, t),
+    "if {i = j and i >= 9} then (0) else (T)": lambda i, j, t: np.where((i == j) & (i >= 9), 0, t),
+    "if {i = j} then (0) else (if {i = j + 1} then (3) else (T))": lambda i, j, t: np.where(
+        i == j, 0, np.where(i == j + 1, 3, t)
+    ),
+}
+
+
+@pytest.mark.parametrize("type", ["f64", "f32"])
+@pytest.mark.parametrize("written", CHOICES)
+def test_sums_with_an_equality(written: str, type: str) -> None:
+    term = written.replace("T", "(exp(x[i]*y[j]))")
+    f = tadc.function(f"x: {type}[37]; y: {type}[53]; s[i] = sum{{j}} ({term})")
+    random = np.random.default_rng(0)
+    x, y = (random.random(n).astype(np.float32 if type == "f32" else float) for n in (37, 53))
+    i, j = np.arange(37)[:, None], np.arange(53)[None]
+    t = np.exp(x[:, None].astype(float) * y)
+    expected = CHOICES[written](i, j, t).sum(1)
+    np.testing.assert_allclose(f(x, y), expected, rtol=1e-5 if type == "f32" else 1e-12)
+    schedule = f.lower().schedule
+    if "fold_lanes" not in schedule and "leap" not in schedule:
+        # The order of additions is that of a kernel that computes one element at a time.
+        plain = re.sub(r"(?m)^    .*\n", "", schedule)
+        np.testing.assert_array_equal(tadc.compile(f, schedule=plain)(x, y), f(x, y))
+
+
+def test_most_of_a_loop_has_no_masks_and_shares_what_copies_share() -> None:
+    f = tadc.vjp(tadc.function(ENERGY, sizes={"N": 2000}), "x")
+    loops = f.lower().as_text("loops")
+    parts = loops.split("scf.for %")
+    whole = [part for part in parts if "math.sqrt" in part and "maskedload" not in part]
+    assert len(whole) >= 2
+    # Three copies, one for each coordinate, have one root; the division by it too.
+    for part in whole:
+        vectors = part.count("math.sqrt")
+        assert part.count("arith.divf") <= 5 * vectors
+
+
+def test_energies_and_forces_of_charges() -> None:
+    f = tadc.value_and_vjp(tadc.function(ENERGY))
+    random = np.random.default_rng(1)
+    for n in (1, 2, 7, 40):
+        x, q, de = random.random((n, 3)), random.random(n), random.random(n)
+        apart = x[:, None] - x[None]
+        r = np.sqrt((apart**2).sum(2)) + np.eye(n)
+        off = 1 - np.eye(n)
+        both = (de[:, None] + de[None]) * off
+        e, dx, dq = f(x, q, de)
+        np.testing.assert_allclose(e, (off * q[:, None] * q / r).sum(1), rtol=1e-10)
+        np.testing.assert_allclose(dq, (both * q / r).sum(1), rtol=1e-10, atol=1e-12)
+        pull = both * q[:, None] * q / r**3
+        np.testing.assert_allclose(dx, -(pull[:, :, None] * apart).sum(1), rtol=1e-9, atol=1e-9)
