@@ -13,25 +13,38 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tadc.frontend.functions import having
-from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, integer_exponent, operands, reachable
+from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, integer_exponent, reachable
+from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
+
+BOUND = "?$"
+"""What the names of bound indices begin with, of an open sum and of a closed one."""
 
 EVEN, ODD = having("even"), having("odd")
 
 
 def with_one_sign(terms: Terms, body: Term) -> Term:
-    """The body where no difference stands besides its negative; itself where none does."""
-    differences = {
-        operands(term): term
-        for term in reachable([body])
-        if isinstance(term, Apply) and term.function == "sub" and term.type is not None
-    }
-    flipped = {
-        term.number
-        for (x, y), term in differences.items()
-        if (y, x) in differences and differences[y, x].number < term.number
-    }
+    """The body where no difference stands besides its negative; itself where none does.
+
+    What sums of their own bind counts as one index: these may become one sum.
+    """
+    first: dict[tuple[int, int], int] = {}
+    found: list[tuple[int, tuple[int, int]]] = []
+    for term in reachable([body]):
+        if isinstance(term, Apply) and term.function == "sub" and term.type is not None:
+            x, y = (_anonymous(terms, each).number for each in term.operands)
+            if x == y:
+                x, y = (each.number for each in term.operands)
+            first[x, y] = min(first.get((x, y), term.number), term.number)
+            found.append((term.number, (x, y)))
+    flipped = {number for number, (x, y) in found if (y, x) in first and first[y, x] < first[x, y]}
     return _Signs(terms, flipped).rewritten(body) if flipped else body
+
+
+def _anonymous(terms: Terms, term: Term) -> Term:
+    """A term where all indices that are bound around it have one name."""
+    bound = [name for name in term.free if name[0] in BOUND]
+    return terms.substitute(term, dict.fromkeys(bound, Affine.var(BOUND[0]))) if bound else term
 
 
 @dataclass

@@ -1,0 +1,114 @@
+"""Sums over one set that are added, as one sum, where their terms share something expensive.
+
+    sum{j} (a[j] * x[j] / r[i, j]) - c[i] * sum{j} (b[j] * x[j] / r[i, j])
+    is  sum{j} ((a[j] - c[i] * b[j]) * x[j] / r[i, j])
+
+so that a quotient or a root is computed once, and factors that terms have in common too. Forces between
+points have such gradients: a pair counts for both of its points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.program import Program
+from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, holds_reduction, reachable
+from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.common_factors import CommonFactors
+from tadc.passes.rewrites.moves import is_candidate
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.products import Product, added, product_of, summands, without
+
+MOST_SUMMANDS = 6
+"""Of longer additions only the last two summands are compared."""
+
+
+def add_sums_of_one_set(program: Program) -> Program:
+    """The program where added sums that share something expensive are one."""
+    adding, holds = _Adding(program.terms), dict[int, bool]()
+    definitions = tuple(
+        replace(d, body=body)
+        if holds_reduction(d.body, holds) and (body := adding.rewritten(d.body)) is not d.body
+        else d
+        for d in program.definitions
+    )
+    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
+        return program
+    return replace(program, definitions=definitions)
+
+
+@dataclass
+class _Adding:
+    """Rewrites terms of one table, each once."""
+
+    terms: Terms
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+        self.common = CommonFactors(self.algebra)
+
+    def rewritten(self, root: Term) -> Term:
+        """The term with fewer sums."""
+        return bottom_up(root, self.known, self.node)
+
+    def node(self, node: Term, below: list[Term]) -> Term:
+        """A term with fewer sums, over operands that are done."""
+        if isinstance(node, Apply) and node.function in ("add", "sub"):
+            found = self.together(below[0], below[1], -1 if node.function == "sub" else 1)
+            if found is not None and found.type == node.type:
+                return found
+        return self.terms.rebuild(node, below)
+
+    def together(self, x: Term, y: Term, sign: int) -> Term | None:
+        """`x + sign * y`, where a summand of each is a sum over the same set; None where none is."""
+        xs, ys = summands(x), summands(y) if sign == 1 else [y]
+        if max(len(xs), len(ys)) > MOST_SUMMANDS:
+            return None
+        for n, first in enumerate(xs):
+            for m, other in enumerate(ys):
+                made = self.one_sum(first, other, sign)
+                if made is not None:
+                    return added(self.algebra, [*without(xs, n), *without(ys, m), made])
+        return None
+
+    def one_sum(self, x: Term, y: Term, sign: int) -> Term | None:
+        """`x + sign * y` as one sum over the set of both."""
+        a, b = _factors_and_sum(x), _factors_and_sum(y)
+        if a is None or b is None:
+            return None
+        (outer, first), (other_outer, other) = a, b
+        if len(first.binders) != len(other.binders) or first.type != other.type:
+            return None
+        binders, domain, body = self.terms.open(first)
+        mapping = {was: Affine.var(now) for was, now in zip(other.binders, binders, strict=True)}
+        if {row.substitute(mapping) for row in other.domain} != set(domain):
+            return None
+        second = self.terms.substitute(other.body, mapping)
+        dear = {term.number for term in reachable([body]) if is_candidate(term)}
+        if not any(term.number in dear for term in reachable([second])):
+            return None
+        one, two = (p.term(self.algebra, t) for p, t in ((outer, body), (other_outer, second)))
+        whole = self.joined(self.common.rewritten(one), self.common.rewritten(two), sign)
+        return self.terms.reduce(binders, domain, whole, hints=first.hints, span=first.span)
+
+    def joined(self, x: Term, y: Term, sign: int) -> Term:
+        """`x + sign * y`, what they have in common outside; of a difference x what its second part has."""
+        if isinstance(x, Apply) and x.function == "sub":
+            found = self.common.together("sub" if sign == 1 else "add", x.operands[1], y)
+            if found is not None:
+                return self.algebra.sub(x.operands[0], found)
+        return self.common.combined("add" if sign == 1 else "sub", x, y)
+
+
+def _factors_and_sum(term: Term) -> tuple[Product, Reduce] | None:
+    """The factors of a product of one sum, and that sum; None of another term, or one that is divided."""
+    product = product_of(term)
+    places = [n for n, factor in enumerate(product.over) if isinstance(factor, Reduce)]
+    if len(places) != 1 or product.under:
+        return None
+    found = product.over[places[0]]
+    assert isinstance(found, Reduce)
+    if found.kind != "sum":
+        return None
+    return Product(product.scale, without(product.over, places[0]), ()), found

@@ -1,0 +1,85 @@
+"""Products in short rows, with what all elements of a row share in front.
+
+    f[i, m: 3] = sum{j} (x[j, m] * w[j] / r[i, j])   is   sum{j} (w[j] / r[i, j] * x[j, m])
+
+so that a quotient is computed once for the elements of a row, which are computed together: as copies in a
+tile, or as sums of one loop (`rows.py`). Only quotients are worth it; other products stay as written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Term, Terms, holds_reduction, operands
+from tadc.passes.terms.algebra import Algebra, is_product
+from tadc.passes.terms.products import Product, product_of
+
+MOST = 7
+"""The longest row."""
+
+
+def with_row_products(program: Program) -> Program:
+    """The program where products in sums of short rows begin with the quotient that a row shares."""
+    holds: dict[int, bool] = {}
+    definitions = tuple(_rewritten(program.terms, d, holds) for d in program.definitions)
+    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
+        return program
+    return replace(program, definitions=definitions)
+
+
+def _rewritten(terms: Terms, definition: Definition, holds: dict[int, bool]) -> Definition:
+    sizes = zip(definition.indices, definition.shape, strict=True)
+    short = frozenset(index for index, size in sizes if isinstance(size, int) and 1 < size <= MOST)
+    if not short or not holds_reduction(definition.body, holds):
+        return definition
+    body = _Rows(terms, short).visit(definition.body)
+    return definition if body is definition.body else replace(definition, body=body)
+
+
+@dataclass
+class _Rows:
+    """One walk over a definition whose indices in `short` are those of rows."""
+
+    terms: Terms
+    short: frozenset[str]
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+
+    def __post_init__(self) -> None:
+        self.algebra = Algebra(self.terms)
+
+    def visit(self, term: Term) -> Term:
+        """The term with its products, and those in it, in the new order."""
+        if term.free.isdisjoint(self.short):
+            return term
+        if term.number not in self.known:
+            made = self.product(term) if is_product(term) else None
+            if made is None:
+                made = self.terms.rebuild(term, [self.visit(t) for t in operands(term)])
+                made = self.safe(made) or made
+            self.known[term.number] = made
+        return self.known[term.number]
+
+    def product(self, term: Term) -> Term | None:
+        """A product with a quotient that rows share in front; None of one that has none."""
+        product = product_of(term)
+        own, shared = product.split(lambda t: not t.free.isdisjoint(self.short))
+        if not shared.under or not own.length:
+            return None
+        front = Product(1, shared.over, shared.under).term(self.algebra)
+        over, under = (tuple(map(self.visit, part)) for part in (own.over, own.under))
+        made = Product(product.scale, (front, *over), under).term(self.algebra)
+        return made if made.type == term.type else None
+
+    def safe(self, term: Term) -> Term | None:
+        """`safe(g, x / r)` as `safe(safe(g, 1 / r), x)`, where rows share r and g."""
+        if not isinstance(term, Apply) or term.function != "safe":
+            return None
+        g, quotient = term.operands
+        product = product_of(quotient)
+        own, shared = product.split(lambda t: not t.free.isdisjoint(self.short))
+        if not shared.under or not own.over or not g.free.isdisjoint(self.short):
+            return None
+        front = self.algebra.safe(g, Product(1, shared.over, shared.under).term(self.algebra))
+        made = self.algebra.safe(front, Product(product.scale, own.over, own.under).term(self.algebra))
+        return made if made.type == term.type else None
