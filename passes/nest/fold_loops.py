@@ -62,6 +62,11 @@ class Inside(Context):
     apart: Domain = ()
     """What holds of indices in this part of a loop, over the indices of loops."""
 
+    @property
+    def is_in_fold(self) -> bool:
+        """It is."""
+        return True
+
     def at(self, point: Point) -> Self:
         """The place moved to another point."""
         return replace(self, point=point)

@@ -46,6 +46,11 @@ class Context:
     some: bool = False
     any: bool = False
 
+    @property
+    def is_in_fold(self) -> bool:
+        """Whether it is in the loops of a reduction."""
+        return False
+
     def mask(self, copy: Copy) -> ir.Value | None:
         """The condition of a copy, or None."""
         return None if self.masks is None else self.masks[tuple(copy[name] for name in self.names)]
@@ -285,7 +290,7 @@ class Lockstep:
             return
         if not any(row.form.variables & self.tile.ranges.keys() for row in rows):
             self.uniform_choice(name, choice, rows, context)
-        elif choice.otherwise.lets and any(row.equality for row in rows):
+        elif choice.otherwise.lets and context.is_in_fold and any(row.equality for row in rows):
             self.thin_choice(name, choice, rows, context)
         else:
             self.masked_choice(name, choice, rows, context)
@@ -323,7 +328,8 @@ class Lockstep:
         return [self.as_type(one, name, context.point) for one in made]
 
     def thin_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
-        """A choice of which few points take the first branch: no masks where none of the tile may."""
+        """A choice of which few points take the first branch, step by step of a reduction: no masks where none
+        of the tile may. Elements that are stored once are not worth the code."""
         names, ranges = self.names(name, context), self.tile.ranges
         copies = list(self.tile.points(names))
         hulls = [extreme(form, ranges, 1) for row in rows for form in row.inequalities]
