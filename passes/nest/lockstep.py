@@ -328,8 +328,8 @@ class Lockstep:
         return [self.as_type(one, name, context.point) for one in made]
 
     def thin_choice(self, name: str, choice: Choice, rows: Domain, context: Context) -> None:
-        """A choice of which few points take the first branch, step by step of a reduction: no masks where none
-        of the tile may. Elements that are stored once are not worth the code."""
+        """A choice of which few points take the first branch, at each step of a reduction: no masks where
+        none of the tile may. Elements that are stored once are not worth the code."""
         names, ranges = self.names(name, context), self.tile.ranges
         copies = list(self.tile.points(names))
         hulls = [extreme(form, ranges, 1) for row in rows for form in row.inequalities]

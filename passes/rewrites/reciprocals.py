@@ -4,8 +4,8 @@
     x * s**2 / s**3 / s**3      is  x * (1 / s) * (1 / s) * (1 / s) * (1 / s)
     1 / (2 * s)                 is  0.5 * (1 / s)   where another quotient has become a product
 
-as derivatives of quotients and roots have them, where there are sums. The last is exact. The factors stand one by one: what is in
-range as a quotient is so as a product, while a power of the reciprocal might not be.
+as derivatives of quotients and roots have them, where there are sums. The last is exact. The factors stand
+one by one: what is in range as a quotient is so as a product, while a power of the reciprocal might not be.
 """
 
 from __future__ import annotations

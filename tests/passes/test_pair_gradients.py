@@ -32,7 +32,7 @@ def program(name: str, dimensions: int) -> tadc.Function:
 
 
 @pytest.mark.one_in(5)
-@pytest.mark.parametrize("n, dimensions", SIZES)
+@pytest.mark.parametrize(("n", "dimensions"), SIZES)
 @pytest.mark.parametrize("name", TERMS)
 def test_gradients(name: str, n: int, dimensions: int) -> None:
     random = np.random.default_rng(n)
