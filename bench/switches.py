@@ -106,6 +106,19 @@ SWITCHES = [
     Switch("fusion", "maps over the same elements are one", {"catalogue:fused": _unchanged}),
     Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
+    Switch("added sums", "sums over one set are one", {"catalogue:add_sums_of_one_set": _unchanged}),
+    Switch("row products", "what a row divides by is shared", {"catalogue:with_row_products": _unchanged}),
+    Switch("reciprocals", "several divisions by a value are one", {"catalogue:with_reciprocals": _unchanged}),
+    Switch(
+        "short sums in sums",
+        "their terms are written out",
+        {"rewrites.rows:write_out_short_sums": _unchanged},
+    ),
+    Switch(
+        "parts without choices",
+        "a loop is taken apart where it meets an equality",
+        {"nest.fold_loops:FoldLoops.thin_part": _always(None)},
+    ),
     Switch(
         "groups and residues",
         "a tensor whose index is divided is computed for groups or residues",
