@@ -31,6 +31,7 @@ from tadc.frontend.terms import (
     Select,
     Term,
     integer_exponent,
+    is_bound,
 )
 from tadc.lattice.affine import box
 
@@ -159,7 +160,7 @@ class _Writer:
     ) -> Scope:
         """Open a region whose block arguments are these indices."""
         names = [hint or binder for hint, binder in zip(hints or binders, binders, strict=True)]
-        places = [self.named(n, None) if n[0] not in "?$" else self.location for n in names]
+        places = [self.named(n, None) if not is_bound(n) else self.location for n in names]
         block = ir.Block.create_at_start(operation.regions[number], [self.index_type] * len(binders), places)
         return Scope(outer, ir.InsertionPoint(block), dict(zip(binders, block.arguments, strict=True)))
 

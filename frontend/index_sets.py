@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
 from tadc.frontend.print_index import condition_text
 from tadc.frontend.source import Place, Source, Span
-from tadc.frontend.terms import Reduce, Term, reachable
+from tadc.frontend.terms import Reduce, Term, is_bound, reachable
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.effort import EliminationLimit, WorkLimit, whole
 
@@ -85,7 +85,7 @@ def place_in(term: Term) -> Span | Place | None:
 def limit(term: Reduce, binders: Sequence[str], rows: Sequence[Constraint]) -> IndexSetLimit:
     """The error for a reduction whose rows cannot be solved, by names that a person can read."""
     own = [hint or f"z{n}" for n, hint in enumerate(term.hints)]
-    outer = sorted({n for row in rows for n in row.form.variables if n[0] in "?$"} - set(binders))
+    outer = sorted({n for row in rows for n in row.form.variables if is_bound(n)} - set(binders))
     mapping = {n: Affine.var(s) for n, s in zip(binders, own, strict=True)}
     mapping |= {n: Affine.var(f"s{k}") for k, n in enumerate(outer)}
     return IndexSetLimit(own, [row.substitute(mapping) for row in rows], place_in(term))

@@ -92,6 +92,14 @@ class Program:
         """The definitions that are results, in order."""
         return tuple(d for d in self.definitions if d.is_output)
 
+    def with_bodies(self, bodies: Iterable[Term]) -> Program:
+        """The program with other bodies of its definitions, in order; it itself where none is new."""
+        pairs = list(zip(self.definitions, bodies, strict=True))
+        if all(body is d.body for d, body in pairs):
+            return self
+        made = (d if body is d.body else replace(d, body=body) for d, body in pairs)
+        return replace(self, definitions=tuple(made))
+
     def shapes(self) -> dict[str, Shape]:
         """Shapes by tensor name."""
         return {t.name: t.shape for t in (*self.arguments, *self.definitions)}

@@ -207,6 +207,11 @@ def natural_type(body: Term) -> ElementType:
 T = TypeVar("T", bound=Term)
 
 
+def is_bound(name: str) -> bool:
+    """Whether an index is one that an open sum (`?…`) or a closed one (`$…`) binds, and no user's."""
+    return name[0] in "?$"
+
+
 class Terms:
     """The table of one program's nodes. The constructors here simplify nothing."""
 
@@ -291,7 +296,7 @@ class Terms:
         `hints` are the names a person reads; by default the binders themselves, where
         these are user names.
         """
-        hints = tuple(hints) or tuple("" if b[0] in "?$" else b for b in binders)
+        hints = tuple(hints) or tuple("" if is_bound(b) else b for b in binders)
         names = tuple(f"${body.height + len(binders) - 1 - i}" for i in range(len(binders)))
         if tuple(binders) != names:
             # Canonical names occur free in the body only when it was canonical before;

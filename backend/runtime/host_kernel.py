@@ -62,9 +62,8 @@ class _Plan:
         outputs: Sequence[Parameter],
         temporaries: Sequence[Temporary],
         sizes: Sequence[int],
-        keepalive: Any = None,
     ):
-        self.function, self.keepalive = function, keepalive
+        self.function = function
         self.outputs = tuple(outputs)
         self.temporaries = tuple(t.tensor for t in temporaries)
         self.sizes = tuple(sizes)
@@ -139,7 +138,7 @@ class Kernel:
         self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
         static = self.sizes is None or not (self.sizes.names or self.sizes.excluded)
         self._static = _Plan(self._function, self.outputs, self.temporaries, ()) if static else None
-        #: Of a kernel for all sizes: those for the sizes of some calls.
+        #: Of a kernel for all sizes: those for the sizes of some calls, which stay as long as it does.
         self.versions: Versions[Kernel] | None = None
         self._plans: dict[Any, _Plan] = {}
         self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
@@ -199,12 +198,10 @@ class Kernel:
         """The plan for sizes that have been checked."""
         version = self.versions and self.versions.at(sizes)
         if version:
-            outputs, temporaries, values = version.outputs, version.temporaries, ()
-        else:
-            outputs = [p.at(sizes) for p in self.outputs]
-            temporaries = [t.at(sizes) for t in self.temporaries]
-            values = tuple(sizes.values())
-        return _Plan((version or self)._function, outputs, temporaries, values, version)
+            return _Plan(version._function, version.outputs, version.temporaries, ())
+        outputs = [p.at(sizes) for p in self.outputs]
+        temporaries = [t.at(sizes) for t in self.temporaries]
+        return _Plan(self._function, outputs, temporaries, tuple(sizes.values()))
 
     def _given_sizes(
         self, symbols: SizeSymbols, args: Sequence[Any], kwargs: Mapping[str, Any]

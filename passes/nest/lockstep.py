@@ -279,14 +279,11 @@ class Lockstep:
         rows = context.rows(choice.rows)
         decided = [row.holds({}) for row in rows if row.form.is_constant]
         if len(decided) == len(rows) or not all(decided):
-            block = choice.then if all(decided) else choice.otherwise
-            self.block(block, context)
-            self.copies(name, lambda copy: self.value(block.gives[0], copy), context)
+            self.taken(name, choice.then if all(decided) else choice.otherwise, context)
             return
         rows = tuple(row for row in rows if not row.form.is_constant)
         if self.is_apart(rows, context):
-            self.block(choice.otherwise, context)
-            self.copies(name, lambda copy: self.value(choice.otherwise.gives[0], copy), context)
+            self.taken(name, choice.otherwise, context)
             return
         if not any(row.form.variables & self.tile.ranges.keys() for row in rows):
             self.uniform_choice(name, choice, rows, context)
@@ -294,6 +291,11 @@ class Lockstep:
             self.thin_choice(name, choice, rows, context)
         else:
             self.masked_choice(name, choice, rows, context)
+
+    def taken(self, name: str, block: Block, context: Context) -> None:
+        """The one branch that all points take here."""
+        self.block(block, context)
+        self.copies(name, lambda copy: self.value(block.gives[0], copy), context)
 
     def is_apart(self, rows: Domain, context: Context) -> bool:
         """Whether an equality holds nowhere in this part of a loop."""

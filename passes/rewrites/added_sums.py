@@ -9,7 +9,7 @@ points have such gradients: a pair counts for both of its points.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, holds_reduction, reachable
@@ -20,21 +20,15 @@ from tadc.passes.terms.algebra import Algebra
 from tadc.passes.terms.products import Product, added, product_of, summands, without
 
 MOST_SUMMANDS = 6
-"""Of longer additions only the last two summands are compared."""
+"""Longer additions stay as they are."""
 
 
 def add_sums_of_one_set(program: Program) -> Program:
     """The program where added sums that share something expensive are one."""
     adding, holds = _Adding(program.terms), dict[int, bool]()
-    definitions = tuple(
-        replace(d, body=body)
-        if holds_reduction(d.body, holds) and (body := adding.rewritten(d.body)) is not d.body
-        else d
-        for d in program.definitions
+    return program.with_bodies(
+        adding.rewritten(d.body) if holds_reduction(d.body, holds) else d.body for d in program.definitions
     )
-    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
-        return program
-    return replace(program, definitions=definitions)
 
 
 @dataclass

@@ -13,8 +13,6 @@ has `p >= 1 - i` in its domain: no step tests anything.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tadc.frontend.program import Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Term, Terms, bottom_up
 from tadc.passes.terms.algebra import is_const
@@ -31,13 +29,9 @@ def join_nested_sums(program: Program) -> Program:
             made = _bounded(terms, made)
         return _joined(terms, made) if isinstance(made, Reduce) else made
 
-    definitions = tuple(
-        d if d.order is not None else replace(d, body=bottom_up(d.body, known, joined))
-        for d in program.definitions
+    return program.with_bodies(
+        bottom_up(d.body, known, joined) if d.order is None else d.body for d in program.definitions
     )
-    if all(new.body is old.body for new, old in zip(definitions, program.definitions, strict=True)):
-        return program
-    return replace(program, definitions=definitions)
 
 
 def _bounded(terms: Terms, node: Reduce) -> Term:

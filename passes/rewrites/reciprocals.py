@@ -11,8 +11,7 @@ one by one: what is in range as a quotient is so as a product, while a power of 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from tadc.frontend.program import Program
@@ -36,11 +35,10 @@ MOST = 8
 def with_reciprocals(program: Program) -> Program:
     """The program with one division for several by one value."""
     quotients = _Quotients(program.terms)
-    bodies = [quotients.rewritten(d.body) for d in program.definitions]
-    if not quotients.made:
+    made = program.with_bodies(quotients.rewritten(d.body) for d in program.definitions)
+    if made is program:
         return program
-    pairs = zip(program.definitions, map(quotients.with_literals, bodies), strict=True)
-    return replace(program, definitions=tuple(replace(d, body=body) for d, body in pairs))
+    return made.with_bodies(quotients.with_literals(d.body) for d in made.definitions)
 
 
 @dataclass
@@ -48,8 +46,6 @@ class _Quotients:
     """A walk over definitions, and one more for quotients of literals where the first has made a product."""
 
     terms: Terms
-    made: int = 0
-    """How many quotients have become products."""
     known: dict[int, Term] = field(default_factory=dict[int, Term])
     scaled: dict[int, Term] = field(default_factory=dict[int, Term])
     holds: dict[int, bool] = field(default_factory=dict[int, bool])
@@ -90,10 +86,7 @@ class _Quotients:
         whole = self.algebra.mul(
             self.algebra.const(scale), reduce(self.algebra.mul, [reciprocal] * count, over)
         )
-        if whole.type != made.type:
-            return made
-        self.made += 1
-        return whole
+        return whole if whole.type == made.type else made
 
     def literal(self, node: Term, below: list[Term]) -> Term:
         """`c / (k * s)` as `(c / k) * (1 / s)`, where that is exact."""
@@ -128,24 +121,23 @@ class _Quotients:
 
     def without(self, product: Product, base: Term) -> tuple[float, int, Product]:
         """A product without a base: what its literals make, how often it is divided by, and all else."""
-        count: Counter[str] = Counter()
-        scale = 1.0
+        count, scale = 0, 1.0
         over: list[Term] = []
         under: list[Term] = []
         for term in product.over:
             k, own, n = self.powers(term)
             if own is base and k == 1:
-                count["over"] += n
+                count -= n
             elif self.is_reciprocal(term, base):
-                count["under"] += 1
+                count += 1
             else:
                 over.append(term)
         for term in product.under:
             k, own, n = self.powers(term)
             if own is base:
-                count["under"] += n
+                count += n
                 scale /= k
             else:
                 under.append(term)
         rest = Product(product.scale, tuple(over), tuple(under))
-        return scale, count["under"] - count["over"], rest
+        return scale, count, rest

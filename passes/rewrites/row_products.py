@@ -8,7 +8,7 @@ tile, or as sums of one loop (`rows.py`). Only quotients are worth it; other pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Term, Terms, holds_reduction, operands
@@ -16,25 +16,24 @@ from tadc.passes.terms.algebra import Algebra, is_product
 from tadc.passes.terms.products import Product, product_of
 
 MOST = 7
-"""The longest row."""
+"""The longest row: with more sums at once results do not fit in registers."""
 
 
 def with_row_products(program: Program) -> Program:
     """The program where products in sums of short rows begin with the quotient that a row shares."""
     holds: dict[int, bool] = {}
-    definitions = tuple(_rewritten(program.terms, d, holds) for d in program.definitions)
-    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
-        return program
-    return replace(program, definitions=definitions)
+    return program.with_bodies(
+        _Rows(program.terms, frozenset(short)).visit(d.body)
+        if (short := short_indices(d)) and holds_reduction(d.body, holds)
+        else d.body
+        for d in program.definitions
+    )
 
 
-def _rewritten(terms: Terms, definition: Definition, holds: dict[int, bool]) -> Definition:
+def short_indices(definition: Definition) -> list[str]:
+    """The indices of a definition along which rows are short."""
     sizes = zip(definition.indices, definition.shape, strict=True)
-    short = frozenset(index for index, size in sizes if isinstance(size, int) and 1 < size <= MOST)
-    if not short or not holds_reduction(definition.body, holds):
-        return definition
-    body = _Rows(terms, short).visit(definition.body)
-    return definition if body is definition.body else replace(definition, body=body)
+    return [index for index, size in sizes if isinstance(size, int) and 1 < size <= MOST]
 
 
 @dataclass

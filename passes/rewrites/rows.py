@@ -26,6 +26,7 @@ from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, oper
 from tadc.lattice.affine import ZERO, Affine, Constraint, equals_zero
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.moves import is_candidate
+from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.rewrites.short_sums import write_out_short_sums
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import Costs, points
@@ -33,9 +34,6 @@ from tadc.passes.terms.index_ranges import Range, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import Product, product_of
 from tadc.passes.terms.simplify import Simplifier
-
-MOST = 7
-"""The longest row: with more sums at once results do not fit in registers."""
 
 WORTH = 256
 """So many operations at least are saved for each row,"""
@@ -65,8 +63,7 @@ def _short_rows(definition: Definition) -> list[str]:
     """The indices of short rows, of a tensor that has other indices too and is no recurrence."""
     if definition.order is not None or len(definition.shape) < 2:
         return []
-    sizes = zip(definition.indices, definition.shape, strict=True)
-    return [index for index, size in sizes if isinstance(size, int) and 1 < size <= MOST]
+    return short_indices(definition)
 
 
 def _row_index(program: Program, definition: Definition, short: list[str]) -> str | None:
@@ -126,15 +123,11 @@ def _sums(program: Program, root: Term) -> Iterator[tuple[tuple[str, ...], Domai
 def _shared(root: Term, index: str) -> list[Term]:
     """What is expensive in a region and the same for all values of an index, each not in another of them; of
     sums in it no part."""
-    found: dict[int, Term] = {}
 
     def is_shared(term: Term) -> bool:
         return index not in term.free and is_candidate(term)
 
-    for term in _always(root, is_shared):
-        if is_shared(term):
-            found[term.number] = term
-    return list(found.values())
+    return list(filter(is_shared, _always(root, is_shared)))
 
 
 def _always(root: Term, until: Callable[[Term], bool] = lambda term: False) -> Iterator[Term]:
@@ -147,9 +140,8 @@ def _always(root: Term, until: Callable[[Term], bool] = lambda term: False) -> I
             continue
         seen.add(term.number)
         yield term
-        if until(term):
-            continue
-        stack += operands(term) if isinstance(term, Apply | Select) else ()
+        if isinstance(term, Apply | Select) and not until(term):
+            stack += operands(term)
 
 
 def _split(program: Program, names: Names, definition: Definition, index: str) -> Iterator[Definition]:

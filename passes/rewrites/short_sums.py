@@ -9,7 +9,7 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from tadc.frontend.program import Program
@@ -26,10 +26,7 @@ MOST = 4
 def write_out_short_sums(program: Program) -> Program:
     """The program with short sums in sums written out."""
     short = _Short(program.terms)
-    definitions = tuple(replace(d, body=short.visit(d.body, False)) for d in program.definitions)
-    if all(new.body is old.body for new, old in zip(definitions, program.definitions, strict=True)):
-        return program
-    return replace(program, definitions=definitions)
+    return program.with_bodies(short.visit(d.body, False) for d in program.definitions)
 
 
 @dataclass

@@ -13,12 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tadc.frontend.functions import having
-from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, integer_exponent, reachable
+from tadc.frontend.terms import Apply, Reduce, Term, Terms, bottom_up, integer_exponent, is_bound, reachable
 from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import Algebra
-
-BOUND = "?$"
-"""What the names of bound indices begin with, of an open sum and of a closed one."""
 
 EVEN, ODD = having("even"), having("odd")
 
@@ -43,8 +40,8 @@ def with_one_sign(terms: Terms, body: Term) -> Term:
 
 def _anonymous(terms: Terms, term: Term) -> Term:
     """A term where all indices that are bound around it have one name."""
-    bound = [name for name in term.free if name[0] in BOUND]
-    return terms.substitute(term, dict.fromkeys(bound, Affine.var(BOUND[0]))) if bound else term
+    bound = [name for name in term.free if is_bound(name)]
+    return terms.substitute(term, dict.fromkeys(bound, Affine.var("?"))) if bound else term
 
 
 @dataclass
