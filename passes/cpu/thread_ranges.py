@@ -24,7 +24,7 @@ class Ranges:
     def __init__(self, plan: Plan, indices: Sequence[str], extents: Sequence[Affine]) -> None:
         self.plan = plan
         self.extents = dict(zip(indices, extents, strict=True))
-        self.division = Division(indices, extents, plan.tiling)
+        self.division = Division(indices, extents, plan.tiling, plan.work)
 
     def divided(self, axis: str) -> Affine:
         """The elements that are divided; the last range takes those after them too.

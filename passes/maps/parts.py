@@ -53,8 +53,10 @@ class Cutting:
     """The least steps of a part where their number is unknown; all of them where their length is too."""
     steps: int
     """Parts of the innermost loop hold a multiple of so many steps: whole vectors, several at a time."""
-    is_padded: bool = False
-    """Ranges for threads of a CPU begin at multiples of many elements of the last index: add one."""
+    vector: int | None = None
+    """Of a CPU: of so many elements vectors run along the elements. Where there are fewer they run along the
+    sum, a tile has one part, and an index is added: ranges for threads begin at multiples of many elements of
+    the last one."""
     tile: int = 0
     """So many elements share what they read in a contraction; 0 where contractions are not cut for it."""
     blocks: int = 0
@@ -73,8 +75,8 @@ class Cutting:
 #: `backend/cpu/pool.ll` says what waking a thread costs. The last part, which has fewer than 48 steps,
 #: needs no code of its own (`splits.MOST_TERMS`).
 THREADS = Cutting(
-    few=8, worth=1 << 18, part=1 << 15, most=64, together=512, short=16, rows=48, steps=256,
-    is_padded=True,
+    few=32, worth=1 << 18, part=1 << 15, most=64, together=512, short=16, rows=48, steps=256,
+    vector=8,
 )  # fmt: skip
 
 
@@ -145,6 +147,7 @@ class _Cut:
             if isinstance(size, int)
         }
         self.elements = math.prod(size for size in definition.shape if isinstance(size, int))
+        self.along_elements = cutting.vector is not None and self.elements >= cutting.vector
         self.new: list[Definition] = []
 
     def run(self) -> list[Definition]:
@@ -156,7 +159,8 @@ class _Cut:
             return [self.definition]
         if sum(isinstance(term, Reduce) for term in reachable([body])) == len(self.new):
             self.marks[self.definition.name] = JOINED
-        self.marks.update(dict.fromkeys((d.name for d in self.new), PARTS))
+        if not self.along_elements:
+            self.marks.update(dict.fromkeys((d.name for d in self.new), PARTS))
         return [*self.new, replace(self.definition, body=body)]
 
     def term(self, term: Term) -> Term:
@@ -179,15 +183,16 @@ class _Cut:
         assert term.type
         parts = extent((found.count + (found.steps - 1)).floordiv(found.steps))
         part = self.names.index("part", self.definition.indices)
-        padded = self.cutting.is_padded
-        one = (self.names.index("one", (*self.definition.indices, part)),) if padded else ()
+        indices = (part, *self.definition.indices)
+        is_padded = self.cutting.vector is not None and not self.along_elements
+        one = (self.names.index("one", indices),) if is_padded else ()
         begin = Affine.var(part) * found.steps + found.low
         place = Affine.var(found.name) - begin
         rows = (Constraint(place), Constraint(found.steps - 1 - place))
         inner = terms.reduce(names, (*rows, *domain), body, kind=term.kind, hints=term.hints, span=term.span)
         tensor = self.names.free(f"{self.definition.name}_parts")
-        indices = (part, *self.definition.indices, *one)
         shape = (parts, *self.definition.shape, *(1 for _ in one))
+        indices = (*indices, *one)
         self.new.append(
             Definition(tensor, term.type, shape, indices, inner, is_output=False, span=self.definition.span)
         )

@@ -123,7 +123,7 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
             tiling = replace(tiling, interleaves=False)
     axes: tuple[str, ...] = ()
     if work is None or work >= LEAST:
-        division = Division(item.indices, item.extents, tiling)
+        division = Division(item.indices, item.extents, tiling, work)
         axes = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
     return Plan(work, parts, tiling, axes, recurrence=recurrence, rows=rows)
 

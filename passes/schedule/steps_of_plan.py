@@ -415,7 +415,7 @@ class _Steps:
         if plan.rows is not None:
             self.steps.append(Rows(self.map.indices[0], plan.rows))
         elif plan.axes:
-            division = Division(self.map.indices, self.map.extents, plan.tiling)
+            division = Division(self.map.indices, self.map.extents, plan.tiling, plan.work)
             self.steps.append(Threads(plan.axes, tuple(division.grain(axis) for axis in plan.axes)))
 
     def fits(self) -> None:

@@ -6,6 +6,7 @@ the one that is divided has no constant bounds. Where sizes are symbols the choi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tadc.lattice.affine import Affine
@@ -19,7 +20,8 @@ MANY = 1024
 """An index after one of unknown extent may be divided, if it has so many values, or unknown many."""
 
 MULTIPLE = 64
-"""Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared."""
+"""Ranges of the innermost index begin at its multiples: vectors are whole, cache lines seldom shared. Where
+an element takes so many operations, as a sum does, a line that two threads write costs little beside them."""
 
 AGAIN = 0.2
 """What part of its time a map takes longer for each loop outside of that over the index that is divided: what
@@ -30,11 +32,15 @@ RANGES = 8
 
 
 class Division:
-    """How the indices of a map, of these extents, may be divided."""
+    """How the indices of a map, of these extents and so many operations if they are known, may be divided."""
 
-    def __init__(self, indices: Sequence[str], extents: Sequence[Affine], tiling: Tiling | None) -> None:
+    def __init__(
+        self, indices: Sequence[str], extents: Sequence[Affine], tiling: Tiling | None, work: int | None
+    ) -> None:
         self.indices, self.tiling = list(indices), tiling
         self.extents = dict(zip(indices, extents, strict=True))
+        elements = 0 if work is None else math.prod(extent.constant for extent in extents)
+        self.is_slow = work is not None and work >= MULTIPLE * elements
 
     def axes(self) -> tuple[str, ...]:
         """The index to divide; of two where it is known at run time alone which is better."""
@@ -70,7 +76,7 @@ class Division:
         """What ranges of an index begin at multiples of: none but the last has a tile that is moved back."""
         tiling = self.tiling
         tile = 1 if tiling is None else tiling.extent(axis)
-        if axis != self.indices[-1] or (tiling is not None and tiling.packed is not None):
+        if axis != self.indices[-1] or self.is_slow or (tiling is not None and tiling.packed is not None):
             return tile
         return -(-MULTIPLE // tile) * tile
 

@@ -62,10 +62,13 @@ def test_two_indices(shape: tuple[int, int]) -> None:
     """The inner one bounded by the outer one, too; a few elements of the output."""
     triangle = "sum{i, j} (if {i <= j} then (x[i, j]) else (0))"
     f = tadc.function(
-        f"x: f64[N, M]\ns = sum{{i, j}} (x[i, j])\nt = {triangle}\nv[k: 3] = max{{i, j}} (k * x[i, j])"
+        f"x: f64[N, M]\ns = sum{{i, j}} (x[i, j])\nt = {triangle}\nv[k: 3] = max{{i, j}} (k * x[i, j])\n"
+        "w[k: 21] = sum{i, j} (if {i + j >= k} then (x[i, j]) else (0))"
     )
     x = np.random.default_rng(0).uniform(0, 1, shape)
-    s, t, v = f(x)
+    s, t, v, w = f(x)
+    at = np.add.outer(*map(np.arange, shape))
+    np.testing.assert_allclose(w, [x[at >= k].sum() for k in range(21)], rtol=1e-12)
     np.testing.assert_allclose(s, x.sum(), rtol=1e-12)
     np.testing.assert_allclose(t, np.triu(x).sum(), rtol=1e-12)
     most = x.max(initial=-np.inf)
@@ -80,6 +83,8 @@ def test_what_is_cut() -> None:
     # Of several elements each has parts; many elements are parts enough.
     assert maps("x: f32[N]\ns[k: 4] = sum{i} (x[i]**k)") == [(-1, 4, 1), (4,)]
     assert maps("x: f32[N]\ns[k: 40] = sum{i} (x[i]**k)") == [(40,)]
+    # Vectors run along so many elements: no index is added.
+    assert maps("x: f32[1000000]\ns[k: 12] = sum{i} (x[i]**k)") == [(42, 12), (12,)]
     # A few rows of unknown length: the columns are cut.
     assert maps("x: f32[3, N]\ns = sum{i, j} (x[i, j])") == [(-1, 1), ()]
     # A sum under a condition of the output is a tensor before.

@@ -23,6 +23,7 @@ PROGRAMS = {
     "pool": "x: f32[N, W]\n"
     "y[i: N, j: W] = if {j // 2 < W // 2} then (max{p: 2} (x[i, 2*(j // 2) + p])) else (0)",
     "mean": "x: f32[1000, 10000]\nm[i] = sum{j} (x[i, j])",
+    "channels": "x: f32[16, 64, 28, 28]\nm[c] = sum{n, i, j} (x[n, c, i, j])",
     "softmax": "x: f32[256, 1024]\ne[i, j] = exp(x[i, j])\ns[i] = sum{j} (e[i, j])\ny[i, j] = e[i, j] / s[i]",
     "suffix": "x: f64[8, 9999]\nscan{-t} p[b, t] = if {t < 9998} then (p[b, t + 1] + x[b, t]) else (x[b, t])",
     "strided": "x: f32[8, 64, 55, 55]\ny: f32[8, 128, 27, 27]\n"
