@@ -30,4 +30,9 @@ ATTRIBUTES = {
     ),
     "tad.parts": ("a map", "unit", "its elements are long parts of a reduction, a few for each thread"),
     "tad.joined": ("a map", "unit", "nothing long is left to do: it is computed without vectors"),
+    "tad.kept": (
+        "a map",
+        "unit",
+        "its elements are the same in all calls, of which the first alone computes them",
+    ),
 }

@@ -41,6 +41,7 @@ EXAMPLES = {
     "tad-rows": "split.tad",
     "tad-split": "groups.tad",
     "tad-join-sums": "nested.tad",
+    "tad-keep": "tables.mlir",
     "tad-fuse": "shared.mlir",
     "tad-chain": "rows.mlir",
     "tad-to-loops": "scan.mlir",

@@ -19,6 +19,7 @@ from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.chains import chained
 from tadc.passes.maps.fuse import MapCost, fused
+from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
@@ -152,6 +153,7 @@ class Materialize(TermPass):
     values: bool = flag_option("no derivative follows")
     mode: str = word_option("auto", "auto, always or never")
     limit: int = number_option(-1, "bytes that a tensor may take (-1: as many as the largest that there is)")
+    keeps: bool = flag_option("tensors of no argument are kept from call to call")
 
     def rewrite(self, program: Program) -> Program:
         """Materialise; raises Refused for another mode."""
@@ -160,7 +162,8 @@ class Materialize(TermPass):
         active = None
         if not self.values:
             active = active_tensors(program, self.wrt or [a.name for a in program.arguments])
-        return materialise_program(program, active, self.mode, None if self.limit < 0 else self.limit)
+        limit = None if self.limit < 0 else self.limit
+        return materialise_program(program, active, self.mode, limit, self.keeps)
 
 
 @register("tad-factor", "no sum holds a factor that its indices do not change; cheaper sums of products")
@@ -314,6 +317,26 @@ class JoinSums(TermPass):
         return join_nested_sums(program)
 
 
+@register("tad-keep", "maps are marked whose tensors are the same in all calls")
+@dataclass
+class Keep(Pass):
+    """Maps that read no argument get the mark `tad.kept`, and come first.
+
+    `tad-to-loops` computes them in the first call of a kernel alone. Before maps are fused, what is cheap or
+    large gets none.
+    """
+
+    fused: bool = flag_option("what could be computed where it is read is so already")
+
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
+    def run(self, module: Any) -> None:
+        """Mark in every function."""
+        for function in tad_functions(module):
+            rewrite_maps(function, lambda maps: keep(maps, self.fused), self.known)
+
+
 @register("tad-fuse", "maps over the same elements are one where that has no higher cost")
 @dataclass
 class Fuse(Pass):
@@ -421,6 +444,7 @@ __all__ = [
     "Fuse",
     "Jacobian",
     "JoinSums",
+    "Keep",
     "Materialize",
     "ReverseDiff",
     "Rows",

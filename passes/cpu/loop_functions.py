@@ -13,11 +13,12 @@ map that may be worth several threads is lowered over a range of an index, and c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
+from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
@@ -124,14 +125,21 @@ class _Loops:
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
-        count = len(self.buffers.tensors)
-        block = self.define(self.name, range(count), (), shared=len(self.buffers.temporaries))
+        count, passed = len(self.buffers.tensors), len(self.buffers.given)
+        block = self.define(self.name, range(passed), (), shared=len(self.buffers.temporaries))
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
+        memory = KeptMemory(self.function, self.name)
         given = list(block.arguments)
+        given[passed:passed] = memory.buffers(self.buffers.kept, entry, point)
         forms = BufferViews(self.buffers, given[count:], entry).by_name(self.maps.sizes)
         sizes = dict(zip(self.maps.sizes, given[count:], strict=True))
         calls = Calls(entry, point, given[:count], sizes, forms)
+        kept = self.kept()
+        if kept:
+            memory.fill(entry, point, lambda inside: self.call_kept(kept, replace(calls, point=inside)))
         for together in runs_together(self.maps, self.machine, self.given):
+            if together[0][0] in kept:
+                continue
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
             if chain:
@@ -139,6 +147,17 @@ class _Loops:
             else:
                 self.call_map(together[0][0], calls)
         entry.create("func.return", [], [], point)
+
+    def kept(self) -> list[int]:
+        """The numbers of the maps whose tensors are kept."""
+        names = {tensor.name for tensor in self.memory.kept}
+        return [n for n, item in enumerate(self.maps.maps) if item.tensors[0].name in names]
+
+    def call_kept(self, numbers: Sequence[int], calls: Calls) -> None:
+        """Call the loops of these maps."""
+        for number in numbers:
+            calls.entry.location = unnamed(self.locations[number])
+            self.call_map(number, calls)
 
     def call_map(self, number: int, calls: Calls) -> None:
         """Call the loops of a map in the entry, defined here if there are none of an equal one."""

@@ -66,11 +66,18 @@ class Buffers:
     shapes: dict[ir.Value, tuple[Affine, ...]] = field(repr=False)
     replaced: dict[ir.Value, ir.Value]
     """Tensors that are in the memory of another, which is computed from them in place."""
+    kept: list[ir.Value]
+    """Tensors that are kept from call to call, in memory of their own."""
+
+    @property
+    def given(self) -> list[ir.Value]:
+        """Those of the lowered function's arguments, in order."""
+        return [*self.arguments, *self.results, *self.temporaries]
 
     @property
     def tensors(self) -> list[ir.Value]:
-        """All, in the order of the lowered function's arguments."""
-        return [*self.arguments, *self.results, *self.temporaries]
+        """All: those that are given, then those that are kept."""
+        return [*self.given, *self.kept]
 
     def by_tensor(
         self, tensors: Sequence[ir.Value], values: Sequence[ir.Value]
@@ -104,6 +111,7 @@ def buffers_of(maps: MapFunction, names: Mapping[ir.Value, str]) -> Buffers:
         tuple(row.substitute(position) for row in maps.known),
         {values[n]: tuple(e.substitute(position) for e in t.shape) for n, t in maps.tensors().items()},
         {values[name]: values[whole] for name, whole in memory.replaced.items()},
+        [values[tensor.name] for tensor in memory.kept],
     )
 
 

@@ -249,7 +249,7 @@ def _others(block: Block) -> list[Let]:
 
 def _is_marked(item: Map) -> bool:
     """Whether a map is computed in a way of its own."""
-    return item.order is not None or item.marks.parts or item.marks.joined
+    return item.order is not None or item.marks.parts or item.marks.joined or item.marks.kept
 
 
 def _domain(item: Map) -> tuple[object, ...]:

@@ -196,7 +196,8 @@ class Marks:
     Maps of one `chain` run one after the other over `rows` rows at a time; with `steps` the first index
     counts these. On a GPU `blocks` says how many indices number rows, and the threads of a row and a block.
     `in_place`: the elements are those of another tensor but on a thin set, in its memory.
-    `parts`: they are long parts of a reduction; `joined`: nothing long is left to do.
+    `parts`: they are long parts of a reduction; `joined`: nothing long is left to do; `kept`: they are the
+    same in all calls.
     """
 
     chain: int | None = None
@@ -206,6 +207,7 @@ class Marks:
     in_place: bool = False
     parts: bool = False
     joined: bool = False
+    kept: bool = False
 
 
 @dataclass(frozen=True)

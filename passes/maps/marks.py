@@ -14,3 +14,6 @@ PARTS = "tad.parts"
 
 JOINED = "tad.joined"
 """Nothing long is left to do: vectors would be more code, and no faster."""
+
+KEPT = "tad.kept"
+"""The elements are the same in all calls: the first one computes them, and a kernel keeps them."""

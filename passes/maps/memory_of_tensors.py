@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from tadc.passes.maps.kept import kept_tensors
 from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor
 
 
@@ -16,7 +17,8 @@ class Memory:
 
     A tensor that is returned twice is two results. For each temporary `spans` has the number of the map that
     computes it, and of the last that reads it: the first and the last of a chain, whose maps run by turns.
-    Tensors that are `replaced` are in the memory of another, which is computed from them in place.
+    Tensors that are `replaced` are in the memory of another, which is computed from them in place. Those that
+    are `kept` from call to call have memory of their own, and are no arguments.
     """
 
     arguments: tuple[Tensor, ...]
@@ -24,11 +26,12 @@ class Memory:
     temporaries: tuple[Tensor, ...]
     spans: tuple[tuple[int, int], ...]
     replaced: Mapping[str, str]
+    kept: tuple[Tensor, ...]
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All, in order."""
-        return (*self.arguments, *self.results, *self.temporaries)
+        """All, in order; those that are kept come last."""
+        return (*self.arguments, *self.results, *self.temporaries, *self.kept)
 
     @cached_property
     def places(self) -> Counter[str]:
@@ -40,7 +43,8 @@ def memory_of(function: MapFunction) -> Memory:
     """The memory that a function needs."""
     tensors = function.tensors()
     replaced = {name: item.tensors[0].name for item in function.maps if (name := completed(item))}
-    own = {*function.results, *replaced}
+    kept = kept_tensors(function)
+    own = {*function.results, *replaced, *(tensor.name for tensor in kept)}
     temporaries = [tensor for item in function.maps for tensor in item.tensors if tensor.name not in own]
     return Memory(
         function.arguments,
@@ -48,6 +52,7 @@ def memory_of(function: MapFunction) -> Memory:
         tuple(temporaries),
         tuple(_spans(function.maps, temporaries)),
         replaced,
+        kept,
     )
 
 

@@ -33,7 +33,7 @@ from tadc.passes.maps.map import (
     Tensor,
     Value,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, PARTS, STEPS
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS
 
 
 def read_maps(function: ir.Operation) -> MapFunction:
@@ -244,7 +244,7 @@ def _number(op: ir.Operation) -> Number:
 
 
 def _marks(op: ir.Operation) -> Marks:
-    flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED)]
+    flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED, KEPT)]
     if CHAIN not in op.attributes:
         return Marks(None, 0, (), *flags)
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))

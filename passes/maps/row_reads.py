@@ -54,7 +54,8 @@ class RowReads:
     @property
     def is_plain(self) -> bool:
         """Whether the map can run over some of its rows."""
-        return self.item.order is None and not self.item.marks.parts and bool(self.item.extents)
+        marks = self.item.marks
+        return self.item.order is None and not (marks.parts or marks.kept) and bool(self.item.extents)
 
     @property
     def rows(self) -> int | None:

@@ -31,7 +31,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, PARTS, STEPS
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS
 from tadc.passes.maps.read_maps import read_maps
 
 
@@ -155,7 +155,13 @@ class MapWriter:
     def marks(self, item: Map) -> dict[str, ir.Attribute]:
         """The attributes of the marks of a map."""
         marks, unit = item.marks, ir.UnitAttr.get(self.context)
-        flags = {STEPS: marks.steps, IN_PLACE: marks.in_place, PARTS: marks.parts, JOINED: marks.joined}
+        flags = {
+            STEPS: marks.steps,
+            IN_PLACE: marks.in_place,
+            PARTS: marks.parts,
+            JOINED: marks.joined,
+            KEPT: marks.kept,
+        }
         found = {name: unit for name, is_set in flags.items() if is_set}
         if marks.chain is not None:
             found[CHAIN] = ir.DenseI64ArrayAttr.get([marks.chain, marks.rows, *marks.blocks])

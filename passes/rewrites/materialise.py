@@ -10,6 +10,7 @@ Reasons to move one, with what it costs to compute from `costs`:
   computed once for every active read below it (each of them gathers), and once for every other active read
   of the definition. The same of the elements of a maximum, which are compared with it.
 - It does not depend on all indices around it, and is computed once for each value of those.
+- It has the same value in all calls, and is expensive: a target that keeps such tensors computes it once.
 - Several tensors compute it. For this reason and the one before, where no derivative follows, divisions and
   transcendental functions move as well; what is a tensor already is read.
 Mode `auto` moves it where `uses * cost > cost + store + uses * load`; `always` wherever that is safe;
@@ -22,6 +23,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -42,7 +44,7 @@ from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_
 from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.costs import ACCESS, Costs, extent, points
+from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, extent, points
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.names import Names
 
@@ -56,20 +58,25 @@ MANY_DEFINITIONS = 200
 
 
 def materialise_program(
-    program: Program, active: Collection[str] | None = None, mode: str = "auto", limit: int | None = None
+    program: Program,
+    active: Collection[str] | None = None,
+    mode: str = "auto",
+    limit: int | None = None,
+    keeps: bool = False,
 ) -> Program:
     """The program with reductions as tensors of their own.
 
     `active` are the tensors that depend on what is differentiated by; None where there is no derivative to
     take. `limit` bounds the bytes of each tensor whose shape has no symbol; without one, no tensor is
-    larger than the largest that the program has, unless it saves very much.
+    larger than the largest that the program has, unless it saves very much. `keeps` says that tensors of no
+    argument are kept from call to call.
     """
     if mode == "never":
         return program
     # What a user copies may be a better order in memory.
     copies = {d.name for d in program.definitions if is_copy(d)}
     for _ in range(1 if active is not None else ROUNDS):
-        before, program = program, _round(program, active, mode, limit)
+        before, program = program, _round(program, active, mode, limit, keeps=keeps)
         if program is before:
             break
         if active is None:
@@ -84,7 +91,13 @@ def materialise_program(
 
 
 def _round(
-    program: Program, active: Collection[str] | None, mode: str, limit: int | None, read_later: bool = True
+    program: Program,
+    active: Collection[str] | None,
+    mode: str,
+    limit: int | None,
+    *,
+    keeps: bool,
+    read_later: bool = True,
 ) -> Program:
     """One look at every definition; before a derivative also at those that are new.
 
@@ -119,7 +132,7 @@ def _round(
         body = surveyed.get(definition.name)
         if body is None:
             body = _Body(mover, costs, definition, owner, active is not None, known, mode, shared, None)
-        body.held, body.inverts = held, inverts
+        body.held, body.inverts, body.keeps = held, inverts, keeps and not program.sizes
         made = body.run()
         if held is not None:
             for found in (*body.new, made):
@@ -141,7 +154,7 @@ def _round(
     if [d.name for d in result.outputs] == [d.name for d in program.outputs]:
         return result
     # Callers know outputs by their order.
-    return _round(program, active, mode, limit, read_later=False)
+    return _round(program, active, mode, limit, keeps=keeps, read_later=False)
 
 
 def _is_value(definition: Definition) -> bool:
@@ -163,6 +176,7 @@ class _Body:
     shared: dict[Key, int]
     held: KnownValues | None
     inverts: bool = False
+    keeps: bool = False
     new: list[Definition] = field(default_factory=list[Definition])
 
     def __post_init__(self) -> None:
@@ -175,6 +189,7 @@ class _Body:
         self.holds: dict[int, bool] = {}
         self.activity = Activity(self.active)
         self.own: dict[int, bool] = {}
+        self.given: dict[int, bool] = {}
         self.reads: int | None = None
         self.keys: dict[tuple[int, int], Key | None] = {}
         #: Elements of reductions whose derivative needs their value again, as those of a maximum.
@@ -308,6 +323,8 @@ class _Body:
         is_element = (at, term.number) in self.elements
         place, needed = self.places[at], is_element or self.needed.get((at, term.number), False)
         again = math.prod(extent(place.ranges[i]) for i in place.indices if i not in term.free)
+        if self.keeps and self.is_kept(at, term):
+            return max(again, MANY)
         if self.mode == "always":
             return max(again, MANY) if needed or again > 1 else 0
         uses = again
@@ -318,6 +335,19 @@ class _Body:
             uses = max(uses, self.shared.get(key, 0) // max(elements(key[1]), 1)) if key else uses
         cost = self.costs.term(term, place.ranges)
         return uses if uses * cost > cost + ACCESS + uses * ACCESS else 0
+
+    def is_kept(self, at: int, term: Term) -> bool:
+        """Whether a term is worth a tensor that is kept from call to call, one that stays in the caches."""
+
+        def is_given(node: Term, below: Sequence[bool]) -> bool:
+            return any(below) or isinstance(node, Read)
+
+        if self.costs.term(term, self.places[at].ranges) < TRANSCENDENTAL or bottom_up(
+            term, self.given, is_given
+        ):
+            return False
+        key = self.key(at, term)
+        return key is not None and elements(key[1]) * ELEMENT[key[2]] <= CACHED_BYTES
 
     def uses(self, term: Term, place: Place) -> int:
         """How often the gradients of all active reads need the value of a term, for each element."""

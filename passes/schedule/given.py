@@ -179,6 +179,9 @@ def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
                     return number, "the map is in no chain", "leave the step out"
                 if step.index != item.indices[0] or step.count != rows:
                     return number, "the chain has other rows", f"write `rows {item.indices[0]} {rows}`"
+            case Cut() if item.marks.kept:
+                text = "its elements are kept from call to call, which may see a block's"
+                return number, text, "leave the step out"
             case Points() if not item.marks.in_place:
                 return number, "elements at other points would not be computed", "leave the step out"
             case _:

@@ -92,7 +92,8 @@ def _worthwhile(work: int) -> int:
 def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | None = None) -> Plan:
     """The plan of a map of a function.
 
-    With `rows`, so many values of the first index or more are computed at a time.
+    With `rows`, so many values of the first index or more are computed at a time. What is kept from call to
+    call has its last value in memory at once, with no sum in blocks: other calls may read it.
     """
     plain = (WHOLE,) * len(item.indices)
     if item.marks.in_place:
@@ -121,6 +122,8 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
         tiling = tiling_of(item, function, extents, parts, machine, code, recurrence)
         if tiling is not None and code is not None and code < LEAST_INTERLEAVED:
             tiling = replace(tiling, interleaves=False)
+        if tiling is not None and item.marks.kept:
+            tiling = replace(tiling, packed=None)
     axes: tuple[str, ...] = ()
     if work is None or work >= LEAST:
         division = Division(item.indices, item.extents, tiling, work)

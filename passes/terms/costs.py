@@ -26,6 +26,8 @@ WEIGHTS: Mapping[str, int] = {name: f.weight for name, f in APPLIED.items()}
 EXPENSIVE = 4
 #: Bytes of an element.
 ELEMENT = {"f32": 4, "f64": 8}
+#: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
+CACHED_BYTES = 1 << 20
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
 LARGE = 64
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
     from tadc.lattice.amounts import Counted
-    from tadc.passes.catalogue import Chain, Cut, Fuse
+    from tadc.passes.catalogue import Chain, Cut, Fuse, Keep
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
     from tadc.passes.gpu.launch import Launch
@@ -45,7 +45,7 @@ class Compilation:
     temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
         default_factory=list["tuple[str, Shape, tuple[int, int]]"]
     )
-    #: About how many operations maps take, of a program whose sizes are not all known.
+    #: About how many operations loops of maps take, of a program whose sizes are not all known.
     work: list[Counted] = field(default_factory=list["Counted"])
     signatures: list[CSignature] = field(default_factory=list["CSignature"])
     gathers: list[Gather] = field(default_factory=list["Gather"])
@@ -151,10 +151,10 @@ def machine_facts(state: Compilation) -> dict[str, Any]:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    from tadc.passes.catalogue import Chain, Cut, Fuse
+    from tadc.passes.catalogue import Chain, Cut, Fuse, Keep
 
     _split(state, Cut())
-    _rewrite_maps(state, Fuse(**machine_facts(state)), Chain())
+    _rewrite_maps(state, Keep(), Fuse(**machine_facts(state)), Keep(fused=True), Chain())
 
 
 def _split(state: Compilation, cut: Cut) -> None:
@@ -170,13 +170,14 @@ def _split(state: Compilation, cut: Cut) -> None:
         state.rewrite(JoinSums())
 
 
-def _rewrite_maps(state: Compilation, fusion: Fuse, chains: Chain) -> None:
-    """Fuse and chain maps, which are read once, and note the function's buffers."""
+def _rewrite_maps(state: Compilation, *passes: Keep | Fuse | Chain) -> None:
+    """Run passes on maps, which are read once, and note the function's buffers."""
     from tadc.compiler.run_passes import run_pass_objects
 
-    chains.known = fusion.known
-    run_pass_objects(state.module, [fusion, chains], state.source)
-    _note_buffers(state, chains.known)
+    for each in passes:
+        each.known = passes[0].known
+    run_pass_objects(state.module, list(passes), state.source)
+    _note_buffers(state, passes[0].known)
 
 
 def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
@@ -195,7 +196,7 @@ def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
         memory, state.symbol = memory_of(maps), maps.name
         if not state.options.backend.launches_kernels:
             state.signatures.append(signature_of(function, maps))
-        state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
+            state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
         sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
         state.temporaries = [
             (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)

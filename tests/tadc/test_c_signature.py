@@ -16,6 +16,7 @@ from tadc.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SINGLE = "x: f32[N, N]\ny[i] = exp(sum{j} (x[i, j])) * sum{j} (x[j, i])"
+KEPT = "x: f32[40]\nlet c[k: 40, n: 40] = cos(0.1 * k * n)\ny[k] = sum{n} (c[k, n] * x[n])"
 C_TYPES = {"f32": "float", "f64": "double"}
 COMMENTS = {"llvm": ";", "asm": "#"}
 
@@ -66,8 +67,13 @@ def call_as_declared(
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("source", "sizes"),
-    [(EXAMPLES / "paper.tad", {}), (EXAMPLES / "stencil.tad", {"N": 7, "M": 5}), (SINGLE, {"N": 6})],
-    ids=["paper", "stencil", "f32"],
+    [
+        (EXAMPLES / "paper.tad", {}),
+        (EXAMPLES / "stencil.tad", {"N": 7, "M": 5}),
+        (SINGLE, {"N": 6}),
+        (KEPT, {}),
+    ],
+    ids=["paper", "stencil", "f32", "kept"],
 )
 @pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
 def test_a_call_that_follows_the_head(
