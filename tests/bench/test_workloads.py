@@ -136,3 +136,13 @@ def test_everyday_programs_agree(name: str) -> None:
     workload = next(w for w in EVERYDAY if w.name == name)
     made = breadth.contenders(workload, "f64", small=True)
     assert {"tadc", "JAX"} <= set(made) <= {"tadc", *workload.peers}
+
+
+@pytest.mark.one_in(24)
+@pytest.mark.parametrize("name", [w.name for w in (*WORKLOADS, *EVERYDAY)])
+@pytest.mark.parametrize(("processor", "dtype"), [("x86-64-v4", "f32"), ("x86-64-v2", "f64")])
+def test_large_sizes_have_a_plan_on_every_processor(name: str, processor: str, dtype: str) -> None:
+    """Whatever this machine is: plans depend on vectors, registers and caches."""
+    workload = next(w for w in (*WORKLOADS, *EVERYDAY) if w.name == name)
+    lowered = workload.derivative(dtype, workload.sizes).lower(f"cpu:{processor}")
+    assert "tad." not in lowered.as_text("loops")

@@ -70,3 +70,17 @@ map y
     steps = "map y split o 8 -> o0, o1 reorder o0, i, o1 lane o1 stage %0 inside o0 over k, o1"
     with pytest.raises(tadc.CompileError, match="the bounds of `k` depend on loops inside"):
         tadc.compile(triangle, schedule=steps)
+
+
+@pytest.mark.parametrize(
+    "cuts", ["cut %3 i 5 -> i0", "cut %3 n 1 -> n0 cut %3 i 5 -> i0", "cut %3 n 1 -> n0"]
+)
+def test_blocks_of_a_sum_whose_bounds_move(cuts: str) -> None:
+    """They are over all that an element has a term of; a block has the terms that are each one's own."""
+    f = tadc.function("""x: f64[3, 24]; d: f64[3, 24]
+w[p: 5] = sum{n} (sum{i}_(max [0; 2 - p])^(min [23; 25 - p]) (x[n, i + p - 2]*d[n, i]))""")
+    random = np.random.default_rng(2)
+    x, d = random.standard_normal((2, 3, 24))
+    around = np.pad(x, ((0, 0), (2, 2)))
+    expected = [np.sum(around[:, p : p + 24] * d) for p in range(5)]
+    np.testing.assert_allclose(tadc.compile(f, schedule=f"map w {cuts}")(x, d), expected, rtol=1e-13)

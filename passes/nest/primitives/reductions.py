@@ -6,16 +6,18 @@ from dataclasses import replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, Constraint
-from tadc.lattice.bounds import Level, Unbounded
+from tadc.lattice.bounds import Unbounded
 from tadc.lattice.loop_nests import loop_nest
 from tadc.passes.maps.blocks import Renaming
 from tadc.passes.maps.closest_bounds import counted_from
 from tadc.passes.maps.map import Fold, Let, Takes
+from tadc.passes.nest.facts import Loops, named
 from tadc.passes.nest.loop_bounds import extreme_of
 from tadc.passes.nest.nest import At, Body, Extreme, For, Nest, Store
 from tadc.passes.nest.primitives import rewriting as rw
 from tadc.passes.nest.primitives.rewriting import DoesNotFit
 from tadc.passes.nest.steps import Cut, FoldLanes, FoldThreads, Leap
+from tadc.passes.terms.index_ranges import Range, ranges_within
 
 
 def fold_lanes(nest: Nest, step: FoldLanes) -> Nest:
@@ -71,12 +73,12 @@ def cut(nest: Nest, step: Cut) -> Nest:
     """A reduction in blocks of an index, in a loop around all: results are in memory between two blocks."""
     rw.check_new(nest, step.outer)
     fold = _the_value(nest, step.fold)
-    level = _level(nest, fold, step.index)
+    lower, upper = _ends(nest, fold, step.index)
     first, stop, last, end = (f"{step.outer}_{word}" for word in ("first", "stop", "last", "end"))
     start, limit, outer, index = (Affine.var(name) for name in (first, stop, step.outer, step.index))
     bounds: Body = (
-        At(first, extreme_of("max", (b.ceil() for b in level.lower))),
-        At(stop, extreme_of("min", (b.floor() + 1 for b in level.upper))),
+        At(first, extreme_of("max", lower)),
+        At(stop, extreme_of("min", (form + 1 for form in upper))),
         # It runs once at least: then all elements are stored, also where the reduction has no term.
         At(last, Extreme("max", (limit, start + 1))),
     )
@@ -84,8 +86,11 @@ def cut(nest: Nest, step: Cut) -> Nest:
     rows: Domain = (Constraint(index - outer), Constraint(Affine.var(end) - 1 - index))
     is_first = Constraint(outer - start, True)
 
+    own = {*fold.indices, *nest.sizes, *nest.ranges}
+    moves = any(step.index in row.form.variables and not row.form.variables <= own for row in fold.rows)
+
     def narrowed(found: Fold) -> Fold:
-        if step.steps > 1 or len(found.indices) == 1:
+        if step.steps > 1 or len(found.indices) == 1 or moves:
             return replace(found, rows=(*rows, *found.rows))
         # Of one value no loop is left inside.
         fixed = Renaming(forms={step.index: outer})
@@ -110,8 +115,8 @@ def _the_value(nest: Nest, name: str) -> Fold:
     raise DoesNotFit(f"`{name}` is not the one reduction that is stored")
 
 
-def _level(nest: Nest, fold: Fold, index: str) -> Level:
-    """The loop over an index of a reduction whose set depends on sizes alone."""
+def _ends(nest: Nest, fold: Fold, index: str) -> tuple[list[Affine], list[Affine]]:
+    """The forms of sizes that an index of a reduction is at least and at most, for all elements."""
     if index not in fold.indices:
         raise DoesNotFit(f"`{index}` is no index of the reduction")
     try:
@@ -119,7 +124,24 @@ def _level(nest: Nest, fold: Fold, index: str) -> Level:
     except Unbounded:
         raise DoesNotFit("the set of the reduction has no bounds of its own") from None
     level = levels[fold.indices.index(index)]
-    known = {*nest.sizes, *nest.ranges}
-    if any(not b.form.variables <= known for b in (*level.lower, *level.upper)):
+    lower, upper = [b.ceil() for b in level.lower], [b.floor() for b in level.upper]
+    known = frozenset({*nest.sizes, *nest.ranges})
+    if all(form.variables <= known for form in (*lower, *upper)):
+        return lower, upper
+    widest = ranges_within(fold.indices, fold.rows, _ranges_around(nest, known), known)[index]
+    if widest is None:
         raise DoesNotFit(f"the bounds of `{index}` move with other indices")
-    return level
+    return [widest.low], [widest.high]
+
+
+def _ranges_around(nest: Nest, known: frozenset[str]) -> dict[str, Range | None]:
+    """The ranges of the indices of loops, and of those that are named, where one statement gives each."""
+    rows: dict[str, Domain] = {}
+    for statement in rw.statements_in(nest.body):
+        if isinstance(statement, For | At):
+            facts = Loops().inside(statement) if isinstance(statement, For) else named(statement)
+            whole = tuple(row for fact in facts if len(fact) == 1 for row in fact[0])
+            rows[statement.index] = () if statement.index in rows else whole
+    found = [row for each in rows.values() for row in each]
+    names = {name for row in found for name in row.form.variables} - known
+    return ranges_within(sorted(names), found, {}, known)
