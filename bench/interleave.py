@@ -9,13 +9,15 @@ from collections.abc import Callable, Mapping
 from bench.timing import seconds
 
 #: Calls in turns until the time is up, but so often at least, if a call is not very long, and at most.
-LEAST, MOST = 3, 100
+LEAST, MOST = 3, 40
 #: A call so many times slower than the fastest leaves the race: nobody asks how far behind it is.
 SLOW = 5
 #: Then a first call longer than this is enough.
 LONG = 0.5
-#: Threads of a library may spin for a while after its call.
-PAUSE = 0.003
+#: Threads of a library may spin for a while after its call: those of OpenBLAS for 2**26 cycles.
+PAUSE = 0.025
+#: So many calls are timed after a pause at most.
+MOST_IN_A_ROW = 5
 #: A call shorter than this comes after one that is not timed, to find its data and its threads awake.
 SHORT = 0.005
 
@@ -48,7 +50,7 @@ def interleaved(
             if spent > (budget if turn >= LEAST else 5 * budget):
                 break
             for name, call in racing.items():
-                times[name].append(_timed(call, times[name][-1]))
+                times[name] += _timed(call, times[name][-1])
         return times
     finally:
         gc.enable()
@@ -56,11 +58,12 @@ def interleaved(
 
 def _heat(call: Callable[[], object], first: float) -> list[float]:
     """One time of a long call, some of a short one: what else runs may make any of them long."""
-    return [_timed(call, first) for _ in range(1 if first > LONG else LEAST)]
+    return _timed(call, first) if first > LONG else [t for _ in range(LEAST) for t in _timed(call, first)]
 
 
-def _timed(call: Callable[[], object], expected: float = 1.0) -> float:
+def _timed(call: Callable[[], object], expected: float) -> list[float]:
+    """The times of some calls in a row, or of one that is longer than the pause before."""
     time.sleep(PAUSE)
     if expected < SHORT:
         call()
-    return seconds(call)
+    return [seconds(call) for _ in range(min(MOST_IN_A_ROW, max(1, int(PAUSE / max(expected, 1e-9)))))]
