@@ -42,6 +42,7 @@ EXAMPLES = {
     "tad-split": "groups.tad",
     "tad-join-sums": "nested.tad",
     "tad-keep": "tables.mlir",
+    "tad-fill": "band.mlir",
     "tad-fuse": "shared.mlir",
     "tad-chain": "rows.mlir",
     "tad-to-loops": "scan.mlir",

@@ -18,6 +18,7 @@ from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.chains import chained
+from tadc.passes.maps.filled_tensors import filled
 from tadc.passes.maps.fuse import MapCost, fused
 from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
@@ -337,6 +338,24 @@ class Keep(Pass):
             rewrite_maps(function, lambda maps: keep(maps, self.fused), self.known)
 
 
+@register("tad-fill", "what is 0 but on thin sets is filled with zeros, and stored at the points of these")
+@dataclass
+class Fill(Pass):
+    """Maps of guards on sets with an equation, as of a Jacobian of a stencil, to a map of zeros and maps that
+    are marked `tad.in_place`, one for each set.
+
+    `tad-to-loops` then tests no condition for each element.
+    """
+
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
+    def run(self, module: Any) -> None:
+        """Fill in every function."""
+        for function in tad_functions(module):
+            rewrite_maps(function, filled, self.known)
+
+
 @register("tad-fuse", "maps over the same elements are one where that has no higher cost")
 @dataclass
 class Fuse(Pass):
@@ -439,6 +458,7 @@ __all__ = [
     "Chain",
     "Cut",
     "Factor",
+    "Fill",
     "Fold",
     "ForwardDiff",
     "Fuse",

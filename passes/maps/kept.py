@@ -30,12 +30,13 @@ def keep(function: MapFunction, fused: bool) -> MapFunction:
     if function.sizes:
         return function
     kept = {tensor.name for tensor in kept_tensors(function)}
+    own = {*function.results, *(load.tensor for m in function.maps if m.marks.in_place for load in m.loads())}
     left = (MOST_BYTES if fused else CACHED_BYTES) - sum(map(bytes_of, kept_tensors(function)))
     first: list[Map] = []
     rest: list[Map] = []
     for item in function.maps:
         size = sum(map(bytes_of, item.tensors))
-        if _is_same(item, function, kept) and size <= left and (fused or _is_expensive(item)):
+        if _is_same(item, own, kept) and size <= left and (fused or _is_expensive(item)):
             left -= size * (not item.marks.kept)
             kept |= {tensor.name for tensor in item.tensors}
             first.append(replace(item, marks=replace(item.marks, kept=True)))
@@ -44,11 +45,12 @@ def keep(function: MapFunction, fused: bool) -> MapFunction:
     return replace(function, maps=(*first, *rest)) if kept else function
 
 
-def _is_same(item: Map, function: MapFunction, kept: set[str]) -> bool:
-    """Whether a map reads tensors that are kept alone, is no recurrence, and computes no result."""
-    is_own = item.order is not None or item.marks.in_place
-    is_result = any(tensor.name in function.results for tensor in item.tensors)
-    return not is_own and not is_result and all(load.tensor in kept for load in item.loads())
+def _is_same(item: Map, own: set[str], kept: set[str]) -> bool:
+    """Whether a map reads tensors that are kept alone, is no recurrence, and computes none with `own` memory:
+    no result, and nothing that is changed in place."""
+    if item.order is not None or item.marks.in_place or any(tensor.name in own for tensor in item.tensors):
+        return False
+    return all(load.tensor in kept for load in item.loads())
 
 
 def _is_expensive(item: Map) -> bool:

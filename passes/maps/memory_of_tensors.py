@@ -42,7 +42,11 @@ class Memory:
 def memory_of(function: MapFunction) -> Memory:
     """The memory that a function needs."""
     tensors = function.tensors()
-    replaced = {name: item.tensors[0].name for item in function.maps if (name := completed(item))}
+    replaced: dict[str, str] = {}
+    for item in reversed(function.maps):
+        if name := completed(item):
+            last = item.tensors[0].name
+            replaced[name] = replaced.get(last, last)
     kept = kept_tensors(function)
     own = {*function.results, *replaced, *(tensor.name for tensor in kept)}
     temporaries = [tensor for item in function.maps for tensor in item.tensors if tensor.name not in own]

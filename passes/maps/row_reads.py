@@ -55,7 +55,8 @@ class RowReads:
     def is_plain(self) -> bool:
         """Whether the map can run over some of its rows."""
         marks = self.item.marks
-        return self.item.order is None and not (marks.parts or marks.kept) and bool(self.item.extents)
+        is_own = marks.parts or marks.kept or marks.in_place
+        return self.item.order is None and not is_own and bool(self.item.extents)
 
     @property
     def rows(self) -> int | None:

@@ -19,6 +19,10 @@ from dataclasses import replace
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.blocks import Renaming, numbered, uses, without_unused
 from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Number
+from tadc.passes.terms.costs import LARGE
+
+THIN = 32
+"""A set is thin that has one of so many elements, or fewer."""
 
 
 def late_addends(item: Map, function: MapFunction) -> Sequence[tuple[Let, Choice]]:
@@ -54,11 +58,29 @@ def _is_thin(choice: Choice, item: Map) -> bool:
     (given,) = choice.otherwise.gives
     lets = (*item.body.lets, *choice.otherwise.lets)
     other = next((let.value for let in lets if given in let.names), None)
-    if not isinstance(other, Number) or other.value != 0:
-        return False
+    return isinstance(other, Number) and other.value == 0 and is_on_thin_set(choice, item)
+
+
+def is_on_thin_set(choice: Choice, item: Map) -> bool:
+    """Whether a choice has its first value only where equations give some of the map's indices, for few of
+    its elements."""
     used = frozenset[str]().union(*(row.form.variables for row in choice.rows))
-    rows = (row for row in choice.rows if row.equality)
-    return used <= set(item.indices) and any(abs(k) == 1 for row in rows for _, k in row.form.terms)
+    return used <= set(item.indices) and _elements_of_one(choice, item) >= THIN
+
+
+def _elements_of_one(choice: Choice, item: Map) -> int:
+    """So many elements a map has about for each of those where equations of a choice hold."""
+    left = dict(zip(item.indices, item.extents, strict=True))
+    count = 1
+    for row in choice.rows:
+        inside = frozenset[str]().union(*(floor.variables for floor in row.form.floors()))
+        given = [n for n in left if row.equality and abs(row.form.coefficient(n)) == 1 and n not in inside]
+        sizes = {n: left[n].constant if left[n].is_constant else LARGE for n in given}
+        if given:
+            name = max(given, key=lambda n: sizes[n])
+            count *= sizes[name]
+            del left[name]
+    return count
 
 
 def split_thin(item: Map, guards: Sequence[tuple[Let, Choice]], name: str) -> tuple[Map, Map]:

@@ -1,0 +1,129 @@
+"""Tensors that are 0 but on thin sets: zeros first, then what is on each set.
+
+    j[a, i] = if a = i then p[i] else (if a = i - 1 then q[i] else 0)
+
+as the Jacobian of a stencil is, becomes
+
+    j_0[a, i] = 0
+    j_1[a, i] = if a = i - 1 then q[i] else j_0[a, i]
+    j[a, i] = if a = i then p[i] else j_1[a, i]
+
+all in one memory. No condition is tested for each element: the first is a fill, the others are stored at the
+points of their sets alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from tadc.lattice.affine import Affine
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.blocks import Names, numbered, without_unused
+from tadc.passes.maps.map import Apply, Block, Choice, Let, Load, Map, MapFunction, Marks, Number
+from tadc.passes.maps.thin_sets import is_on_thin_set
+
+LEAST = 1 << 12
+"""Of fewer elements, vectors under masks take less time than more loops."""
+
+MOST_SETS = 32
+"""More sets are so much code that one loop under masks is compiled sooner."""
+
+Makers = Mapping[str, Let]
+"""By name, where the values of a block are made."""
+
+
+def filled(function: MapFunction) -> MapFunction:
+    """The function, with such tensors filled first."""
+    names, maps = Names(set(function.tensors())), list[Map]()
+    for item in function.maps:
+        pieces = _pieces(item) if item.marks == Marks() and _is_large(item) else ()
+        maps += _in_steps(item, pieces, names) if 0 < len(pieces) <= MOST_SETS else (item,)
+    return replace(function, maps=tuple(maps)) if len(maps) > len(function.maps) else function
+
+
+def _is_large(item: Map) -> bool:
+    """Whether a map has many elements, as far as numbers tell."""
+    extents = [extent.constant for extent in item.extents if extent.is_constant]
+    return len(extents) < len(item.extents) or math.prod(extents) >= LEAST
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What is stored on a set, or added to what is there."""
+
+    choice: Choice
+    adds: bool = False
+
+
+def _pieces(item: Map) -> list[_Piece]:
+    """The pieces that a map is, in their order; nothing for a map that is more than 0 elsewhere."""
+    if item.order is not None or len(item.tensors) > 1:
+        return []
+    makers = {name: let for let in item.body.lets for name in let.names}
+    first, *others = (_choices(name, item, makers) for name in _addends(item.body.gives[0], makers))
+    if not first or not all(others) or not all(map(_are_apart, others)):
+        return []
+    # Where several hold, the first one has its way, and is stored last.
+    return [*map(_Piece, reversed(first)), *(_Piece(choice, adds=True) for each in others for choice in each)]
+
+
+def _addends(name: str, makers: Makers) -> Iterator[str]:
+    """The values that a value is the sum of, in order."""
+    value = makers[name].value
+    if isinstance(value, Apply) and value.function == "add":
+        for operand in value.operands:
+            yield from _addends(operand, makers)
+    else:
+        yield name
+
+
+def _choices(name: str, item: Map, makers: Makers) -> list[Choice]:
+    """The choices on thin sets that a value is: where one does not hold the next does, and last there is 0.
+
+    There are none for another value.
+    """
+    found: list[Choice] = []
+    value = makers[name].value
+    while isinstance(value, Choice) and is_on_thin_set(value, item):
+        found.append(value)
+        (given,) = value.otherwise.gives
+        inner = {name: let for let in value.otherwise.lets for name in let.names}
+        if inner.keys() - {given}:
+            return []
+        value = (inner.get(given) or makers[given]).value
+    return found if isinstance(value, Number) and value.value == 0 else []
+
+
+def _are_apart(choices: Sequence[Choice]) -> bool:
+    """Whether no two of them hold at one point."""
+    pairs = combinations(choices, 2)
+    return all(implied(Affine.const(-1), (*one.rows, *other.rows)) for one, other in pairs)
+
+
+def _in_steps(item: Map, pieces: Sequence[_Piece], names: Names) -> Iterator[Map]:
+    """Zeros, then a map for each piece."""
+    (tensor,) = item.tensors
+    whole = replace(tensor, name=names.like(tensor.name))
+    zero = Let(("%0",), Number(0, tensor.type), item.place)
+    yield replace(item, tensors=(whole,), body=Block((zero,), ("%0",)))
+    for number, piece in enumerate(pieces, start=1):
+        body = _stored(piece, item, whole.name)
+        whole = tensor if number == len(pieces) else replace(tensor, name=names.like(tensor.name))
+        marks = replace(item.marks, in_place=True)
+        yield numbered(replace(item, tensors=(whole,), body=body, marks=marks))
+
+
+def _stored(piece: _Piece, item: Map, whole: str) -> Block:
+    """A piece on its set, what the tensor has already elsewhere."""
+    type, choice = item.tensors[0].type, piece.choice
+    own = Load(whole, tuple(map(Affine.var, item.indices)), type)
+    then = choice.then
+    if piece.adds:
+        added = Let(("%all",), Apply("add", ("%on", *then.gives), type), item.place)
+        then = Block((*then.lets, Let(("%on",), own, item.place), added), ("%all",))
+    otherwise = Block((Let(("%off",), own, item.place),), ("%off",))
+    last = Let(("%last",), replace(choice, then=then, otherwise=otherwise), item.place)
+    return without_unused(Block((*item.body.lets, last), ("%last",)))
