@@ -230,6 +230,9 @@ SWITCHES = [
         {"schedule.search:prefetch_runs": _always({})},
         " run",
     ),
+    Switch(
+        "cache sets", "tiles whose rows would share one are smaller", {"schedule.cost:lines_lost": _always(0)}
+    ),
     Switch("loop order", "loops in the order of least lines", {"schedule.search:loop_order": _order}),
     Switch(
         "lane folds",

@@ -48,6 +48,8 @@ class Read:
     strides: Mapping[str, int | None]
     direct: bool
     step: int = 0
+    offset: int = 0
+    """The elements from the first one to that where all indices are 0, of a tensor of known shape."""
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -231,7 +233,10 @@ class Accesses:
                 step *= size
             strides[name] = total
         inner = [abs(k or 0) for name, k in strides.items() if name not in self.names]
-        return Read(value, load.tensor, strides, not self.guards, min(inner, default=0))
+        offset, step = 0, 1
+        for form, size in zip(reversed(forms), reversed(shape), strict=True):
+            offset, step = offset + form.constant * step, step * size
+        return Read(value, load.tensor, strides, not self.guards, min(inner, default=0), offset)
 
     def fold(self, values: tuple[str, ...], fold: Fold, loop: Loop) -> frozenset[str]:
         """Take in a reduction; what its result depends on."""

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tadc.passes.schedule.accesses import Accesses, Loop, Read
+from tadc.passes.schedule.cache_sets import lines_lost
 from tadc.passes.schedule.candidate import Candidate
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.leaps import parts_of, steps_of, vectors_read
@@ -34,7 +35,9 @@ def cost(accesses: Accesses, candidate: Candidate, found: Sequence[Parts], machi
     parts = _Cost(accesses, candidate, found, machine, packed)
     store = parts.store()
     total = parts.loop(accesses.body) + store
-    if packed is not None:
+    if packed is None:
+        total += machine.lost * lines_lost(accesses, candidate, machine)
+    else:
         total += packed.cost + (packed.times - 1) * 2 * store
         total += packed.rows.cost if packed.rows else 0
     return total / candidate.elements * parts.waste()

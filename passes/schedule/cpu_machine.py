@@ -35,7 +35,9 @@ class CpuMachine:
     line: int = 64
     """The bytes of a line of the cache."""
     sets: int = 64
-    """Of so many places far apart, lines do not stay in the first cache."""
+    """Of so many places far apart, lines do not stay in the first cache: it has so many sets."""
+    ways: int = 8
+    """So many lines stay in each of them: 12 on some newer processors."""
     l2: int = 2 << 20
     """The bytes of the second cache."""
     share: int = 8 << 20
@@ -54,6 +56,8 @@ class CpuMachine:
     """A line of the second cache, where it is not clear beforehand that it is wanted."""
     again: float = 2
     """A line of the second cache that was in the first a short while ago."""
+    lost: float = 32
+    """A line that was in the first cache a tile before, and is wanted at once."""
     scattered_lines: int = 4
     """How many times as much a line costs that the processor does not see coming."""
 

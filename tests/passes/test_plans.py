@@ -75,6 +75,18 @@ def test_probes(text: str, expected: int) -> None:
     assert found == expected if exact else math.isclose(found, expected, rel_tol=0.5)
 
 
+def test_rows_of_a_tile_fit_in_a_set_of_the_cache() -> None:
+    """Rows a multiple of 4096 bytes apart would all be in one set, which holds eight lines."""
+
+    def rows(size: int) -> int:
+        text = f"u: f32[1030, {size}]\nv[i: 1024, j: 1000] = sum{{p: 5, q: 3}} (u[i + p, j + q])"
+        tiling = plan(text).tiling
+        assert tiling is not None
+        return tiling.blocks.get("i", 1) + 4
+
+    assert rows(1024) <= rows(2048) <= 8 < rows(1040)
+
+
 def test_small_maps_are_plain() -> None:
     """No copies, no vectors, no threads, and little code."""
     found = plan("x: f64[201]\nf[i: 400] = x[i // 2] * (if {i % 2 = 1} then (1) else (x[i % 3]))")
