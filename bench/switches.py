@@ -133,6 +133,11 @@ SWITCHES = [
         {"maps.fuse:with_lifted_folds": _unchanged},
     ),
     Switch("merged sums", "sums that share what is expensive are one loop", {"maps.fuse:merged": _unchanged}),
+    Switch(
+        "zeros",
+        "what is 0 in a derivative by exact arithmetic is not computed",
+        {"catalogue:without_vanishing": _unchanged},
+    ),
     Switch("one sign", "x - y and y - x are one value", {"rewrites.factor:with_one_sign": _as_is}),
     Switch(
         "common factors",

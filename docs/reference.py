@@ -33,6 +33,7 @@ EXAMPLES = {
     "tad-jacobian": "window.mlir",
     "tad-materialize": "product.tad",
     "tad-factor": "invariant.tad",
+    "tad-drop-zeros": "variance.mlir",
     "tad-specialise": "sizes.tad",
     "tad-cancel-deltas": "stride.mlir",
     "tad-simplify": "implied-guard.mlir",

@@ -44,6 +44,7 @@ from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.rewrites.split_indices import split_divided_indices
+from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
 from tadc.passes.schedule.thread_division import RANGES
@@ -180,6 +181,20 @@ class Factor(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Rewrite the sums of a program."""
         return factor_program(program, self.values)
+
+
+@register("tad-drop-zeros", "derivatives have no tensor or summand that is 0 whatever the arguments are")
+@dataclass
+class DropZeros(TermPass):
+    """Sums that are 0 when they are multiplied out, as the cotangent of what a softmax subtracts, to 0.
+
+    The proof holds over the real numbers; in floats such a sum is what was rounded. What values need stays as
+    it is written.
+    """
+
+    def rewrite(self, program: Program) -> Program:
+        """Look at the sums of a program."""
+        return without_vanishing(program)
 
 
 @register("tad-specialise", "size symbols that are given values are gone")

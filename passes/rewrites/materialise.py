@@ -45,7 +45,7 @@ from tadc.passes.rewrites.places import Place, Places, Test
 from tadc.passes.rewrites.shared_products import pair_factors
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.costs import ACCESS, CACHED_BYTES, ELEMENT, Costs, extent, points
-from tadc.passes.terms.liveness import needed
+from tadc.passes.terms.liveness import of_values
 from tadc.passes.terms.names import Names
 
 MODES = ("auto", "always", "never")
@@ -122,7 +122,7 @@ def _round(
                 mover.holds(definition)
     held = KnownValues(program.terms, frozenset(program.sizes), mover.size_facts) if active is None else None
     definitions: list[Definition] = []
-    written = {d.name for d in needed([replace(d, is_output=_is_value(d)) for d in program.definitions])}
+    written = of_values(program)
     waiting = list(reversed(program.definitions))
     owners = {d.name: d.name for d in waiting}
     while waiting:
@@ -155,11 +155,6 @@ def _round(
         return result
     # Callers know outputs by their order.
     return _round(program, active, mode, limit, keeps=keeps, read_later=False)
-
-
-def _is_value(definition: Definition) -> bool:
-    """Whether a definition is a result, and no derivative of one."""
-    return definition.is_output and not (definition.gradient_of or definition.tangent_of)
 
 
 @dataclass

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tadc.frontend.program import Definition
+from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import tensors_read
 
 
@@ -17,3 +18,14 @@ def needed(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
             kept.append(definition)
             wanted |= tensors_read([definition.body])
     return tuple(kept[::-1])
+
+
+def of_values(program: Program) -> set[str]:
+    """The names of tensors that values need: results that are no derivatives."""
+    values = [replace(d, is_output=is_value(d)) for d in program.definitions]
+    return {d.name for d in needed(values)}
+
+
+def is_value(definition: Definition) -> bool:
+    """Whether a definition is a result, and no derivative of one."""
+    return definition.is_output and not (definition.gradient_of or definition.tangent_of)

@@ -85,6 +85,6 @@ def clean_up(state: Compilation) -> None:
 
 def hoist(state: Compilation) -> None:
     """Cheaper sums, and tensors for what would be computed more than once."""
-    from tadc.passes.catalogue import Factor
+    from tadc.passes.catalogue import DropZeros, Factor
 
-    state.rewrite(Factor(values=True), tensors(state.options, values=True))
+    state.rewrite(DropZeros(), Factor(values=True), tensors(state.options, values=True))

@@ -1,0 +1,94 @@
+"""What is 0 in a derivative whatever the arguments are is not computed: tensors, and what sums add up.
+
+    let m[i] = max{k} (x[i, k]),  let e[i, k] = exp(x[i, k] - m[i]),  y[i, k] = e[i, k] / sum{j} (e[i, j])
+
+Whatever m is, y is the same: the cotangent of m, `sum{k} (-de[i, k] * e[i, k])`, is 0, and the ties of the
+maximum need not be counted for it. What a variance adds to the cotangent of its mean, `sum{k} (-2 * dv[i] *
+(x[i, k] - m[i]))`, is 0 too. The proof is over the real numbers (`passes/terms/expansion.py`): in floats such
+a sum is what was rounded. What values need is computed as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, holds_reduction, operands
+from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.expansion import Expander
+from tadc.passes.terms.liveness import of_values
+from tadc.passes.terms.simplify import Simplifier
+
+
+def without_vanishing(program: Program) -> Program:
+    """The program without them; it itself where there are none."""
+    removal = _Removal(program)
+    definitions = tuple(map(removal.definition, program.definitions))
+    if all(new is old for new, old in zip(definitions, program.definitions, strict=True)):
+        return program
+    return replace(program, definitions=definitions)
+
+
+class _Removal:
+    """Definitions in order: the names in `zeros` are those of tensors that are 0."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.terms = program, program.terms
+        self.algebra, self.expander = Algebra(program.terms), Expander(program)
+        self.values = of_values(program)
+        self.zeros: set[str] = set()
+        self.holds: dict[int, bool] = {}
+        self.known: dict[int, Term] = {}
+
+    def definition(self, definition: Definition) -> Definition:
+        """The definition without what is 0."""
+        body = bottom_up(definition.body, self.known, self.node)
+        is_open = definition.name not in self.values and definition.order is None
+        if is_open and holds_reduction(body, self.holds):
+            body = self.kept(body, lambda term: term)
+        if is_const(body, 0):
+            self.zeros.add(definition.name)
+        if body is definition.body:
+            return definition
+        body = Simplifier(self.terms).visit(body, self.program.facts(definition))
+        return replace(definition, body=body)
+
+    def node(self, term: Term, below: Sequence[Term]) -> Term:
+        """The term with 0 for tensors that are 0."""
+        if isinstance(term, Read) and term.tensor in self.zeros:
+            return self.algebra.zero
+        if all(new is old for new, old in zip(below, operands(term), strict=True)):
+            return term
+        match term:
+            case Apply(function="add" | "sub" | "mul" | "div" | "neg" | "safe" as function):
+                return getattr(self.algebra, function)(*below)
+            case Reduce(kind="sum") if is_const(below[0], 0):
+                return self.algebra.zero
+            case _:
+                return self.terms.rebuild(term, below)
+
+    def kept(self, term: Term, whole: Callable[[Term], Term]) -> Term:
+        """A term without summands that are 0 in `whole`, which has the sums around them."""
+        if self.is_zero(whole(term)):
+            return self.algebra.zero
+        match term:
+            case Apply(function="add" | "sub" as function, operands=below):
+                made = [self.kept(part, whole) for part in below]
+                if all(new is old for new, old in zip(made, below, strict=True)):
+                    return term
+                return self.algebra.add(*made) if function == "add" else self.algebra.sub(*made)
+            case Reduce(kind="sum"):
+                names, domain, body = self.terms.open(term)
+
+                def added(part: Term) -> Term:
+                    return self.algebra.sum(names, domain, part, term.hints, term.span)
+
+                made = self.kept(body, lambda part: whole(added(part)))
+                return term if made is body else added(made)
+            case _:
+                return term
+
+    def is_zero(self, term: Term) -> bool:
+        """Whether a term is proven 0."""
+        return not self.expander.of(term)
