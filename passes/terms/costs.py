@@ -27,7 +27,7 @@ EXPENSIVE = 4
 #: Bytes of an element.
 ELEMENT = {"f32": 4, "f64": 8}
 #: Tables of so many bytes are read from caches in every call: what is expensive to compute may be one.
-CACHED_BYTES = 1 << 20
+CACHED_BYTES = 4 << 20
 #: So many points are taken for an index whose bounds are not numbers: sizes are large, and alike.
 LARGE = 64
 

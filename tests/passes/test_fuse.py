@@ -171,7 +171,7 @@ def test_what_a_factor_of_0_leaves_unread() -> None:
     with pytest.warns(tadc.CompileWarning, match="zero almost everywhere"):
         gradient = tadc.vjp(f)
     names = set(re.findall(r"%(\w+) = tad.map", gradient.lower().as_text("hoist")))
-    assert names == {"df_0", "dx", "dz_0", "dz"}
+    assert names == {"dx", "dz"}
     z, x = np.float64(1.5), np.linspace(0, 1, 9)
     found = gradient(z=z, x=x, df=np.ones(3))
     assert not any(np.any(d) for d in found)
