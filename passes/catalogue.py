@@ -41,6 +41,7 @@ from tadc.passes.rewrites.factor import factor_program
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.reciprocals import with_reciprocals
+from tadc.passes.rewrites.recomputed import without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.rewrites.split_indices import split_divided_indices
@@ -195,6 +196,21 @@ class DropZeros(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Look at the sums of a program."""
         return without_vanishing(program)
+
+
+@register("tad-recompute", "no large tensor is stored that takes longer through memory than to compute again")
+@dataclass
+class Recompute(TermPass):
+    """Tensors of pairs and the like to formulas where they are read.
+
+    So are tensors of more than `limit` bytes, at any cost, but for what a derivative compares.
+    """
+
+    limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Put formulas in the place of tensors of a program."""
+        return without_large_tensors(program, None if self.limit < 0 else self.limit)
 
 
 @register("tad-specialise", "size symbols that are given values are gone")

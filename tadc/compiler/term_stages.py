@@ -84,7 +84,15 @@ def clean_up(state: Compilation) -> None:
 
 
 def hoist(state: Compilation) -> None:
-    """Cheaper sums, and tensors for what would be computed more than once."""
-    from tadc.passes.catalogue import DropZeros, Factor
+    """Cheaper sums, and tensors for what would be computed more than once, but for what costs less anew."""
+    from tadc.passes.catalogue import DropZeros, Factor, Recompute
 
-    state.rewrite(DropZeros(), Factor(values=True), tensors(state.options, values=True))
+    options = state.options
+    limit = -1 if options.memory_limit is None else options.memory_limit
+    state.rewrite(DropZeros(), Factor(values=True))
+    before = state.form
+    if options.materialize == "auto":
+        state.rewrite(Recompute(limit))
+    if state.form is not before:
+        state.rewrite(Factor(values=True))
+    state.rewrite(tensors(options, values=True))

@@ -1,0 +1,169 @@
+"""Large tensors in between that would take longer to store and to read than to compute again are no tensors.
+
+    let r[i: N, j: N] = sqrt(sum{d: 3} ((x[j, d] - x[i, d])**2)),  a[i] = sum{j} (m[j] / r[i, j]**3)
+    is  a[i] = sum{j} (m[j] / sqrt(sum{d: 3} ((x[j, d] - x[i, d])**2))**3)
+
+A tensor of pairs is much larger than what it is made of, and passes through memory each time. It is a formula
+where it is read if the operations of computing it there, as often as it is read, cost less than the traffic;
+and always where there is no room for it. What a derivative compares for equality stays, for it has one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tadc.frontend.extents import as_form, is_static
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Read, Reduce, Select, Term, bottom_up, operands, reachable, tensors_read
+from tadc.lattice.affine import Affine
+from tadc.passes.rewrites.moves import about, elements
+from tadc.passes.rewrites.row_products import short_indices
+from tadc.passes.terms.costs import ELEMENT, Costs, points
+from tadc.passes.terms.index_ranges import Range
+from tadc.passes.terms.liveness import needed
+
+LARGER = 4
+"""A tensor is large that has so many times the elements of any argument or result."""
+
+LEAST_BYTES = 4 << 20
+"""A smaller one stays in the caches."""
+
+TRAFFIC = 16
+"""The cost of an element that goes to memory, or comes from it: of so many operations in a vector."""
+
+
+def without_large_tensors(program: Program, limit: int | None = None) -> Program:
+    """The program with formulas in the place of such tensors; it itself where there are none.
+
+    `limit` is how many bytes a tensor may have at most; one whose shape has symbols has no bytes.
+    """
+    found = _Recomputed(program, limit)
+    definitions = [found.added(definition) for definition in program.definitions]
+    if not found.formulas:
+        return program
+    return replace(program, definitions=needed(definitions))
+
+
+@dataclass
+class _Recomputed:
+    """Definitions in order: `formulas` are those that are no tensors, over tensors alone."""
+
+    program: Program
+    limit: int | None
+    formulas: dict[str, Definition] = field(default_factory=dict[str, Definition])
+    known: dict[int, Term] = field(default_factory=dict[int, Term])
+    held: dict[int, bool] = field(default_factory=dict[int, bool])
+
+    def __post_init__(self) -> None:
+        program = self.program
+        self.terms, self.costs = program.terms, Costs(frozenset(program.sizes))
+        shapes = [a.shape for a in program.arguments] + [d.shape for d in program.outputs]
+        self.largest = max(map(about, shapes), default=0)
+        self.compared = _compared(program.definitions)
+        self.uses: dict[str, list[int]] = {d.name: [] for d in self.program.definitions if self.is_large(d)}
+        self.survey()
+
+    def survey(self) -> None:
+        """Note for each read of a large tensor how many elements it reads, all in all."""
+        for definition in self.program.definitions if self.uses else ():
+            for read in reachable([definition.body]):
+                if isinstance(read, Read) and read.tensor in self.uses:
+                    ranges = _ranges(definition)
+                    for index in short_indices(definition):
+                        if index not in read.free:
+                            ranges[index] = Range(Affine.const(0), Affine.const(0))
+                    self.uses[read.tensor].append(points(ranges) * self.times(definition.body, ranges, read))
+
+    def times(self, body: Term, ranges: Mapping[str, Range | None], read: Read) -> int:
+        """How often a read is evaluated for an element."""
+        return self.costs.evaluations(body, ranges, lambda node: node is read)
+
+    def is_large(self, definition: Definition) -> bool:
+        """Whether a tensor may be a formula, and has no room, or is large."""
+        if definition.is_output or definition.order is not None or definition.name in self.compared:
+            return False
+        if definition.body.type not in (definition.type, None):
+            return False
+        return self.has_no_room(definition) or (
+            about(definition.shape) >= LARGER * self.largest
+            and (not is_static(definition.shape) or self.bytes_of(definition) >= LEAST_BYTES)
+        )
+
+    def bytes_of(self, definition: Definition) -> int:
+        return about(definition.shape) * ELEMENT[definition.type]
+
+    def has_no_room(self, definition: Definition) -> bool:
+        """Whether a tensor has more bytes than it may."""
+        return (
+            self.limit is not None and is_static(definition.shape) and self.bytes_of(definition) > self.limit
+        )
+
+    def added(self, definition: Definition) -> Definition:
+        """The definition over what stays a tensor; noted as a formula if it is to be one."""
+        body = self.rewritten(definition.body)
+        made = definition if body is definition.body else replace(definition, body=body)
+        if definition.name in self.uses and (self.has_no_room(made) or self.is_worth(made)):
+            self.formulas[made.name] = made
+        return made
+
+    def is_worth(self, definition: Definition) -> bool:
+        """Whether computing it where it is read costs less than storing it."""
+        ranges = _ranges(definition)
+        once = self.costs.total(definition.body, ranges) / max(1, points(ranges))
+        reads = self.uses[definition.name]
+        uses = sum(reads) / max(1, elements(definition.shape))
+        # What one loop reads again and again stays near.
+        return once * uses <= once + TRAFFIC * (1 + len(reads))
+
+    def rewritten(self, root: Term) -> Term:
+        """The term with formulas in the place of what is no tensor; sums are opened for their indices."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            below = operands(node)
+            waiting = [t for t in below if t.number not in self.known] if self.holds(node) else []
+            if node.number in self.known:
+                stack.pop()
+            elif not self.holds(node):
+                self.known[node.number] = node
+            elif isinstance(node, Reduce):
+                names, domain, body = self.terms.open(node)
+                made, kind = self.rewritten(body), node.kind
+                self.known[node.number] = self.terms.reduce(
+                    names, domain, made, kind=kind, hints=node.hints, span=node.span
+                )
+            elif waiting:
+                stack += waiting
+            elif isinstance(node, Read):
+                made = self.formulas[node.tensor]
+                at = dict(zip(made.indices, node.indices, strict=True))
+                self.known[node.number] = self.terms.substitute(made.body, at)
+            else:
+                self.known[node.number] = self.terms.rebuild(node, [self.known[t.number] for t in below])
+        return self.known[root.number]
+
+    def holds(self, term: Term) -> bool:
+        """Whether a large tensor is read at or below a term."""
+        return bottom_up(term, self.held, lambda node, below: self.is_formula(node) or any(below))
+
+    def is_formula(self, term: Term) -> bool:
+        """Whether an element is read of what is no tensor: known, for definitions stand in order."""
+        return isinstance(term, Read) and term.tensor in self.formulas
+
+
+def _ranges(definition: Definition) -> dict[str, Range | None]:
+    pairs = zip(definition.indices, definition.shape, strict=True)
+    return {index: Range(Affine.const(0), as_form(size) - 1) for index, size in pairs}
+
+
+def _compared(definitions: Sequence[Definition]) -> set[str]:
+    """The tensors whose values are compared for equality, and those that these are made of."""
+    found: set[str] = set()
+    for definition in reversed(definitions):
+        if definition.name in found:
+            found |= tensors_read([definition.body])
+        for term in reachable([definition.body]):
+            if isinstance(term, Select) and term.relation in ("=", "!="):
+                found |= tensors_read([term.lhs, term.rhs])
+    return found
