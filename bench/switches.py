@@ -138,6 +138,11 @@ SWITCHES = [
         "what is 0 in a derivative by exact arithmetic is not computed",
         {"catalogue:without_vanishing": _unchanged},
     ),
+    Switch(
+        "recomputed pairs",
+        "large tensors are computed where they are read",
+        {"catalogue:without_large_tensors": _unchanged},
+    ),
     Switch("one sign", "x - y and y - x are one value", {"rewrites.factor:with_one_sign": _as_is}),
     Switch(
         "common factors",

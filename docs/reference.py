@@ -34,6 +34,7 @@ EXAMPLES = {
     "tad-materialize": "product.tad",
     "tad-factor": "invariant.tad",
     "tad-drop-zeros": "variance.mlir",
+    "tad-recompute": "pairs.tad",
     "tad-specialise": "sizes.tad",
     "tad-cancel-deltas": "stride.mlir",
     "tad-simplify": "implied-guard.mlir",
