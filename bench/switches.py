@@ -143,6 +143,11 @@ SWITCHES = [
         "large tensors are computed where they are read",
         {"catalogue:without_large_tensors": _unchanged},
     ),
+    Switch(
+        "separate contractions",
+        "a tensor adds up no two contractions",
+        {"catalogue:separate_contractions": _unchanged},
+    ),
     Switch("one sign", "x - y and y - x are one value", {"rewrites.factor:with_one_sign": _as_is}),
     Switch(
         "common factors",

@@ -43,6 +43,7 @@ EXAMPLES = {
     "tad-rows": "split.tad",
     "tad-split": "groups.tad",
     "tad-join-sums": "nested.tad",
+    "tad-separate": "gates.tad",
     "tad-keep": "tables.mlir",
     "tad-fill": "band.mlir",
     "tad-fuse": "shared.mlir",

@@ -44,6 +44,7 @@ from tadc.passes.rewrites.reciprocals import with_reciprocals
 from tadc.passes.rewrites.recomputed import without_large_tensors
 from tadc.passes.rewrites.row_products import with_row_products
 from tadc.passes.rewrites.rows import split_rows
+from tadc.passes.rewrites.separate_sums import separate_contractions
 from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.schedule.cpu_machine import CpuMachine
@@ -347,6 +348,21 @@ class JoinSums(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Join in a program."""
         return join_nested_sums(program)
+
+
+@register("tad-separate", "no tensor adds up two contractions")
+@dataclass
+class Separate(TermPass):
+    """All but the last of the contractions that a tensor adds up to tensors of their own.
+
+    A nest packs the operands of one. Values are the same.
+    """
+
+    limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Separate in a program."""
+        return separate_contractions(program, None if self.limit < 0 else self.limit)
 
 
 @register("tad-keep", "maps are marked whose tensors are the same in all calls")

@@ -1,0 +1,99 @@
+"""Contractions that one tensor adds up, as tensors of their own but for the last.
+
+    g[b, i] = sum{k} (w[i, k] * x[b, k]) + sum{k} (u[i, k] * h[b, k])
+    is  let g_0[b, i] = sum{k} (w[i, k] * x[b, k]),  g[b, i] = g_0[b, i] + sum{k} (u[i, k] * h[b, k])
+
+A contraction is fast where its operands are packed for its loop, and a nest packs for one loop. A tensor more
+costs a store and a load for a long sum. Nothing is rounded otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, operands, reachable
+from tadc.lattice.affine import ZERO, Affine
+from tadc.passes.terms.costs import ELEMENT, LARGE, extent
+from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.names import Names
+from tadc.passes.terms.products import product_of
+
+LEAST_STEPS = 16
+"""A shorter sum takes no longer than its store and load."""
+
+
+def separate_contractions(program: Program, limit: int | None = None) -> Program:
+    """The program with one contraction a tensor, each of at most `limit` bytes; it itself if it is so."""
+    names: Names | None = None
+    made: list[Definition] = []
+    for definition in program.definitions:
+        found = _contractions(program, definition)[:-1] if _has_room(definition, limit) else []
+        instead: dict[int, Term] = {}
+        for term in found:
+            names = names or Names(program)
+            own = replace(definition, name=names.free(f"{definition.name}_0"), body=term, is_output=False)
+            made.append(replace(own, gradient_of="", tangent_of=""))
+            at = list(map(Affine.var, definition.indices))
+            instead[term.number] = program.terms.read(own.name, at, definition.type)
+        made.append(
+            replace(definition, body=_with(program, definition.body, instead)) if instead else definition
+        )
+    return replace(program, definitions=tuple(made)) if names else program
+
+
+def _has_room(definition: Definition, limit: int | None) -> bool:
+    """Whether another tensor like this is small enough; one whose size has symbols is."""
+    shape = [size for size in definition.shape if isinstance(size, int)]
+    static = len(shape) == len(definition.shape)
+    return limit is None or not static or math.prod(shape) * ELEMENT[definition.type] <= limit
+
+
+def _contractions(program: Program, definition: Definition) -> list[Reduce]:
+    """The long contractions that each element evaluates, in order."""
+    if definition.order is not None:
+        return []
+    sizes = frozenset(program.sizes)
+    pairs = zip(definition.indices, definition.shape, strict=True)
+    ranges: dict[str, Range | None] = {index: Range(ZERO, as_form(size) - 1) for index, size in pairs}
+    found: list[Reduce] = []
+    for term in _evaluated(definition.body):
+        if isinstance(term, Reduce) and term.type == definition.type and _is_contraction(term, definition):
+            own = ranges_within(term.binders, term.domain, ranges, sizes)
+            if math.prod(extent(own[b]) if own[b] else LARGE for b in term.binders) >= LEAST_STEPS:
+                found.append(term)
+    return found
+
+
+def _evaluated(root: Term) -> Iterator[Term]:
+    """What an element evaluates under no choice, and in no reduction but its own."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        term = stack.pop()
+        if term.number not in seen:
+            seen.add(term.number)
+            yield term
+            stack += reversed(operands(term)) if isinstance(term, Apply) else ()
+
+
+def _is_contraction(term: Reduce, definition: Definition) -> bool:
+    """Whether a sum multiplies two factors, each of which is the same for some elements of the tensor."""
+    if term.kind != "sum":
+        return False
+    indices = set(definition.indices)
+    if not indices <= term.free:
+        return False
+    factors = [
+        factor.free & indices
+        for factor in product_of(term.body).over
+        if not factor.free.isdisjoint(term.binders) and any(isinstance(t, Read) for t in reachable([factor]))
+    ]
+    return len(factors) > 1 and all(own < indices for own in factors)
+
+
+def _with(program: Program, body: Term, instead: dict[int, Term]) -> Term:
+    return bottom_up(body, dict(instead), lambda term, below: program.terms.rebuild(term, below))

@@ -1,0 +1,46 @@
+"""Contractions that are added are tensors of their own; what is none of them stays where it is."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import tadc
+
+GATES = """x: f64[B, K]; h: f64[B, M]; w: f64[4, N, K]; u: f64[4, N, M]; c: f64[N]
+let g[q, b, i] = sum{k} (w[q, i, k]*x[b, k]) + (sum{k} (u[q, i, k]*h[b, k]) - c[i])
+y[b, i] = sigmoid(g[0, b, i]) + sigmoid(g[1, b, i])*tanh(g[2, b, i]) + g[3, b, i]"""
+
+
+def gates(x: jax.Array, h: jax.Array, w: jax.Array, u: jax.Array, c: jax.Array) -> jax.Array:
+    g = jnp.einsum("qik,bk->qbi", w, x) + (jnp.einsum("qik,bk->qbi", u, h) - c)
+    return jax.nn.sigmoid(g[0]) + jax.nn.sigmoid(g[1]) * jnp.tanh(g[2]) + g[3]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_gates(known: bool) -> None:
+    sizes = {"B": 5, "K": 33, "M": 20, "N": 17}
+    random = np.random.default_rng(1)
+    shapes = [(5, 33), (5, 20), (4, 17, 33), (4, 17, 20), (17,)]
+    arrays = [random.normal(size=shape) for shape in shapes]
+    expected, pull = jax.vjp(gates, *map(jnp.asarray, arrays))
+    dy = random.normal(size=(5, 17))
+    f = tadc.value_and_vjp(tadc.function(GATES, sizes=sizes if known else {}))
+    for found, other in zip(f(*arrays, dy), (expected, *pull(jnp.asarray(dy))), strict=True):
+        np.testing.assert_allclose(found, other, rtol=1e-11, atol=1e-12)
+
+
+def nests(text: str) -> int:
+    """How many loop nests a program has."""
+    return tadc.function(text).lower().as_text("nest").count("nest ")
+
+
+def test_what_is_separate() -> None:
+    arguments = "; ".join(f"{n}: f64[90, 90]" for n in "abcdef") + "\n"
+    three = " + ".join(f"sum{{k}} ({x}[i, k]*{y}[k, j])" for x, y in ("ab", "cd", "ef"))
+    assert nests(f"{arguments}y[i, j] = {three}") == 3
+    assert nests(f"{arguments}y[i, j] = if {{i >= j}} then ({three}) else (0)") == 1
+    vectors = "w: f64[20, 40]; a: f64[40]; b: f64[40]\ny[i] = sum{k} (w[i, k]*a[k]) + sum{k} (w[i, k]*b[k])"
+    assert nests(vectors) == 1
