@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 import tadc
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.stages import Compilation
+from tadc.frontend.source import Source
+from tadc.passes.rewrites.separate_sums import separate_contractions
 
 GATES = """x: f64[B, K]; h: f64[B, M]; w: f64[4, N, K]; u: f64[4, N, M]; c: f64[N]
 let g[q, b, i] = sum{k} (w[q, i, k]*x[b, k]) + (sum{k} (u[q, i, k]*h[b, k]) - c[i])
@@ -32,15 +37,18 @@ def test_gates(known: bool) -> None:
         np.testing.assert_allclose(found, other, rtol=1e-11, atol=1e-12)
 
 
-def nests(text: str) -> int:
-    """How many loop nests a program has."""
-    return tadc.function(text).lower().as_text("nest").count("nest ")
+def tensors(text: str) -> int:
+    """How many tensors a program computes after the pass."""
+    state = Compilation(Options(), Source(text, "<test>"))
+    compile_until(state, "typed")
+    assert state.program is not None
+    return len(separate_contractions(state.program).definitions)
 
 
 def test_what_is_separate() -> None:
-    arguments = "; ".join(f"{n}: f64[90, 90]" for n in "abcdef") + "\n"
+    arguments = "; ".join(f"{name}: f64[20, 20]" for name in "abcdef") + "\n"
     three = " + ".join(f"sum{{k}} ({x}[i, k]*{y}[k, j])" for x, y in ("ab", "cd", "ef"))
-    assert nests(f"{arguments}y[i, j] = {three}") == 3
-    assert nests(f"{arguments}y[i, j] = if {{i >= j}} then ({three}) else (0)") == 1
+    assert tensors(f"{arguments}y[i, j] = {three}") == 3
+    assert tensors(f"{arguments}y[i, j] = if {{i >= j}} then ({three}) else (0)") == 1
     vectors = "w: f64[20, 40]; a: f64[40]; b: f64[40]\ny[i] = sum{k} (w[i, k]*a[k]) + sum{k} (w[i, k]*b[k])"
-    assert nests(vectors) == 1
+    assert tensors(vectors) == 1
