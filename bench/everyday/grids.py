@@ -48,6 +48,11 @@ def _correlation(jax: Any, x: Any, w: Any) -> Any:
     return jax.lax.conv_general_dilated(x[None, None], w[None, None], (1, 1), "VALID")[0, 0]
 
 
+def _variation(jax: Any, u: Any) -> Any:
+    down, right = u[1:, :-1] - u[:-1, :-1], u[:-1, 1:] - u[:-1, :-1]
+    return jax.numpy.sqrt(down**2 + right**2 + 1e-3).sum()
+
+
 GRIDS = (
     Workload(
         "max-pool",
@@ -138,5 +143,14 @@ v[i: N - 2, j: N - 2, k: N - 2] = c[i + 1, j + 1, k + 1]*(
         {"N": 1026},
         {"N": 6},
         {"JAX": _nine_points},
+    ),
+    Workload(
+        "variation",
+        "total variation of an image",
+        """u: f64[N, M]
+f = sum{i: N - 1, j: M - 1} (sqrt((u[i + 1, j] - u[i, j])**2 + (u[i, j + 1] - u[i, j])**2 + 1e-3))""",
+        {"N": 1000, "M": 1000},
+        {"N": 6, "M": 5},
+        {"JAX": _variation},
     ),
 )

@@ -34,6 +34,11 @@ def _mixture(jax: Any, x: Any, m: Any, s: Any) -> Any:
     return jnp.log(jnp.exp(-distance * s).sum(1) + 1e-6).sum()
 
 
+def _gates(jax: Any, x: Any, h: Any, c: Any, w: Any, u: Any) -> Any:
+    g = jax.numpy.einsum("qik,bk->qbi", w, x) + jax.numpy.einsum("qik,bk->qbi", u, h)
+    return jax.nn.sigmoid(g[0]) * c + jax.nn.sigmoid(g[1]) * jax.numpy.tanh(g[2])
+
+
 LAYERS = (
     Workload(
         "batch-norm",
@@ -134,5 +139,15 @@ f = sum{i} (log(sum{k} (exp(-sum{d} ((x[i, d] - m[k, d])**2)*s[k])) + 1e-6))""",
         {"N": 5000, "K": 20, "D": 2},
         {"N": 9, "K": 3, "D": 2},
         {"JAX": _mixture},
+    ),
+    Workload(
+        "gates",
+        "cell of a long short-term memory",
+        """x: f64[B, K]; h: f64[B, K]; c: f64[B, K]; w: f64[4, K, K]; u: f64[4, K, K]
+let g[q, b, i] = sum{k} (w[q, i, k]*x[b, k]) + sum{k} (u[q, i, k]*h[b, k])
+y[b, i] = sigmoid(g[0, b, i])*c[b, i] + sigmoid(g[1, b, i])*tanh(g[2, b, i])""",
+        {"B": 64, "K": 128},
+        {"B": 3, "K": 5},
+        {"JAX": _gates},
     ),
 )

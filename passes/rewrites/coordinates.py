@@ -1,6 +1,7 @@
-"""Values that depend on their indices through fewer forms than there are indices.
+"""Values that depend on their indices through no more forms than there are indices.
 
 sum{j} (w[j] * x[i + j]**2)    needs x[s]**2 for each s = i + j, not for each i and j
+sin(x[i]) + sin(x[i + 1])      has one tensor of sines: their coordinate is what x is read at
 """
 
 from __future__ import annotations
@@ -26,13 +27,11 @@ class Coordinate:
 
 
 def coordinates_of(term: Term, shapes: Mapping[str, Shape], sizes: frozenset[str]) -> list[Coordinate] | None:
-    """The coordinates of a term, if they are fewer than its indices.
+    """The coordinates of a term, if they are no more than its indices.
 
-    None if they are not, if a sum or a guard is in the term, or if no tensor bounds one of them.
+    None if they are more, if a sum or a guard is in the term, or if no tensor bounds one of them.
     """
     names = term.free - sizes
-    if len(names) < 2:
-        return None
     found: dict[Affine, list[tuple[Affine, Affine | None]]] = {}
     for node in reachable([term]):
         if isinstance(node, Guard | Reduce):
@@ -42,7 +41,7 @@ def coordinates_of(term: Term, shapes: Mapping[str, Shape], sizes: frozenset[str
             if not form.variables.isdisjoint(names):
                 extent = None if size is None else as_form(size)
                 found.setdefault(_without_constants(form, names), []).append((form, extent))
-        if len(found) >= len(names):
+        if len(found) > len(names):
             return None
     made = [_coordinate(reads, names) for reads in found.values()]
     known = [one for one in made if one is not None]

@@ -191,12 +191,15 @@ class Mover:
 
         It has no more elements than the indices have values, as far as is known.
         """
-        if self.strict or len(term.free) < 2:
+        if self.strict:
             return None
         found = coordinates_of(term, self.shapes, self.sizes)
         rows = [row for choice in place.around if isinstance(choice, Rows) for row in choice.rows]
         if found is None or any(row.equality and row.form.is_linear for row in rows):
             return None
+        order = {index: n for n, index in enumerate(place.indices)}
+        # As in the loops around the term: the innermost one last.
+        found.sort(key=lambda c: max(order.get(name, -1) for name in c.form.variables))
         shape = tuple(extent(c.extent) for c in found)
         if elements(shape) > points({i: place.ranges[i] for i in term.free - self.sizes}):
             return None
