@@ -112,7 +112,7 @@ def test_arguments(kind: str, size: str) -> None:
         kernel(given)
         found = result(lambda args=args: kernel(args))
         kernel(given)
-        named = dict(zip(("a", "x", "w"), args, strict=True))
+        named: dict[str, Any] = dict(zip(("a", "x", "w"), args, strict=True))
         assert result(lambda named=named: kernel((), named)) == found
         assert result(lambda args=args: kernel.anew(args, {})) == found
 
