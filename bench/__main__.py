@@ -1,5 +1,6 @@
 """`python -m bench`: run time against other libraries; `python -m bench -h` has its options.
 
+`python -m bench calls`: what a call from Python takes besides its work.
 `python -m bench compile`: how long compiling takes, of random programs and of deep ones.
 `python -m bench everyday [PROGRAM …]`: programs that no schedule was chosen for by hand, against JAX.
 `python -m bench empty`: inner loops without an iteration.
@@ -19,6 +20,7 @@ import sys
 from importlib import import_module
 
 MODULES = {
+    "calls": "calls",
     "compile": "compile_time",
     "empty": "empty_iterations",
     "everyday": "breadth",

@@ -126,6 +126,12 @@ SWITCHES = [
         "a tensor whose index is divided is computed for groups or residues",
         {"catalogue:split_divided_indices": _unchanged},
     ),
+    Switch(
+        "joined indices",
+        "indices that are one in memory are one loop",
+        {"schedule.choose:joins_of": _always(NOTHING)},
+        "join",
+    ),
     Switch("joined sums", "sums of sums are one sum", {"catalogue:join_nested_sums": _unchanged}),
     Switch(
         "lifted sums",

@@ -6,4 +6,5 @@ lowering    loops over buffers -> llvm dialect
 math_calls  transcendental ops -> calls of our scalar functions, or LLVM intrinsics
 linking     object bytes -> addresses in this process; `elf` reads them
 jit         links code that calls the pool of threads, `thread_pool`
+kept_code   compiles our own code beside kernels, and keeps it: the pool, `python_calls`
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library, link
 from tadc.backend.splitting import PARALLEL
 
@@ -27,12 +28,14 @@ def load(code: bytes, symbols: Sequence[str], externals: Mapping[str, int] | Non
 @cache
 def trampoline(count: int) -> Library:
     """Code for `call(function, array)`: calls a function with `count` pointers that an array holds."""
-    from tadc.backend.object_code import object_code
+    return linked(passing(count, "call"), ["call"], level=1)
 
-    lines = ["define void @call(ptr %function, ptr %array) {"]
+
+def passing(count: int, name: str) -> str:
+    """LLVM IR of a function that calls another with `count` pointers that an array holds."""
+    lines = [f"define void @{name}(ptr %function, ptr %array) {{"]
     for n in range(count):
         lines.append(f"  %at{n} = getelementptr ptr, ptr %array, i64 {n}")
         lines.append(f"  %a{n} = load ptr, ptr %at{n}")
     arguments = ", ".join(f"ptr %a{n}" for n in range(count))
-    lines += [f"  call void %function({arguments})", "  ret void", "}", ""]
-    return link(object_code("\n".join(lines), 1), ["call"])
+    return "\n".join([*lines, f"  call void %function({arguments})", "  ret void", "}", ""])

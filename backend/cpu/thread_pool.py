@@ -11,12 +11,10 @@ import os
 import platform
 import sys
 import threading
-from hashlib import sha256
 from pathlib import Path
 
-from tadc.backend.cpu.linking import Library, link
-from tadc.backend.disk_cache import configured
-from tadc.backend.fingerprint import fingerprint
+from tadc.backend.cpu.kept_code import linked
+from tadc.backend.cpu.linking import Library
 from tadc.backend.runtime.thread_count import tell
 from tadc.backend.splitting import PARALLEL
 
@@ -45,7 +43,7 @@ def address_of_pool() -> int:
     global _pool
     with _lock:
         if _pool is None:
-            _pool = start(pool_text()) if is_supported() else _load(_ALONE, [PARALLEL])
+            _pool = start(pool_text()) if is_supported() else linked(_ALONE, [PARALLEL])
         return _pool[PARALLEL]
 
 
@@ -61,27 +59,8 @@ def pool_text() -> str:
 
 def start(text: str) -> Library:
     """A pool of this process, of text like that of `pool_text`."""
-    library = _load(text, [PARALLEL, _RESIZE, _FORGET])
+    library = linked(text, [PARALLEL, _RESIZE, _FORGET])
     _started.append(library)
     tell(ctypes.CFUNCTYPE(None, ctypes.c_int64)(library[_RESIZE]))
     os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(library[_FORGET]))
     return library
-
-
-def _load(text: str, symbols: list[str]) -> Library:
-    # Nothing in it is worth optimising, and without that it takes a few milliseconds.
-    return link(_object_code(text), symbols)
-
-
-def _object_code(text: str) -> bytes:
-    """The code of a pool, kept on disk: a kernel from there is not to wait for the compiler."""
-    cache = configured()
-    key = sha256(f"pool {fingerprint()} {text}".encode()).hexdigest()
-    code = cache.get(key) if cache else None
-    if code is None:
-        from tadc.backend.object_code import object_code
-
-        code = object_code(text, 0)
-        if cache:
-            cache.put(key, code)
-    return code

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray
 
 from tadc.backend.runtime.addresses import addresses, overlap, span_of
+from tadc.backend.runtime.direct_calls import DirectCall, direct_call
 from tadc.backend.runtime.free_memory import check_memory
 from tadc.backend.runtime.host_arrays import Array, Parameter, bind
 from tadc.backend.runtime.outputs import given_outputs
-from tadc.backend.runtime.workspace import Temporary, new_array, new_memory, workspace
+from tadc.backend.runtime.reused_memory import KEPT
+from tadc.backend.runtime.workspace import ALIGNMENT, Temporary, new_array, new_memory, workspace
 from tadc.frontend.diagnostics import ArgumentError, Diagnostic
 from tadc.frontend.size_values import size_values
 
@@ -22,10 +24,6 @@ if TYPE_CHECKING:
 
 #: Below this many bytes memory is not asked for.
 _SMALL = 1 << 24
-
-#: NumPy's flags C_CONTIGUOUS, ALIGNED and WRITEABLE.
-_WRITTEN = 0x0501
-_IN_ORDER = (tuple, list)
 
 #: A function called through ctypes takes no more arguments than this.
 _CTYPES_LIMIT = 1024
@@ -54,49 +52,34 @@ def _many(address: int, count: int) -> Callable[..., None]:
 
 
 class _Plan:
-    """What a call with certain sizes runs, and what that writes."""
+    """What a call with certain sizes runs, and what that reads and writes."""
 
     def __init__(
         self,
-        function: Callable[..., None],
+        kernel: Kernel,
+        inputs: Sequence[Parameter],
         outputs: Sequence[Parameter],
         temporaries: Sequence[Temporary],
         sizes: Sequence[int],
+        known: Mapping[str, int],
     ):
-        self.function = function
+        """`sizes` are passed to the kernel, `known` those that a call may give by name."""
+        self.function = kernel.function
         self.outputs = tuple(outputs)
         self.temporaries = tuple(t.tensor for t in temporaries)
         self.sizes = tuple(sizes)
+        self.known = known
         self.new: list[tuple[Any, Any, int]] = [(p.shape, p.dtype, p.bytes) for p in outputs]
         self.between = workspace(temporaries)
         self.bytes = sum(p.bytes for p in outputs) + self.between.bytes
+        # Larger calls ask for memory first.
+        self.direct: DirectCall | None = None
+        if self.bytes <= _SMALL:
+            self.direct = direct_call(kernel.address, inputs, outputs, self.between.offsets, self.sizes)
 
-    def places(self, inputs: list[Array], out: Any) -> list[int] | None:
-        """Where the inputs are, then the arrays of `out=`, if a kernel can write these as they are: each in
-        order, of the right type, shape and layout, where no two arrays share memory. None for any other."""
-        if type(out) is ndarray:
-            arrays: list[Any] = [out]
-        elif isinstance(out, _IN_ORDER):
-            arrays = list(cast("tuple[Any, ...]", out))
-        else:
-            return None
-        if len(arrays) != len(self.new):
-            return None
-        # A `zip` with `strict` takes longer than all that is tested here.
-        for n, (shape, dtype, _) in enumerate(self.new):
-            array = arrays[n]
-            if type(array) is not ndarray or array.dtype is not dtype or array.shape != shape:
-                return None
-            if array.flags.num & _WRITTEN != _WRITTEN:
-                return None
-        arrays = inputs + arrays
-        places = [at or 0 for at in addresses(arrays)]
-        last = 0
-        for begin, end in sorted([(places[n], places[n] + a.nbytes) for n, a in enumerate(arrays)]):
-            if begin < last:
-                return None
-            last = end
-        return places
+    def new_arrays(self) -> list[Array]:
+        """Arrays for the outputs."""
+        return [new_array(*about) for about in self.new]
 
     def room(self) -> tuple[Array | None, list[int]]:
         """Memory for the temporaries, and where they are in it."""
@@ -133,16 +116,23 @@ class Kernel:
         pointers = len(self.inputs) + len(self.outputs) + len(self.temporaries)
         count = len(self.sizes.names) if self.sizes else 0
         few = pointers + count <= _CTYPES_LIMIT
-        self._function = _few(address, pointers, count) if few else _many(address, pointers + count)
+        self.address = address
+        self.function = _few(address, pointers, count) if few else _many(address, pointers + count)
         # Of a kernel that is compiled for all its sizes, a call may repeat one, which is then checked.
         self._repeated = tuple(self.sizes.fixed) if self.sizes else ()
+        fixed = self.sizes.fixed if self.sizes else {}
         static = self.sizes is None or not (self.sizes.names or self.sizes.excluded)
-        self._static = _Plan(self._function, self.outputs, self.temporaries, ()) if static else None
+        self._static = _Plan(self, self.inputs, self.outputs, self.temporaries, (), fixed) if static else None
         #: Of a kernel for all sizes: those for the sizes of some calls, which stay as long as it does.
         self.versions: Versions[Kernel] | None = None
         self._plans: dict[Any, _Plan] = {}
         self._known = (*self.sizes.names, *self.sizes.fixed) if self.sizes else ()
         self._size_names = frozenset(self._known)
+        self._names = tuple(p.name for p in self.inputs)
+        self._untold = self.sizes.untold if self.sizes else ()
+        self._results = tuple(p.name for p in self.outputs)
+        #: The plan of the last call.
+        self._last: _Plan | None = None
 
     def __call__(
         self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, out: Any = None
@@ -152,29 +142,69 @@ class Kernel:
         Raises:
             ArgumentError: all that is wrong with the arguments; nothing has run then.
         """
+        kwargs = kwargs or {}
+        found = self.again(args, kwargs, out)
+        return self.anew(args, kwargs, out) if found is None else found
+
+    def anew(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Array]:
+        """Run once, whatever the call before was. Raises as a call does."""
         plan = self._static
-        if plan is not None and not (self._repeated and kwargs and any(n in kwargs for n in self._repeated)):
+        if plan is not None and not (self._repeated and any(n in kwargs for n in self._repeated)):
             inputs = bind(self.inputs, args, kwargs, self._repeated)
         else:
-            inputs, plan = self._sized(args, kwargs or {})
-        if out is not None and plan.bytes <= _SMALL:
-            places = plan.places(inputs, out)
-            if places is not None:
-                _room, between = plan.room()
-                plan.function(*places, *between, *plan.sizes)
-                return [out] if type(out) is ndarray else list(out)
+            inputs, plan = self._sized(args, kwargs)
+        self._last = plan
         given = None if out is None else given_outputs(plan.outputs, out)
         if plan.bytes > _SMALL:
             check_memory(plan.outputs, plan.temporaries, plan.bytes)
         if given is None:
-            made = [new_array(*about) for about in plan.new]
-            if plan.temporaries:
-                _room, between = plan.room()
-                plan.function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
-            else:
-                plan.function(*addresses(inputs + made), *plan.sizes)
+            made = plan.new_arrays()
+            _room, between = plan.room()
+            plan.function(*addresses(inputs), *addresses(made), *between, *plan.sizes)
             return made
         return self._run_into(plan, inputs, given)
+
+    def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any = None) -> list[Any] | None:
+        """What a call gives whose arrays can be read and written as they are, and have the shapes of the call
+        before. None, and nothing is done, for any other."""
+        plan = self._last
+        if plan is None or plan.direct is None:
+            return None
+        if kwargs or self._untold:
+            arranged = self._arranged(plan, args, kwargs)
+            if arranged is None:
+                return None
+            args = arranged
+        if out is None:
+            written: Sequence[Any] = plan.new_arrays()
+        else:
+            written = self._in_order(out)
+        memory = KEPT.take(plan.between.bytes + ALIGNMENT) if plan.temporaries else None
+        return list(written) if plan.direct(memory, *args, *written) else None
+
+    def _arranged(self, plan: _Plan, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any] | None:
+        """The inputs in order; None where sizes are not those of the plan, or a name is unknown."""
+        names = self._names[len(args) :]
+        count = len(names)
+        for name, value in plan.known.items():
+            if name in kwargs:
+                given = kwargs[name]
+                if type(given) is not int or given != value:
+                    return None
+                count += 1
+            elif name in self._untold:
+                return None
+        return [*args, *[kwargs.get(name) for name in names]] if count == len(kwargs) else None
+
+    def _in_order(self, out: Any) -> Sequence[Any]:
+        """The arrays of `out=` in the order of the outputs; none where that is not easily said."""
+        if type(out) is ndarray:
+            return (out,)
+        if isinstance(out, tuple | list):
+            return out  # pyright: ignore[reportUnknownVariableType]
+        if type(out) is dict and len(out) == len(self._results):  # pyright: ignore[reportUnknownArgumentType]
+            return [out.get(name) for name in self._results]
+        return ()
 
     def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:
         """The inputs, and the plan for the sizes that they tell."""
@@ -196,12 +226,14 @@ class Kernel:
 
     def _planned(self, sizes: Mapping[str, int]) -> _Plan:
         """The plan for sizes that have been checked."""
+        known = {**sizes, **self.sizes.fixed} if self.sizes else {}
         version = self.versions and self.versions.at(sizes)
         if version:
-            return _Plan(version._function, version.outputs, version.temporaries, ())
+            return _Plan(version, version.inputs, version.outputs, version.temporaries, (), known)
+        inputs = [p.at(sizes) for p in self.inputs]
         outputs = [p.at(sizes) for p in self.outputs]
         temporaries = [t.at(sizes) for t in self.temporaries]
-        return _Plan(self._function, outputs, temporaries, tuple(sizes.values()))
+        return _Plan(self, inputs, outputs, temporaries, tuple(sizes.values()), known)
 
     def _given_sizes(
         self, symbols: SizeSymbols, args: Sequence[Any], kwargs: Mapping[str, Any]

@@ -22,7 +22,15 @@ from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
-from tadc.passes.maps.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
+from tadc.passes.maps.buffers import (
+    BufferViews,
+    buffers_of,
+    in_shape,
+    location_of,
+    maps_of,
+    memref_of,
+    symbol_of,
+)
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Map
@@ -37,6 +45,7 @@ from tadc.passes.nest.steps import Steps
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.joined_maps import as_joined
 from tadc.passes.schedule.plans import Plan, is_worth
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.work_counts import operations_of
@@ -166,16 +175,23 @@ class _Loops:
         made = self.made.get(key)
         if made is None:
             name, plan = f"{self.name}.{number}", plan_alone(item, self.maps, self.machine, self.given)
-            made = self.made[key] = Made(name, *self.map(number, name, plan), this, item.indices)
+            made = self.made[key] = self.made_of(number, name, plan, this)
         name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
         if plan.axes:
             work = plan.work
             if work is None:
                 work = counted_value(operations_of(item), calls.forms, calls.entry, calls.point)
-            extents = [extent.substitute(calls.forms) for extent in item.extents]
+            seen, _ = as_joined(item, self.maps, plan.joins)
+            extents = [extent.substitute(calls.forms) for extent in seen.extents]
             operands += Ranges(plan, made.indices, extents).arguments(calls.entry, calls.point)
             name = self.split(name, operands, work, calls)
         calls.call(name, operands)
+
+    def made_of(self, number: int, name: str, plan: Plan, renamed: Renamed) -> Made:
+        """Define the loops of a map."""
+        places, plan = self.map(number, name, plan)
+        seen, _ = as_joined(self.maps.maps[number], self.maps, plan.joins)
+        return Made(name, places, plan, renamed, seen.indices)
 
     def operands(self, made: Made, item: Renamed, calls: Calls) -> list[ir.Value]:
         """The buffers and sizes of a map as those of the equal one that loops were made of."""
@@ -248,14 +264,20 @@ class _Loops:
         low.memrefs, low.copies = self.buffers.by_tensor(tensors, views)
         low.location = unnamed(self.locations[number])
         forms = shapes.by_name(self.maps.sizes)
-        ranges = Ranges(plan, item.indices, [extent.substitute(forms) for extent in item.extents])
+        seen, _ = as_joined(item, self.maps, plan.joins)
+        ranges = Ranges(plan, seen.indices, [extent.substitute(forms) for extent in seen.extents])
         if near:
             forms[SHIFT[0]] = low.variable(given.pop())
         forms |= ranges.forms(given[last:], low, point)
         buffers = {self.names[v]: (buffer, *low.copies.get(v, ())) for v, buffer in low.memrefs.items()}
         known = (*low.known, *ranges.facts(forms))
-        nest = self.nest(item, plan, near)
-        emit_body(nest.body, low, Scope(point, forms, known, buffers, indices=item.indices))
+        nest, shapes_of = self.nest(item, plan, near), self.maps.tensors()
+        for tensor in nest.tensors if plan.joins else ():
+            if tensor.shape != shapes_of[tensor.name].shape:
+                shape = [extent.substitute(forms) for extent in tensor.shape]
+                first, *more = [in_shape(b, shape, low, point) for b in buffers[tensor.name]]
+                buffers[tensor.name] = first, *more
+        emit_body(nest.body, low, Scope(point, forms, known, buffers, indices=seen.indices))
         low.create("func.return", [], [], point)
         return block.owner
 

@@ -17,8 +17,9 @@ does not hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.frontend.source import Place
@@ -247,6 +248,16 @@ class MapFunction:
     def tensors(self) -> Mapping[str, Tensor]:
         """All tensors by name: the arguments, then what maps compute."""
         return self._tensors
+
+    def seen(self, tensors: Iterable[Tensor]) -> MapFunction:
+        """The function where these tensors have other shapes, of as many elements."""
+        made = replace(self)
+        views = {tensor.name: tensor for tensor in tensors}
+        # What was found out about all maps stays: each map may see the function in its own way.
+        made.__dict__.update(
+            _tensors=ChainMap(views, self._tensors), given=self.given, read_by_maps=self.read_by_maps
+        )
+        return made
 
     @cached_property
     def _tensors(self) -> dict[str, Tensor]:

@@ -111,6 +111,20 @@ class Reverse:
 
 
 @dataclass(frozen=True)
+class Join:
+    """Two loops over the indices of a map, `second` directly in `first`, become one over all their pairs; so
+    do two indices of a reduction.
+
+    Tensors are seen with one dimension for two, whose elements are consecutive. It comes before other steps.
+    """
+
+    TEXT = "join {first}, {second} -> {joint}"
+    first: str
+    second: str
+    joint: str
+
+
+@dataclass(frozen=True)
 class Bind:
     """Loops get a kind: `jam` and `lane` for lockstep, `unroll` is written out; `grid`, `block` and `thread`
     divide them on a GPU. An index of a reduction may be `unroll` too, where its bounds are a known number of
@@ -349,8 +363,8 @@ class Vectors:
 
 
 Step = (
-    Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | FoldThreads | Leap |
-    Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits | When |
-    Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
+    Join | Split | Peel | Residues | Reorder | Reverse | Bind | InBlocks | Cut | FoldLanes | FoldThreads |
+    Leap | Stage | Share | Transpose | Interleave | Stream | Prefetch | Threads | Rows | Points | Fits |
+    When | Flatten | RowBlocks | Keep | Vectors )  # fmt: skip
 
 Steps = tuple[Step, ...]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.nest.steps import Rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.joined_maps import as_joined, joins_of
 from tadc.passes.schedule.plans import Plan, plan_in_chain, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
@@ -65,8 +67,11 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
 
 def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:
     """The plan of a map that runs by itself."""
-    plan, steps = plan_of(item, function, machine), given.get(item.tensors[0].name)
-    return plan if steps is None else plan.with_steps(steps)
+    steps = given.get(item.tensors[0].name)
+    if steps is not None:
+        return plan_of(item, function, machine).with_steps(steps)
+    joins = joins_of(item, function)
+    return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)
 
 
 def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:

@@ -20,6 +20,7 @@ from tadc.passes.nest.steps import (
     Flatten,
     FoldThreads,
     InBlocks,
+    Join,
     Keep,
     Points,
     Reorder,
@@ -179,6 +180,13 @@ def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
                     return number, "the map is in no chain", "leave the step out"
                 if step.index != item.indices[0] or step.count != rows:
                     return number, "the chain has other rows", f"write `rows {item.indices[0]} {rows}`"
+            case Join() if item.marks.in_place or any(isinstance(step, Rows) for step in steps):
+                text = (
+                    "its rows are those of other maps too"
+                    if ranges
+                    else "it is computed at some points alone"
+                )
+                return number, text, "leave the step out"
             case Cut() if item.marks.kept:
                 text = "its elements are kept from call to call, which may see a block's"
                 return number, text, "leave the step out"
@@ -217,7 +225,7 @@ def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:
                 return wrong
             case Threads(indices=names) if not recurrence.batch.issuperset(names):
                 return wrong
-            case Cut():
+            case Cut() | Join():
                 return wrong
             case _:
                 pass

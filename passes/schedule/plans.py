@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tadc.lattice.affine import Affine
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map
-from tadc.passes.nest.steps import Rows, Steps, Threads
+from tadc.passes.nest.steps import Join, Rows, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.probes import probed_operations
@@ -47,7 +47,7 @@ class Plan:
     `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
     the loop of each index runs; `tiling` how tiles are laid, None for single elements; `axes` which indices
     may be divided among threads. With `rows`, a range of so many rows or more is computed at a time. Steps
-    that are `given` stand in the place of those that the plan would make.
+    that are `given` stand in the place of those that the plan would make. It is for the map after `joins`.
     """
 
     work: int | None
@@ -58,12 +58,14 @@ class Plan:
     recurrence: Recurrence | None = None
     rows: int | None = None
     given: Steps | None = None
+    joins: tuple[Join, ...] = ()
 
     def with_steps(self, steps: Steps) -> Plan:
         """A plan with given steps, which say too what is divided among threads."""
         axes = next((step.indices for step in steps if isinstance(step, Threads)), ())
         axes = next(((step.index,) for step in steps if isinstance(step, Rows)), axes)
-        return replace(self, axes=axes, given=steps, is_small=False)
+        joins = tuple(step for step in steps if isinstance(step, Join))
+        return replace(self, axes=axes, given=steps, joins=joins, is_small=False)
 
     @property
     def is_plain(self) -> bool:
@@ -76,7 +78,8 @@ class Plan:
         tiling = self.tiling and self.tiling.smaller(_worthwhile(self.work) / code)
         if tiling is not None:
             return replace(self, tiling=tiling)
-        return Plan(self.work, (WHOLE,) * len(self.parts), None, self.axes, True, self.recurrence, self.rows)
+        parts = (WHOLE,) * len(self.parts)
+        return replace(self, parts=parts, tiling=None, is_small=True)
 
 
 def is_worth(code: int, work: int | None) -> bool:

@@ -34,6 +34,7 @@ from tadc.passes.nest.steps import (
 from tadc.passes.schedule.accesses import Read
 from tadc.passes.schedule.cost import TOGETHER
 from tadc.passes.schedule.cpu_machine import CpuMachine
+from tadc.passes.schedule.joined_maps import as_joined
 from tadc.passes.schedule.packing import Panels, along
 from tadc.passes.schedule.plans import Plan
 from tadc.passes.schedule.prefetches import reads_ahead
@@ -50,7 +51,7 @@ def steps_of_plan(item: Map, function: MapFunction, plan: Plan, machine: CpuMach
     """What a plan says, step by step."""
     if plan.given is not None:
         return plan.given
-    return _Steps(item, function, plan, machine).all()
+    return (*plan.joins, *_Steps(*as_joined(item, function, plan.joins), plan, machine).all())
 
 
 @dataclass

@@ -28,8 +28,9 @@ class Compiled:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        #: Of kernels of a GPU: what does a call like one before without another look at all that it is given.
+        #: What does a call like one before without another look at all that it is given.
         self._again: Again | None = getattr(kernel, "again", None)
+        self._anew: Callable[..., list[Any]] = getattr(kernel, "anew", kernel)
         self._result: Any = None
         if len(kernel.outputs) > 1:
             names = [p.name for p in kernel.outputs]
@@ -63,15 +64,15 @@ class Compiled:
             raise
 
     def again(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
-        """The result of a call on a GPU like one before; None, and nothing is done, for any other call."""
+        """The result of a call like one before; None, and nothing is done, for any other call."""
         found = self._again and self._again(args, kwargs, out)
         if not found:
             return None
         return self._result(*found) if self._result else found[0]
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:
-        """Evaluate on arrays of NumPy, or on those of a GPU."""
-        found = self.kernel(args, kwargs, out)
+        """Evaluate on arrays of NumPy, or on those of a GPU, where that is no call like one before."""
+        found = self._anew(args, kwargs, out)
         return self._result(*found) if self._result else found[0]
 
     def _run_foreign(self, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> Any:

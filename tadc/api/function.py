@@ -19,7 +19,7 @@ from tadc.frontend.source import Source
 
 # A kernel of the disk cache runs without the front end, so what needs it is imported where it does.
 if TYPE_CHECKING:
-    from tadc.api.compiled import Compiled
+    from tadc.api.compiled import Again, Compiled
     from tadc.api.lowered import Lowered
     from tadc.backend.base import Kernel
     from tadc.frontend.per_value import PerValue
@@ -121,6 +121,8 @@ class Function:
         self._lock = threading.Lock()
         self._compiled: Compiled | None = None
         self._on_gpu: Compiled | None = None
+        #: Does a call like the last one without another look at all that it is given.
+        self._again: Again | None = None
         self._make = make
         self._program: Program | None = None
         #: Whether the disk says that the program is without error or warning.
@@ -242,8 +244,8 @@ class Function:
         try:
             if self.per_value is not None:
                 return self.at_call(args, kwargs)(*args, out=out, **kwargs)
-            if self._on_gpu is not None:
-                found = self._on_gpu.again(args, kwargs, out)
+            if self._again is not None:
+                found = self._again(args, kwargs, out)
                 if found is not None:
                     return found
             for value in (*args, *kwargs.values()) if kwargs else args:
@@ -251,7 +253,9 @@ class Function:
                     return self._called_with_foreign(args, kwargs, out)
             if out is not None and not are_plain(out):
                 return self._called_with_foreign(args, kwargs, out)
-            return (self._compiled or self.compiled()).run(args, kwargs, out)
+            compiled = self._compiled or self.compiled()
+            self._again = compiled.again
+            return compiled.run(args, kwargs, out)
         except Exception as error:
             add_note(error, partial(calling, self.script, args, kwargs))
             leaving(error)
@@ -263,6 +267,7 @@ class Function:
             from tadc.backend.target import DEVICE, parse_target
 
             self._on_gpu = self._on_gpu or self.compiled_for(Options(target=parse_target(DEVICE)))
+            self._again = self._on_gpu.again
             return self._on_gpu.run(args, kwargs, out)
         return (self._compiled or self.compiled()).run_on_host(args, kwargs, out)
 

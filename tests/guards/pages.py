@@ -67,7 +67,7 @@ def check(function: tadc.Function, sizes: Mapping[str, int], seed: int = 0) -> N
         for fenced, array in zip(inputs, given.values(), strict=True):
             fenced.array[...] = array
         addresses = [fenced.address for tensors in held for fenced in tensors]
-        kernel._function(*addresses, *numbers.values())  # pyright: ignore[reportPrivateUsage]
+        kernel.function(*addresses, *numbers.values())
         where = f"at_end={at_end}\n{function}"
         _assert_same([i.array for i in inputs], list(given.values()), where)
         _assert_same([o.array for o in outputs], expected, where)

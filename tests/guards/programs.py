@@ -54,6 +54,9 @@ BY_HAND = (
     "f[i: 6] = sum{t} (if {0 <= i + t - 1 and i + t - 1 <= 5} then (x[i + t - 1]) else (0) * k[t])",
     "x: f64[5, 5]\nf[i] = sum{k}_0^(i) (x[i, k]**3)",
     "x: f64[0]; y: f64[3]\nf[i: 3] = sum{k} (x[k]) + y[i]",
+    "x: f64[23, 3]; y: f64[23]\nf[i, j] = exp(x[i, j]); g[i] = sum{j} (x[i, j]**2) + y[i]",
+    "x: f64[7, 5, 3]\nf[b] = sum{i, j} (x[b, i, j]**3)\n"
+    "g[b, i, j] = if {b >= 2} then (x[b, i, j]**2) else (0)",
 )
 
 

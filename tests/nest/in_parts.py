@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from tadc.passes.maps.map import Map, Tensor
 from tadc.passes.nest.interpret import Run, interpret
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.nest_text import nest_text
-from tadc.passes.nest.steps import Cut, FoldLanes, Leap, Rows, Step, Threads
+from tadc.passes.nest.steps import Cut, FoldLanes, Join, Leap, Rows, Step, Threads
 
 Arrays = dict[str, NDArray[np.generic]]
 Sizes = Mapping[str, int]
@@ -25,6 +26,12 @@ def random_arrays(tensors: Sequence[Tensor], sizes: Sizes) -> Arrays:
         dtype = {"f32": np.float32, "f64": np.float64}[tensor.type]
         found[tensor.name] = numbers.uniform(0.5, 1.5, shape).astype(dtype)
     return found
+
+
+def as_seen(nest: Nest, arrays: Mapping[str, NDArray[Any]], sizes: Sizes) -> dict[str, NDArray[Any]]:
+    """The arrays in the shapes in which a nest sees them, where indices are joined."""
+    shapes = {t.name: tuple(extent.evaluate(sizes) for extent in t.shape) for t in nest.tensors}
+    return {name: array.reshape(shapes[name]) for name, array in arrays.items() if name in shapes}
 
 
 def assert_same_in_parts(
@@ -50,6 +57,7 @@ def assert_same_in_parts(
         assert set(found.reads) >= set(expected.reads), shown
         assert reads_more or set(found.reads) == set(expected.reads), shown
         for name, array in expected.results.items():
+            found.results[name] = found.results[name].reshape(array.shape)
             if exact:
                 assert found.results[name].tobytes() == array.tobytes(), shown
             else:
@@ -59,6 +67,11 @@ def assert_same_in_parts(
 
 def _runs(nest: Nest, steps: Sequence[Step], item: Map, arrays: Arrays, sizes: Sizes) -> Iterator[Run]:
     """What a nest computes; in two ranges of each index that may be divided."""
+    arrays = as_seen(nest, arrays, sizes)
+    extents = {name: size.evaluate(sizes) for name, size in zip(item.indices, item.extents, strict=True)}
+    for join in (step for step in steps if isinstance(step, Join)):
+        if join.first in extents:
+            extents[join.joint] = extents[join.first] * extents[join.second]
     step = next((step for step in steps if isinstance(step, Threads | Rows)), None)
     if step is None:
         yield interpret(nest, arrays, sizes)
@@ -66,7 +79,7 @@ def _runs(nest: Nest, steps: Sequence[Step], item: Map, arrays: Arrays, sizes: S
     pairs = [(step.index, step.count)] if isinstance(step, Rows) else list(zip(step.indices, step.grains))
     is_cut = any(isinstance(other, Cut) for other in steps)
     for second, (index, grain) in enumerate(pairs):
-        size = item.extents[item.indices.index(index)].evaluate(sizes)
+        size = extents[index]
         # Between blocks of a reduction, the last range takes what is left too.
         middle = (size // grain * grain if is_cut else size) // 2 // grain * grain
         parts = [(0, middle), (middle, size)] if middle else [(0, size)]

@@ -45,8 +45,11 @@ class _Maker:
 
     def tiling(self) -> list[str]:
         """Parts, tiles, blocks of a sum, their order, kinds, and what is done with memory."""
-        rng, lines = self.rng, self.parts()
-        indices = list(self.item.indices)
+        rng, joins, indices = self.rng, list[str](), list(self.item.indices)
+        if self.item.order is None and len(indices) > 1 and self.chance(0.25):
+            first, second = indices[-2:]
+            joins, indices[-2:] = [f"join {first}, {second} -> {first}{second}"], [f"{first}{second}"]
+        lines = self.parts()
         rng.shuffle(indices)
         for index in indices:
             self.outer.append(index)
@@ -67,7 +70,7 @@ class _Maker:
             *jammed, lane = self.inner
             lines += [f"jam {', '.join(jammed)}"] * bool(jammed)
             lines.append(f"{rng.choice(['lane', 'lane', 'jam', 'unroll'])} {lane}")
-        return [*lines, *self.memory(order), *self.ranges()]
+        return [*joins, *lines, *self.memory(order), *self.ranges()]
 
     def parts(self) -> list[str]:
         """Full parts."""

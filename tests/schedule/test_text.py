@@ -22,6 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "schedules.md"
 
 EVERYTHING = """\
 map c, d.2
+    join i, k -> ik
     reorder j, i
     reverse i
     peel i where i >= 4 and N >= 2*i + 3 by 2 room 8 groups all

@@ -3,7 +3,7 @@
 
 func.func @f(%x: tensor<3x70000xf64> {tad.name = "x"}) -> (tensor<3x70000xf64> {tad.name = "y"}) {
   %y = tad.map (%i, %j) -> tensor<3x70000xf64> {
-    %0 = tad.read %x[%i, %j] : tensor<3x70000xf64>
+    %0 = tad.read %x[2 - %i, %j] : tensor<3x70000xf64>
     tad.yield %0 : f64
   }
   return %y : tensor<3x70000xf64>

@@ -11,6 +11,7 @@ from tadc.passes.nest import steps as st
 from tadc.passes.nest.nest import Nest
 from tadc.passes.nest.primitives import (
     divided_ranges,
+    joined_loops,
     map_loops,
     memory_use,
     prefetch,
@@ -18,8 +19,20 @@ from tadc.passes.nest.primitives import (
     staging,
     visited_points,
 )
-from tadc.passes.nest.primitives.rewriting import loops_in
-from tadc.passes.nest.steps import Cut, Fits, Peel, Reorder, Residues, Reverse, Rows, Split, Step, Threads
+from tadc.passes.nest.primitives.rewriting import DoesNotFit, loops_in
+from tadc.passes.nest.steps import (
+    Cut,
+    Fits,
+    Join,
+    Peel,
+    Reorder,
+    Residues,
+    Reverse,
+    Rows,
+    Split,
+    Step,
+    Threads,
+)
 
 PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
     Residues: map_loops.residues,
@@ -46,7 +59,12 @@ PRIMITIVES: dict[type[Step], Callable[[Nest, Any], Nest]] = {
 
 def apply_steps(nest: Nest, steps: Sequence[Step]) -> Nest:
     """The nest that a schedule makes of a plain one. Raises DoesNotFit for a step that cannot be taken."""
-    steps = _ranges_first(steps)
+    joins = [step for step in steps if isinstance(step, Join)]
+    if joins != list(steps[: len(joins)]):
+        raise DoesNotFit("indices are joined before all other steps")
+    for join in joins:
+        nest = joined_loops.join(nest, join)
+    steps = _ranges_first(steps[len(joins) :])
     plain, place, again = nest, 0, list[tuple[Split, Nest]]()
     extents = {loop.index: loop.stop for loop in loops_in(nest.body) if isinstance(loop.stop, Affine)}
     while place < len(steps):

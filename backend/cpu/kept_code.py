@@ -1,0 +1,31 @@
+"""Code of our own that stands beside kernels: compiled once, then kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from tadc.backend.cpu.linking import Library, link
+from tadc.backend.disk_cache import configured
+from tadc.backend.fingerprint import fingerprint
+
+
+def linked(
+    text: str, symbols: Sequence[str], externals: Mapping[str, int] | None = None, level: int = 0
+) -> Library:
+    """LLVM IR in this process, as `link`. Where nothing is worth optimising, level 0 takes milliseconds."""
+    return link(_object_code(text, level), symbols, externals)
+
+
+def _object_code(text: str, level: int) -> bytes:
+    """Its code, from disk where it is there: a kernel from there is not to wait for the compiler."""
+    cache = configured()
+    key = sha256(f"kept code {level} {fingerprint()} {text}".encode()).hexdigest()
+    code = cache.get(key) if cache else None
+    if code is None:
+        from tadc.backend.object_code import object_code
+
+        code = object_code(text, level)
+        if cache:
+            cache.put(key, code)
+    return code
