@@ -19,6 +19,7 @@ from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
+from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
@@ -130,7 +131,9 @@ class _Loops:
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
         count, passed = len(self.buffers.tensors), len(self.buffers.given)
-        block = self.define(self.name, range(passed), (), shared=len(self.buffers.temporaries))
+        block = self.define(
+            self.name, range(passed), (), shared=len(self.buffers.temporaries), is_caller=True
+        )
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         memory = KeptMemory(self.function, self.name)
         given = list(block.arguments)
@@ -229,7 +232,8 @@ class _Loops:
             Part(each.name, [number_of[n] for n in own], item.marks.rows // at_once(item))
             for (each, _), own, item in zip(made, used, items, strict=True)
         ]
-        row_loop(self.define(name, places, ROW_RANGE), parts, count, rows, shifts=bool(near))
+        block = self.define(name, places, ROW_RANGE, is_caller=True)
+        row_loop(block, parts, count, rows, shifts=bool(near))
         operands = calls.operands(places, self.maps.sizes)
         operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
         work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
@@ -294,11 +298,12 @@ class _Loops:
         *,
         shared: int = 0,
         is_small: bool = False,
+        is_caller: bool = False,
     ) -> ir.Block:
         """A function over the buffers at these places, the sizes, and further index values; its block.
 
         It is the entry, or one that nothing else calls. The last `shared` tensors may share memory; a small
-        one is to have little code.
+        one is to have little code, a caller has calls of others alone.
         """
         tensors, sizes = [self.buffers.tensors[n] for n in places], self.buffers.sizes
         index = ir.IndexType.get()
@@ -313,6 +318,8 @@ class _Loops:
         }
         if is_small:
             attributes["llvm.optsize"] = ir.UnitAttr.get()
+        if is_caller and len(tensors) > MANY:
+            attributes |= {f"llvm.{name}": ir.UnitAttr.get() for name in AS_IT_IS}
         made = self.create(name)
         for key, value in attributes.items():
             made.attributes[key] = value

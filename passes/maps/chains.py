@@ -15,11 +15,11 @@ alone takes part with all the rest (`thin_sets.py`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 
-from tadc.passes.maps.map import MapFunction, Marks, Tensor
+from tadc.passes.maps.map import MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
 from tadc.passes.maps.run_together import Guards, RunTogether
@@ -38,9 +38,9 @@ LEAST_SHARE = 4
 """Parts of sums are so many times smaller than what they are sums of, or more."""
 
 
-def _is_small(tensors: Mapping[str, Tensor]) -> bool:
-    """Whether all tensors together stay in the caches."""
-    return sum(map(bytes_of, tensors.values())) < LEAST_BYTES
+def _is_small(size: int) -> bool:
+    """Whether so many bytes stay in the caches."""
+    return size < LEAST_BYTES
 
 
 def chained(function: MapFunction, ranges: int) -> MapFunction:
@@ -49,12 +49,12 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
     Threads divide the rows of a chain into so many `ranges`.
     """
     tensors = function.tensors()
-    if function.sizes or len(function.maps) < 2 or _is_small(tensors):
+    if function.sizes or len(function.maps) < 2 or _is_small(sum(map(bytes_of, tensors.values()))):
         return function
     number = first = 0
     waiting = _Waiting([RowReads(item, tensors) for item in function.maps])
     while first < len(waiting.members):
-        chain = _chain(waiting, first, function) if waiting.again[first] >= LEAST_BYTES else None
+        chain = None if _is_small(waiting.again[first]) else _chain(waiting, first, function)
         rows = _rows(chain, ranges) if chain else 0
         if not chain or not rows:
             first += 1
