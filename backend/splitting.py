@@ -14,7 +14,8 @@ from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
 #: The symbol of what calls a function on ranges, from several threads.
 PARALLEL = "tadc_parallel"
 
-_DEFINED = re.compile(r"^define internal void @[\w.]+\.(?:split|range)\(.*?^}\n", re.M | re.S)
+#: Functions that have calls of others alone: splits, chains, the entry.
+_CALLERS = re.compile(r"^define (?:internal void @[\w.]+\.(?:split|range|rows)|void @\w+)\(.*?^}\n", re.M | re.S)
 _SPLIT = re.compile(r"^declare void @([\w.]+)\.split\(([^\n]*)\)[^\n]*\n", re.M)
 
 
@@ -35,8 +36,8 @@ def define_splits(text: str) -> str:
 
 
 def size_of_loops(text: str) -> int:
-    """The characters of LLVM IR text, but for splits, which hold no code worth counting."""
-    return len(text) - sum(len(found[0]) for found in _DEFINED.finditer(text))
+    """The characters of LLVM IR text, but for callers, which hold no code worth counting."""
+    return len(text) - sum(len(found[0]) for found in _CALLERS.finditer(text))
 
 
 def _definitions(name: str, types: list[str]) -> str:
