@@ -15,7 +15,9 @@ from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
 PARALLEL = "tadc_parallel"
 
 #: Functions that have calls of others alone: splits, chains, the entry.
-_CALLERS = re.compile(r"^define (?:internal void @[\w.]+\.(?:split|range|rows)|void @\w+)\(.*?^}\n", re.M | re.S)
+_CALLERS = re.compile(
+    r"^define (?:internal void @[\w.]+\.(?:split|range|rows)|void @\w+)\(.*?^}\n", re.M | re.S
+)
 _SPLIT = re.compile(r"^declare void @([\w.]+)\.split\(([^\n]*)\)[^\n]*\n", re.M)
 
 

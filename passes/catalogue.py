@@ -212,7 +212,8 @@ class CancelDeltas(TermPass):
     """
 
     def __post_init__(self) -> None:
-        self.gathers: list[Gather] = []
+        #: A list to add to, where someone asks how sums were solved.
+        self.gathers: list[Gather] | None = None
 
     def rewrite(self, program: Program) -> Program:
         """Solve the equalities of every sum."""
