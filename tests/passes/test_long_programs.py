@@ -91,7 +91,7 @@ def test_equal_maps_of_a_chain_have_one_function(monkeypatch: pytest.MonkeyPatch
         slope = np.ones(100)
         for _ in range(length):
             slope, a = slope * np.cos(a), np.sin(a)
-        np.testing.assert_allclose(value, a.sum(), rtol=1e-13)
+        np.testing.assert_allclose(value, a.sum(), rtol=1e-13, atol=1e-13)
         np.testing.assert_allclose(gradient, slope, rtol=1e-12)
     assert counts[0] == counts[1]
 
