@@ -9,10 +9,15 @@ from __future__ import annotations
 
 import re
 
+from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
+
 #: The symbol of what calls a function on ranges, from several threads.
 PARALLEL = "tadc_parallel"
 
-_DEFINED = re.compile(r"^define internal void @[\w.]+\.(?:split|range)\(.*?^}\n", re.M | re.S)
+#: Functions that have calls of others alone: splits, chains, the entry.
+_CALLERS = re.compile(
+    r"^define (?:internal void @[\w.]+\.(?:split|range|rows)|void @\w+)\(.*?^}\n", re.M | re.S
+)
 _SPLIT = re.compile(r"^declare void @([\w.]+)\.split\(([^\n]*)\)[^\n]*\n", re.M)
 
 
@@ -33,8 +38,8 @@ def define_splits(text: str) -> str:
 
 
 def size_of_loops(text: str) -> int:
-    """The characters of LLVM IR text, but for splits, which hold no code worth counting."""
-    return len(text) - sum(len(found[0]) for found in _DEFINED.finditer(text))
+    """The characters of LLVM IR text, but for callers, which hold no code worth counting."""
+    return len(text) - sum(len(found[0]) for found in _CALLERS.finditer(text))
 
 
 def _definitions(name: str, types: list[str]) -> str:
@@ -43,20 +48,22 @@ def _definitions(name: str, types: list[str]) -> str:
     It puts them in an array, out of which `NAME.range` takes them again on each thread.
     """
     numbers = range(len(types))
+    left = AS_IT_IS_IN_TEXT if len(types) > MANY else ""
     given = "".join(f"{type} %a{n}, " for n, type in enumerate(types))
     at = [f"  %p{n} = getelementptr i64, ptr %arguments, i64 {n}" for n in numbers]
     store = [f"  store {type} %a{n}, ptr %p{n}" for n, type in enumerate(types)]
     load = [f"  %a{n} = load {type}, ptr %p{n}" for n, type in enumerate(types)]
     return "\n".join(
         [
-            f"define internal void @{name}.range(ptr %arguments, i64 %begin, i64 %end) {{",
+            f"define internal void @{name}.range(ptr %arguments, i64 %begin, i64 %end){left} {{",
             *at,
             *load,
             f"  call void @{name}({given}i64 %begin, i64 %end)",
             "  ret void",
             "}",
             "",
-            f"define internal void @{name}.split({given}i64 %elements, i64 %multiple, i64 %operations) {{",
+            f"define internal void @{name}.split({given}i64 %elements, i64 %multiple, i64 %operations)"
+            f"{left} {{",
             f"  %arguments = alloca [{len(types)} x i64]",
             *at,
             *store,

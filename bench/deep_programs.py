@@ -43,11 +43,20 @@ def coupling(count: int) -> str:
     return "\n".join([*lines, f"f = sum{{n: 32, j: 4}} (y{count}[n, j]**2 + y{count + 1}[n, j]**2)"])
 
 
+def terms(count: int) -> str:
+    """A sum of products of powers and sines."""
+    lines = ["a0: f64[100]; a1: f64[100]; a2: f64[100]; a3: f64[100]"]
+    added = (f"{k + 1}.5*a{k % 4}[i]**{2 + k % 3}*sin({k + 1}*a{(k + 1) % 4}[i])" for k in range(count))
+    return "\n".join([*lines, f"f = sum{{i}} ({' + '.join(added)})"])
+
+
 DEEP = {
     "100 chained functions": chained(100),
-    "400 chained functions": chained(400),
+    "1,000 chained functions": chained(1000),
     "20 layers": layers(20),
     "100 layers": layers(100),
+    "300 layers": layers(300),
+    "500 terms": terms(500),
     "10 LSTM steps": lstm(10),
     "10 coupling layers": coupling(10),
 }

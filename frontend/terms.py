@@ -219,6 +219,11 @@ class Terms:
         self._table: dict[tuple[Any, ...], Term] = {}
         self._fresh = itertools.count()
 
+    @property
+    def count(self) -> int:
+        """How many nodes there are; the number of the next."""
+        return len(self._table)
+
     def fresh(self, prefix: str = "v") -> str:
         """Return a name that no program and no sum uses."""
         return f"?{prefix}{next(self._fresh)}"

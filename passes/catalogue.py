@@ -16,6 +16,7 @@ from tadc.passes.derivatives.forward import forward_program
 from tadc.passes.derivatives.gathers import Gather
 from tadc.passes.derivatives.jacobian import jacobian_program
 from tadc.passes.derivatives.reverse import reverse_program
+from tadc.passes.map_pass import MapPass
 from tadc.passes.maps.block_chains import chained_in_blocks
 from tadc.passes.maps.chains import chained
 from tadc.passes.maps.filled_tensors import filled
@@ -24,7 +25,6 @@ from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
-from tadc.passes.maps.write_maps import rewrite_maps
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -244,7 +244,8 @@ class CancelDeltas(TermPass):
     """
 
     def __post_init__(self) -> None:
-        self.gathers: list[Gather] = []
+        #: A list to add to, where someone asks how sums were solved.
+        self.gathers: list[Gather] | None = None
 
     def rewrite(self, program: Program) -> Program:
         """Solve the equalities of every sum."""
@@ -367,7 +368,7 @@ class Separate(TermPass):
 
 @register("tad-keep", "maps are marked whose tensors are the same in all calls")
 @dataclass
-class Keep(Pass):
+class Keep(MapPass):
     """Maps that read no argument get the mark `tad.kept`, and come first.
 
     `tad-to-loops` computes them in the first call of a kernel alone. Before maps are fused, what is cheap or
@@ -376,36 +377,28 @@ class Keep(Pass):
 
     fused: bool = flag_option("what could be computed where it is read is so already")
 
-    def __post_init__(self) -> None:
-        self.known: dict[str, MapFunction] = {}
-
-    def run(self, module: Any) -> None:
-        """Mark in every function."""
-        for function in tad_functions(module):
-            rewrite_maps(function, lambda maps: keep(maps, self.fused), self.known)
+    def rewrite(self, function: MapFunction) -> MapFunction:
+        """Mark in a function."""
+        return keep(function, self.fused)
 
 
 @register("tad-fill", "what is 0 but on thin sets is filled with zeros, and stored at the points of these")
 @dataclass
-class Fill(Pass):
+class Fill(MapPass):
     """Maps of guards on sets with an equation, as of a Jacobian of a stencil, to a map of zeros and maps that
     are marked `tad.in_place`, one for each set.
 
     `tad-to-loops` then tests no condition for each element.
     """
 
-    def __post_init__(self) -> None:
-        self.known: dict[str, MapFunction] = {}
-
-    def run(self, module: Any) -> None:
-        """Fill in every function."""
-        for function in tad_functions(module):
-            rewrite_maps(function, filled, self.known)
+    def rewrite(self, function: MapFunction) -> MapFunction:
+        """Fill in a function."""
+        return filled(function)
 
 
 @register("tad-fuse", "maps over the same elements are one where that has no higher cost")
 @dataclass
-class Fuse(Pass):
+class Fuse(MapPass):
     """`tad.map`s and `tad.sum`s over the same points to one `tad.maps` or `tad.sums`.
 
     What they share is computed once. It looks at the machine: what is fused has to stay in registers.
@@ -417,23 +410,19 @@ class Fuse(Pass):
     registers: int = number_option(28, "vectors that a loop may hold in registers")
     least_work: int = number_option(0, "operations of a map that is worth vectors")
 
-    def __post_init__(self) -> None:
-        self.known: dict[str, MapFunction] = {}
-
-    def run(self, module: Any) -> None:
-        """Fuse in every function."""
+    def rewrite(self, function: MapFunction) -> MapFunction:
+        """Fuse in a function."""
         cost: MapCost = VectorCost(CpuMachine(self.vector_bytes, self.registers, self.least_work))
-        for function in tad_functions(module):
-            if self.gpu:
-                from tadc.passes.gpu.thread_fusion import ThreadCost
+        if self.gpu:
+            from tadc.passes.gpu.thread_fusion import ThreadCost
 
-                cost = ThreadCost(gpu_of(self.gpu))
-            rewrite_maps(function, lambda maps, cost=cost: fused(maps, cost), self.known)
+            cost = ThreadCost(gpu_of(self.gpu))
+        return fused(function, cost)
 
 
 @register("tad-chain", "maps are marked that run one after the other over a few rows at a time")
 @dataclass
-class Chain(Pass):
+class Chain(MapPass):
     """Maps that read each other row by row get the mark `tad.chain`, what they gather a tensor of its own.
 
     `tad-to-loops` then runs a few rows of all of them at a time: tensors in between stay in the cache. On a
@@ -442,16 +431,9 @@ class Chain(Pass):
 
     gpu: str = word_option("", "for blocks of threads of a GPU of this architecture", gpu_of)
 
-    def __post_init__(self) -> None:
-        self.known: dict[str, MapFunction] = {}
-
-    def run(self, module: Any) -> None:
-        """Mark in every function."""
-        for function in tad_functions(module):
-            if self.gpu:
-                rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.gpu)), self.known)
-            else:
-                rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
+    def rewrite(self, function: MapFunction) -> MapFunction:
+        """Mark in a function."""
+        return chained_in_blocks(function, gpu_of(self.gpu)) if self.gpu else chained(function, RANGES)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
@@ -512,6 +494,7 @@ __all__ = [
     "Jacobian",
     "JoinSums",
     "Keep",
+    "MapPass",
     "Materialize",
     "ReverseDiff",
     "Rows",

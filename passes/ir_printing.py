@@ -51,6 +51,11 @@ def printing(wanted: Printing) -> Generator[None]:
         _current.reset(token)
 
 
+def dumps_asked() -> bool:
+    """Whether anything is to be printed between passes."""
+    return _current.get().dumps
+
+
 def show(module: Any) -> str:
     """The text of a module, in the form that is asked for."""
     return to_text(module.operation, generic=_current.get().generic)

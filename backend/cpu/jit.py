@@ -8,6 +8,7 @@ from functools import cache
 from tadc.backend.cpu.kept_code import linked
 from tadc.backend.cpu.linking import Library, link
 from tadc.backend.splitting import PARALLEL
+from tadc.passes.cpu.passing_on import AS_IT_IS_IN_TEXT, MANY
 
 
 def load(code: bytes, symbols: Sequence[str], externals: Mapping[str, int] | None = None) -> Library:
@@ -33,7 +34,8 @@ def trampoline(count: int) -> Library:
 
 def passing(count: int, name: str) -> str:
     """LLVM IR of a function that calls another with `count` pointers that an array holds."""
-    lines = [f"define void @{name}(ptr %function, ptr %array) {{"]
+    left = AS_IT_IS_IN_TEXT if count > MANY else ""
+    lines = [f"define void @{name}(ptr %function, ptr %array){left} {{"]
     for n in range(count):
         lines.append(f"  %at{n} = getelementptr ptr, ptr %array, i64 {n}")
         lines.append(f"  %a{n} = load ptr, ptr %at{n}")

@@ -12,13 +12,14 @@ map that may be worth several threads is lowered over a range of an index, and c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.dialect.locations import unnamed
 from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
+from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
@@ -85,6 +86,10 @@ _OF_A_MAP = (
 )
 
 
+#: Which of a map's tensors are near in its chain; None for a map that runs by itself.
+Shifts = tuple[bool, ...] | None
+
+
 @dataclass(frozen=True)
 class Made:
     """The loops of a map: a function over the tensors at some places, then all sizes."""
@@ -129,13 +134,15 @@ class _Loops:
         for n, tensor in enumerate(self.memory.tensors):
             self.places.setdefault(tensor.name, []).append(n)
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
-        self.made: dict[tuple[Key, Steps | None], Made] = {}
+        self.made: dict[tuple[Key, Shifts, Steps | None], Made] = {}
         self.splits: set[str] = set()
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
         count, passed = len(self.buffers.tensors), len(self.buffers.given)
-        block = self.define(self.name, range(passed), (), shared=len(self.buffers.temporaries))
+        block = self.define(
+            self.name, range(passed), (), shared=len(self.buffers.temporaries), is_caller=True
+        )
         entry, point = BodyLowering(self.function.context), ir.InsertionPoint(block)
         memory = KeptMemory(self.function, self.name)
         given = list(block.arguments)
@@ -169,14 +176,14 @@ class _Loops:
             self.call_map(number, calls)
 
     def call_map(self, number: int, calls: Calls) -> None:
-        """Call the loops of a map in the entry, defined here if there are none of an equal one."""
-        item, this = self.maps.maps[number], renamed(self.maps.maps[number], self.maps, self.memory)
-        key = this.key, self.given.get(item.tensors[0].name)
-        made = self.made.get(key)
-        if made is None:
-            name, plan = f"{self.name}.{number}", plan_alone(item, self.maps, self.machine, self.given)
-            made = self.made[key] = self.made_of(number, name, plan, this)
-        name, plan, operands = made.name, made.plan, self.operands(made, this, calls)
+        """Call the loops of a map in the entry."""
+        item = self.maps.maps[number]
+        made, this = self.made_of(number, lambda: plan_alone(item, self.maps, self.machine, self.given))
+        sizes = made.map.sizes_of(this)
+        operands = calls.operands(
+            self.places_of(made, this), (sizes.get(name, name) for name in self.maps.sizes)
+        )
+        name, plan = made.name, made.plan
         if plan.axes:
             work = plan.work
             if work is None:
@@ -187,21 +194,32 @@ class _Loops:
             name = self.split(name, operands, work, calls)
         calls.call(name, operands)
 
-    def made_of(self, number: int, name: str, plan: Plan, renamed: Renamed) -> Made:
-        """Define the loops of a map."""
-        places, plan = self.map(number, name, plan)
-        seen, _ = as_joined(self.maps.maps[number], self.maps, plan.joins)
-        return Made(name, places, plan, renamed, seen.indices)
+    def made_of(
+        self, number: int, plan: Callable[[], Plan], near: Collection[str] | None = None
+    ) -> tuple[Made, Renamed]:
+        """The loops of a map, defined here if there are none of an equal one; and the map, renamed.
 
-    def operands(self, made: Made, item: Renamed, calls: Calls) -> list[ir.Value]:
-        """The buffers and sizes of a map as those of the equal one that loops were made of."""
-        tensors, sizes = made.map.tensors_of(item), made.map.sizes_of(item)
+        In a chain, of tensors that are `near` the rows of a step alone are kept.
+        """
+        item, this = self.maps.maps[number], renamed(self.maps.maps[number], self.maps, self.memory)
+        # If none is near, the loops of a chain do not take the place of a step.
+        shifts = None if near is None else tuple(tensor in near for tensor in this.tensors if near)
+        key = this.key, shifts, self.given.get(item.tensors[0].name)
+        made = self.made.get(key)
+        if made is None:
+            name = f"{self.name}.{number}"
+            places, planned = self.map(number, name, plan(), near or ())
+            seen, _ = as_joined(item, self.maps, planned.joins)
+            made = self.made[key] = Made(name, places, planned, this, seen.indices)
+        return made, this
+
+    def places_of(self, made: Made, item: Renamed) -> list[int]:
+        """The places of a map's tensors, as those of the equal one that loops were made of."""
         # A tensor that is returned twice has several; one that another is computed in has those of that.
         moved: dict[int, int] = {}
-        for tensor, other in tensors.items():
+        for tensor, other in made.map.tensors_of(item).items():
             moved |= dict(zip(self.places[tensor], self.places[other], strict=False))
-        places = [moved[place] for place in made.places]
-        return calls.operands(places, (sizes.get(name, name) for name in self.maps.sizes))
+        return [moved[place] for place in made.places]
 
     def split(self, name: str, operands: list[ir.Value], work: int | ir.Value, calls: Calls) -> str:
         """The function that calls another on ranges; its last operand, about how many operations it takes."""
@@ -215,21 +233,24 @@ class _Loops:
     def call_chain(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
         """Call the loops of maps that run one after the other over rows."""
         name, items = f"{self.name}.{chain[0][0]}.rows", [self.maps.maps[n] for n, _ in chain]
-        near = near_tensors(items, self.maps)
-        made = [(f"{self.name}.{n}", *self.map(n, f"{self.name}.{n}", plan, near)) for n, plan in chain]
-        places = sorted({place for _, used, _ in made for place in used})
+        near = near_tensors(items, self.maps, self.memory)
+        made = [self.made_of(number, lambda plan=plan: plan, near) for number, plan in chain]
+        used = [self.places_of(*each) for each in made]
+        places = sorted({place for own in used for place in own})
+        number_of = {place: number for number, place in enumerate(places)}
         rows, count = items[0].marks.rows, items[0].extents[0].constant
         parts = [
-            Part(part, [places.index(n) for n in used], item.marks.rows // at_once(item))
-            for (part, used, _), item in zip(made, items, strict=True)
+            Part(each.name, [number_of[n] for n in own], item.marks.rows // at_once(item))
+            for (each, _), own, item in zip(made, used, items, strict=True)
         ]
-        row_loop(self.define(name, places, ROW_RANGE), parts, count, rows, shifts=bool(near))
+        block = self.define(name, places, ROW_RANGE, is_caller=True)
+        row_loop(block, parts, count, rows, shifts=bool(near))
         operands = calls.operands(places, self.maps.sizes)
         operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
-        work = sum(plan.work for _, _, plan in made if plan.work is not None)
+        work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
         calls.call(self.split(name, operands, work, calls), operands)
 
-    def map(self, number: int, name: str, plan: Plan, near: Sequence[str] = ()) -> tuple[list[int], Plan]:
+    def map(self, number: int, name: str, plan: Plan, near: Collection[str]) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
 
         Of tensors that are near the rows of a step alone are kept.
@@ -250,7 +271,7 @@ class _Loops:
         return places, plan
 
     def outline(
-        self, number: int, name: str, places: Sequence[int], plan: Plan, near: Sequence[str]
+        self, number: int, name: str, places: Sequence[int], plan: Plan, near: Collection[str]
     ) -> ir.Operation:
         """Define a function over the tensors at these places that computes a map, or a range of an index."""
         item = self.maps.maps[number]
@@ -281,7 +302,7 @@ class _Loops:
         low.create("func.return", [], [], point)
         return block.owner
 
-    def nest(self, item: Map, plan: Plan, near: Sequence[str]) -> Nest:
+    def nest(self, item: Map, plan: Plan, near: Collection[str]) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
         nest = apply_steps(plain_nest(self.maps, item), steps_of_plan(item, self.maps, plan, self.machine))
         return shifted(nest, near, SHIFT[0]) if near else nest
@@ -294,11 +315,12 @@ class _Loops:
         *,
         shared: int = 0,
         is_small: bool = False,
+        is_caller: bool = False,
     ) -> ir.Block:
         """A function over the buffers at these places, the sizes, and further index values; its block.
 
         It is the entry, or one that nothing else calls. The last `shared` tensors may share memory; a small
-        one is to have little code.
+        one is to have little code, a caller has calls of others alone.
         """
         tensors, sizes = [self.buffers.tensors[n] for n in places], self.buffers.sizes
         index = ir.IndexType.get()
@@ -313,6 +335,8 @@ class _Loops:
         }
         if is_small:
             attributes["llvm.optsize"] = ir.UnitAttr.get()
+        if is_caller and len(tensors) > MANY:
+            attributes |= {f"llvm.{name}": ir.UnitAttr.get() for name in AS_IT_IS}
         made = self.create(name)
         for key, value in attributes.items():
             made.attributes[key] = value

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tadc.dialect.mlir import ir
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Map, MapFunction
-from tadc.passes.maps.memory_of_tensors import memory_of
+from tadc.passes.maps.memory_of_tensors import Memory
 
 ROW_RANGE = ("begin", "end")
 """The arguments of the function over a range of rows."""
@@ -43,12 +43,13 @@ class Part:
     scale: int = 1
 
 
-def near_tensors(chain: Sequence[Map], function: MapFunction) -> list[str]:
-    """The tensors in between that none but these maps computes and reads."""
-    others = (item for item in function.maps if item not in chain)
+def near_tensors(chain: Sequence[Map], function: MapFunction, memory: Memory) -> set[str]:
+    """The tensors in between, of a function's memory, that none but these maps computes and reads."""
+    own = set(map(id, chain))
+    others = (item for item in function.maps if id(item) not in own)
     read = {load.tensor for item in others for load in item.loads()}
     made = {tensor.name for item in chain for tensor in item.tensors}
-    return [t.name for t in memory_of(function).temporaries if t.name in made - read]
+    return {tensor.name for tensor in memory.temporaries} & (made - read)
 
 
 def row_loop(block: ir.Block, parts: Sequence[Part], count: int, rows: int, shifts: bool) -> None:

@@ -14,7 +14,7 @@ all equalities are solved as one system:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tadc.frontend.index_sets import limit
 from tadc.frontend.program import Definition, Program
@@ -24,6 +24,7 @@ from tadc.lattice.effort import EliminationLimit
 from tadc.lattice.solve import Solution, solve
 from tadc.passes.derivatives.gathers import Gather, Solved, gathers, not_taken
 from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.alike import RewrittenOnce
 from tadc.passes.terms.collect import addends, collected, has_delta
 
 
@@ -32,19 +33,19 @@ def cancel_program(program: Program, found: list[Gather] | None = None) -> Progr
 
     The sums that gather for reads, and how they were solved, are added to `found`.
     """
-    definitions = tuple(_cancel_definition(program, d, found) for d in program.definitions)
-    if definitions == program.definitions:
-        return program
-    return replace(program, definitions=definitions)
 
+    def cancelled(definition: Definition) -> Term:
+        facts = program.facts(definition)
+        canceller = Canceller(program.terms)
+        body = canceller.total(definition.body, facts)
+        if found is not None:
+            found.extend(gathers(definition, facts, canceller.solved))
+        return body
 
-def _cancel_definition(program: Program, definition: Definition, found: list[Gather] | None) -> Definition:
-    facts = program.facts(definition)
-    canceller = Canceller(program.terms)
-    body = canceller.total(definition.body, facts)
-    if found is not None:
-        found += gathers(definition, facts, canceller.solved)
-    return replace(definition, body=body)
+    # How a sum was solved is told for each definition.
+    return program.with_bodies(
+        map(cancelled if found is not None else RewrittenOnce(program, cancelled).body, program.definitions)
+    )
 
 
 @dataclass

@@ -14,9 +14,12 @@ alone takes part with all the rest (`thin_sets.py`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from heapq import heappop, heappush
 
-from tadc.passes.maps.map import MapFunction, Marks, Tensor
+from tadc.passes.maps.map import MapFunction, Marks
 from tadc.passes.maps.row_reads import RowReads, bytes_of
 from tadc.passes.maps.row_sums import row_sum
 from tadc.passes.maps.run_together import Guards, RunTogether
@@ -35,9 +38,9 @@ LEAST_SHARE = 4
 """Parts of sums are so many times smaller than what they are sums of, or more."""
 
 
-def _is_small(tensors: Mapping[str, Tensor]) -> bool:
-    """Whether all tensors together stay in the caches."""
-    return sum(map(bytes_of, tensors.values())) < LEAST_BYTES
+def _is_small(size: int) -> bool:
+    """Whether so many bytes stay in the caches."""
+    return size < LEAST_BYTES
 
 
 def chained(function: MapFunction, ranges: int) -> MapFunction:
@@ -46,25 +49,58 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
     Threads divide the rows of a chain into so many `ranges`.
     """
     tensors = function.tensors()
-    if function.sizes or len(function.maps) < 2 or _is_small(tensors):
+    if function.sizes or len(function.maps) < 2 or _is_small(sum(map(bytes_of, tensors.values()))):
         return function
-    number = 0
-    waiting = [RowReads(item, tensors) for item in function.maps]
-    while waiting:
-        chain = _chain(waiting, function)
-        rows = _rows(chain, ranges)
-        if not rows:
-            waiting = waiting[1:]
+    number = first = 0
+    waiting = _Waiting([RowReads(item, tensors) for item in function.maps])
+    while first < len(waiting.members):
+        chain = None if _is_small(waiting.again[first]) else _chain(waiting, first, function)
+        rows = _rows(chain, ranges) if chain else 0
+        if not chain or not rows:
+            first += 1
             continue
         marks = Marks(chain=number, rows=rows)
+        known = {id(member.item): member for member in waiting.members}
         function, left = chain.arranged(marks, chain.summed(rows), gathers=True)
         number += 1
-        tensors = function.tensors()
-        wanted, known = set(map(id, left)), {id(member.item): member for member in waiting}
-        waiting = [
-            known.get(id(item)) or RowReads(item, tensors) for item in function.maps if id(item) in wanted
-        ]
+        first, tensors, wanted = 0, function.tensors(), set(map(id, left))
+        waiting = _Waiting(
+            [known.get(id(item)) or RowReads(item, tensors) for item in function.maps if id(item) in wanted]
+        )
     return function
+
+
+class _Waiting:
+    """Maps that are in no chain yet, in order, and which of them use a tensor."""
+
+    def __init__(self, members: Sequence[RowReads]) -> None:
+        self.members = members
+        self.makers = {name: n for n, member in enumerate(members) for name in member.made}
+        self.readers: dict[str, list[int]] = {}
+        for n, member in enumerate(members):
+            for name in member.reads:
+                self.readers.setdefault(name, []).append(n)
+
+    @cached_property
+    def again(self) -> list[int]:
+        """No chain that begins with the map of this number reads more bytes again that are near.
+
+        These are of tensors that a map of so many rows has in its rows, and another map uses.
+        """
+        users, total = Counter[str](), Counter[int | None]()
+        in_rows: dict[str, set[int | None]] = {}
+        found: list[int] = []
+        for member in reversed(self.members):
+            for name in member.reads | member.made:
+                users[name] += 1
+                rows, size = in_rows.setdefault(name, set()), bytes_of(member.tensors[name])
+                if users[name] == 2:
+                    total.update(dict.fromkeys(rows, size))
+                if member.rows not in rows and (name in member.read_in_row or name in member.made):
+                    rows.add(member.rows)
+                    total[member.rows] += size if users[name] > 1 else 0
+            found.append(total[member.rows])
+        return found[::-1]
 
 
 class _Chain(RunTogether):
@@ -91,29 +127,48 @@ class _Chain(RunTogether):
 
     def summed(self, rows: int) -> list[RowReads]:
         """The sums that are worth parts of so many rows: these are few beside what they are sums of."""
-        found: list[RowReads] = []
+        found, used = list[RowReads](), self.used if self.sums else set[str]()
         for member in self.sums:
             parts = -(-self.count // rows) * bytes_of(member.item.tensors[0])
-            if LEAST_SHARE * parts <= max(bytes_of(self.tensors[name]) for name in member.near & self.used):
+            if LEAST_SHARE * parts <= max(bytes_of(self.tensors[name]) for name in member.near & used):
                 found.append(member)
         return found
 
 
-def _chain(waiting: Sequence[RowReads], function: MapFunction) -> _Chain:
-    """The first map with those after it that can run with it row by row, and read what is computed so."""
-    first = waiting[0]
+def _chain(waiting: _Waiting, start: int, function: MapFunction) -> _Chain:
+    """A map with those after it that can run with it row by row, and read what is computed so.
+
+    Only maps that read what is near are looked at, so short chains of a long program cost little.
+    """
+    first = waiting.members[start]
     chain = _Chain(function, first.tensors, [first])
-    rows = first.rows
+    rows, found, made, near = first.rows, {start}, set[str](), set[str]()
     if rows is None or first.again >= LEAST_BYTES:
         return chain
-    made, later = set(first.made), set[str]()
-    near = first.near | made
+    todo: list[int] = []
+
+    def add(n: int, member: RowReads) -> None:
+        nonlocal made, near
+        found.add(n)
+        made |= member.made
+        for name in (member.near | member.made) - near:
+            for reader in waiting.readers.get(name, ()):
+                if reader > n:
+                    heappush(todo, reader)
+        near |= member.near | member.made
 
     def fits(member: RowReads) -> bool:
-        found = later.isdisjoint(member.reads) and member.again < LEAST_BYTES
-        return found and bool(member.near & near) and made & member.reads <= member.near
+        later = (waiting.makers.get(name, start) for name in member.reads)
+        is_free = member.again < LEAST_BYTES and all(maker <= start or maker in found for maker in later)
+        return is_free and bool(member.near & near) and made & member.reads <= member.near
 
-    for member in waiting[1:]:
+    add(start, first)
+    last = start
+    while todo:
+        n = heappop(todo)
+        if n == last:
+            continue
+        last, member = n, waiting.members[n]
         is_long = member.rows == rows
         guards: Guards = ()
         if is_long and not member.near.isdisjoint(near) and not fits(member):
@@ -123,26 +178,25 @@ def _chain(waiting: Sequence[RowReads], function: MapFunction) -> _Chain:
                 member = RowReads(member.item, member.tensors, without=late)
         if is_long and fits(member):
             chain.add(member, guards)
-            made |= member.made
-            near |= member.near | made
+            add(n, member)
             continue
-        later |= member.made
-        chain.left.append(member.item)
         whole = None if made.isdisjoint(member.reads) else row_sum(member.item, rows)
         if whole is not None:
             parts = RowReads(member.item, member.tensors, row=whole.indices[0])
             if parts.near & made and fits(parts):
                 chain.sums.append(parts)
+    chain.left = [member.item for n, member in enumerate(waiting.members) if n > start and n not in found]
     return chain
 
 
 def _rows(chain: _Chain, ranges: int) -> int:
     """How many rows run at a time; 0 where a chain gains nothing."""
-    again = chain.again.union(*(member.near & chain.used for member in chain.sums))
+    known, used = chain.again, chain.used
+    again = known.union(*(member.near & used for member in chain.sums))
     if not again:
         return 0
     each = chain.bytes(again) // max(chain.count, 1)
     rows = max(1, min(NEAR // max(each, 1), -(-chain.count // ranges)))
     rows -= rows % ROWS if rows > ROWS else 0
-    again = chain.again.union(*(member.near & chain.used for member in chain.summed(rows)))
+    again = known.union(*(member.near & used for member in chain.summed(rows)))
     return rows if chain.count > 1 and chain.bytes(again) >= LEAST_BYTES else 0

@@ -16,7 +16,7 @@ from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine, box
 from tadc.passes.maps.blocks import Names, used_by
-from tadc.passes.maps.buffers import maps_of, symbol_of
+from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.map import (
     Apply,
     Ask,
@@ -32,20 +32,6 @@ from tadc.passes.maps.map import (
     Tensor,
 )
 from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS
-from tadc.passes.maps.read_maps import read_maps
-
-
-def rewrite_maps(
-    function: ir.Operation, rewrite: Callable[[MapFunction], MapFunction], known: dict[str, MapFunction]
-) -> None:
-    """Let a `tad` function compute what `rewrite` makes of its maps. Raises UnsupportedIR as `read_maps`.
-
-    `known` are maps by the functions' symbols: what is there is not read, and what is made is entered.
-    """
-    with function.context, ir.Location.unknown(function.context):
-        before = known.get(symbol_of(function)) or read_maps(function)
-        known[before.name] = after = rewrite(before)
-        write_maps(function, before, after)
 
 
 def write_maps(function: ir.Operation, before: MapFunction, after: MapFunction) -> None:

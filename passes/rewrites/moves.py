@@ -120,6 +120,7 @@ class Mover:
         self.algebra = Algebra(self.program.terms)
         self.size_facts = self.program.size_facts()
         self.shapes = self.program.shapes()
+        self.largest = max(map(about, self.shapes.values()), default=0)
         self.sizes = frozenset(self.program.sizes)
         self.literals: dict[int, ElementType | None] = {}
         # Many terms stand under the same few choices.
@@ -178,6 +179,7 @@ class Mover:
         name = next(n for k in count_from_0() if (n := f"{owner}_{k}") not in self.names.taken)
         definition = replace(definition, name=self.names.free(name))
         self.shapes[definition.name] = box.shape
+        self.largest = max(self.largest, about(box.shape))
         self.made[key] = Moved(definition, order)
         new.append(definition)
         return self._read(self.made[key], box.at, order)
@@ -269,8 +271,7 @@ class Mover:
     def _is_within(self, shape: Shape, type: str, uses: int) -> bool:
         size = about(shape)
         if self.limit is None or (self.limit and not is_static(shape)):
-            largest = max((about(known) for known in self.shapes.values()), default=0)
-            return size <= largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
+            return size <= self.largest or (uses >= MANY and size * ELEMENT[type] <= LIMIT)
         return size * ELEMENT[type] <= self.limit
 
     def _guarded(self, over: Box, place: Place, anywhere: bool) -> Term | None:

@@ -62,7 +62,8 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
             if len(chain) == 1 or all(maps[n].marks.steps for n, _ in chain):
                 chain = [(waiting[0], None)]
             yield chain
-            waiting = [n for n in waiting if n not in dict(chain)]
+            done = dict(chain)
+            waiting = [n for n in waiting if n not in done]
 
 
 def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:

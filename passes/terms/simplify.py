@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
@@ -16,12 +17,14 @@ from tadc.frontend.terms import (
     Select,
     Term,
     Terms,
+    bottom_up,
     operands,
 )
 from tadc.lattice.affine import Affine, Constraint, Floor
 from tadc.lattice.polyhedron import cleared, implied, irredundant, is_empty, negation, quotient, tightened
 from tadc.lattice.residues import residue_of, with_residues
-from tadc.passes.terms.algebra import Algebra, is_const
+from tadc.passes.terms.algebra import Algebra, is_const, is_safe
+from tadc.passes.terms.alike import RewrittenOnce
 from tadc.passes.terms.guarded_addends import is_idle
 from tadc.passes.terms.value_ranges import ValueRanges, read_under
 
@@ -30,11 +33,24 @@ def simplify_program(program: Program) -> Program:
     """The program in fewer words; every read stays as guarded as it was."""
     values, seen = ValueRanges(program), read_under(program)
 
-    def simplified(definition: Definition) -> Definition:
+    def simplified(definition: Definition) -> Term:
         simplifier = Simplifier(program.terms, values, seen.get(definition.name, ()))
-        return replace(definition, body=simplifier.visit(definition.body, program.facts(definition)))
+        return simplifier.visit(definition.body, program.facts(definition))
 
-    return replace(program, definitions=tuple(map(simplified, program.definitions)))
+    once = RewrittenOnce(program, simplified)
+    holds: dict[int, bool] = {}
+
+    def body(definition: Definition) -> Term:
+        # What values of other tensors are, and where this is read, no body tells.
+        alone = not seen.get(definition.name) and not bottom_up(definition.body, holds, _holds_safe)
+        return once.body(definition) if alone else simplified(definition)
+
+    return program.with_bodies(map(body, program.definitions))
+
+
+def _holds_safe(term: Term, below: Sequence[bool]) -> bool:
+    """Whether a product that is 0 where its first factor is stands at or below a term."""
+    return is_safe(term) or any(below)
 
 
 @dataclass

@@ -17,6 +17,7 @@ from tadc.compiler import nest_stages as nests
 from tadc.compiler import stages as st
 from tadc.compiler import term_stages as terms
 from tadc.compiler.compile_options import Options
+from tadc.compiler.garbage import fewer_collections
 from tadc.compiler.stages import Compilation
 
 
@@ -141,7 +142,7 @@ def compile_until(
     taken = planned(state.options, first, last)
     for stage in taken:
         begin = time.perf_counter()
-        with step(stage.name), _lock_for(stage):
+        with step(stage.name), _lock_for(stage), fewer_collections():
             stage.run(state)
         if after:
             after(stage, state, time.perf_counter() - begin)

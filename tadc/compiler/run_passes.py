@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tadc.dialect.locations import place_of
 from tadc.dialect.mlir import LOCK, check_bindings, ir, passmanager
+from tadc.dialect.program_reader import UnsupportedIR, tad_functions
 from tadc.dialect.writer import new_module
 from tadc.frontend.deep import deep_recursion
 from tadc.frontend.diagnostics import CompileError, Diagnostic, Label
@@ -15,7 +16,11 @@ from tadc.frontend.program import Program
 from tadc.frontend.source import Source, Span
 from tadc.frontend.suggest import did_you_mean
 from tadc.passes.catalogue import REGISTRY
-from tadc.passes.ir_printing import Printing, banners, print_dump, printing
+from tadc.passes.ir_printing import Printing, banners, dumps_asked, print_dump, printing
+from tadc.passes.map_pass import MapPass
+from tadc.passes.maps.map import MapFunction
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.maps.write_maps import write_maps
 from tadc.passes.registry import Pass, PipelineError, add_pass, build_pipeline, exceeded, is_of_mlir
 from tadc.passes.term_pass import Refused, TermPass
 
@@ -77,6 +82,33 @@ def rewrite_program(program: Program, passes: Iterable[TermPass], source: Source
     return program
 
 
+def rewrite_maps(
+    module: Any, passes: Sequence[MapPass], source: Source | None = None
+) -> list[tuple[ir.Operation, MapFunction]]:
+    """Run passes on the maps of each function, in memory unless dumps show what is in between; the maps that
+    each function has then.
+
+    Raises CompileError as `run_passes`.
+    """
+    if dumps_asked():
+        run_pass_objects(module, passes, source)
+        passes = ()
+    found: list[tuple[ir.Operation, MapFunction]] = []
+    for function in tad_functions(module.operation):
+        try:
+            with LOCK, deep_recursion():
+                before = maps = read_maps(function)
+                for item in passes:
+                    with limits_told(source):
+                        maps = item.rewrite(maps)
+                write_maps(function, before, maps)
+        except UnsupportedIR as problem:
+            raise CompileError([_told(problem.message, problem.location, source)]) from None
+        found.append((function, maps))
+    module.operation.verify()
+    return found
+
+
 def _run(manager: Any, module: Any, source: Source | None) -> None:
     operation = module.operation
     with LOCK:
@@ -90,8 +122,12 @@ def _run(manager: Any, module: Any, source: Source | None) -> None:
 
 
 def _diagnostic(problem: Any, source: Source | None) -> Diagnostic:
-    place = place_of(problem.location)
-    made = Diagnostic("TAD0605", problem.message, source=source)
+    return _told(problem.message, problem.location, source)
+
+
+def _told(message: str, location: Any, source: Source | None) -> Diagnostic:
+    place = place_of(location)
+    made = Diagnostic("TAD0605", message, source=source)
     if place is not None and source is not None and place.file == source.name:
         made.primary = Label(source.span_at(place))
     elif place is not None:
@@ -104,6 +140,7 @@ __all__ = [
     "Printing",
     "check_names",
     "printing",
+    "rewrite_maps",
     "rewrite_program",
     "run_pass_objects",
     "run_passes",

@@ -11,15 +11,17 @@ from tadc.frontend.source import Source
 
 if TYPE_CHECKING:
     from tadc.compiler.c_signature import CSignature
+    from tadc.dialect.mlir import ir
     from tadc.frontend.extents import Shape
     from tadc.frontend.per_value import PerValue
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
     from tadc.lattice.amounts import Counted
-    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep
+    from tadc.passes.catalogue import Cut
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
     from tadc.passes.gpu.launch import Launch
+    from tadc.passes.map_pass import MapPass
     from tadc.passes.maps.map import MapFunction
     from tadc.passes.term_pass import TermPass
 
@@ -171,38 +173,31 @@ def _split(state: Compilation, cut: Cut) -> None:
         state.rewrite(JoinSums())
 
 
-def _rewrite_maps(state: Compilation, *passes: Keep | Fuse | Fill | Chain) -> None:
-    """Run passes on maps, which are read once, and note the function's buffers."""
-    from tadc.compiler.run_passes import run_pass_objects
+def _rewrite_maps(state: Compilation, *passes: MapPass) -> None:
+    """Run passes on maps, and note the function's buffers."""
+    from tadc.compiler.run_passes import rewrite_maps
 
-    for each in passes:
-        each.known = passes[0].known
-    run_pass_objects(state.module, list(passes), state.source)
-    _note_buffers(state, passes[0].known)
+    for function, maps in rewrite_maps(state.module, passes, state.source):
+        _note_buffers(state, function, maps)
 
 
-def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
-    """The symbol of the function, its signature, and the tensors in between; `known` maps are not read."""
+def _note_buffers(state: Compilation, function: ir.Operation, maps: MapFunction) -> None:
+    """The symbol of a function with these maps, its signature, and the tensors in between."""
     from tadc.compiler.c_signature import signature_of
-    from tadc.dialect.program_reader import tad_functions
     from tadc.frontend.extents import extent
     from tadc.lattice.affine import Affine
-    from tadc.passes.maps.buffers import symbol_of
     from tadc.passes.maps.memory_of_tensors import memory_of
-    from tadc.passes.maps.read_maps import read_maps
     from tadc.passes.schedule.work_counts import operations_of
 
-    for function in tad_functions(state.module.operation):
-        maps = known.get(symbol_of(function)) or read_maps(function)
-        memory, state.symbol = memory_of(maps), maps.name
-        if not state.options.backend.launches_kernels:
-            state.signatures.append(signature_of(function, maps))
-            state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
-        sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
-        state.temporaries = [
-            (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)
-            for tensor, span in zip(memory.temporaries, memory.spans, strict=True)
-        ]
+    memory, state.symbol = memory_of(maps), maps.name
+    if not state.options.backend.launches_kernels:
+        state.signatures.append(signature_of(function, maps))
+        state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
+    sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
+    state.temporaries = [
+        (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)
+        for tensor, span in zip(memory.temporaries, memory.spans, strict=True)
+    ]
 
 
 def lower_to_gpu(state: Compilation) -> None:

@@ -68,12 +68,13 @@ def tensors(options: Options, values: bool = False) -> TermPass:
 
 
 def cancel_deltas(state: Compilation) -> None:
-    """The derivative without deltas; notes how the sums that gather for reads were solved."""
+    """The derivative without deltas; a certificate needs how the sums that gather for reads were solved."""
     from tadc.passes.catalogue import CancelDeltas
 
     cancel = CancelDeltas()
+    if state.options.separate:
+        cancel.gathers = state.gathers
     state.rewrite(cancel)
-    state.gathers = cancel.gathers
 
 
 def clean_up(state: Compilation) -> None:

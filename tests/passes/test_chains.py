@@ -25,7 +25,7 @@ h[j] = columns[j]
 @pytest.fixture(autouse=True)
 def look_at_small_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tensors of tests are small."""
-    monkeypatch.setattr(chains, "_is_small", lambda tensors: False)
+    monkeypatch.setattr(chains, "_is_small", lambda size: False)
 
 
 def chained(text: str, **sizes: int) -> str:

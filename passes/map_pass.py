@@ -1,0 +1,31 @@
+"""Passes that rewrite maps: one core, `MapFunction -> MapFunction`, run in memory or on a module.
+
+The stages of the compiler read the maps of a function once, hand them from pass to pass and write them once.
+Under MLIR's pass manager each pass reads and writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tadc.dialect.program_reader import tad_functions
+from tadc.passes.maps.map import MapFunction
+from tadc.passes.maps.read_maps import read_maps
+from tadc.passes.maps.write_maps import write_maps
+from tadc.passes.registry import Pass
+
+
+@dataclass
+class MapPass(Pass):
+    """A pass on maps: subclasses give `rewrite`."""
+
+    def rewrite(self, function: MapFunction) -> MapFunction:
+        """The function with other maps, or the same one."""
+        raise NotImplementedError
+
+    def run(self, module: Any) -> None:
+        """Rewrite every function of a module; raises UnsupportedIR for operations that maps do not have."""
+        for function in tad_functions(module):
+            before = read_maps(function)
+            write_maps(function, before, self.rewrite(before))
