@@ -46,6 +46,7 @@ from tadc.passes.rewrites.rows import split_rows
 from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.laid_out import laid_out
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
@@ -405,6 +406,28 @@ class Chain(Pass):
                 rewrite_maps(function, lambda m: chained_in_blocks(m, gpu_of(self.gpu)), self.known)
             else:
                 rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
+
+
+@register("tad-lay-out", "tensors are copied in another order where all threads would pack them again")
+@dataclass
+class LayOut(Pass):
+    """Maps that read a tensor by columns, each range of theirs for a thread, to maps that read a copy.
+
+    It looks at the schedules that maps get, and runs where sizes are known.
+    """
+
+    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
+    registers: int = number_option(28, "vectors that a loop may hold in registers")
+    least_work: int = number_option(0, "operations of a map that is worth vectors")
+
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
+    def run(self, module: Any) -> None:
+        """Lay out in every function."""
+        machine = CpuMachine(self.vector_bytes, self.registers, self.least_work)
+        for function in tad_functions(module):
+            rewrite_maps(function, lambda maps: laid_out(maps, machine), self.known)
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

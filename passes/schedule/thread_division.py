@@ -83,31 +83,36 @@ class Division:
     def _wasted(self, axis: str, tiling: Tiling) -> float:
         """What two threads lose that divide an index: what all ranges read or pack again, the time one
         waits."""
-        extent = self.extents[axis].constant if self.extents[axis].is_constant else MANY
-        grain = self.grain(axis)
-        # The last tile is moved back, but where results are packed for.
-        tiles = max(1, -(-extent // grain) if tiling.packed is None else extent // grain)
-        each = -(-tiles // RANGES)
-        ranges = -(-tiles // each)
+        tiles, each, ranges = self._ranges(axis, tiling)
         waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1
         # Where there are few ranges, more threads than two would wait.
         waits += 0.1 / ranges
         if tiling.packed is None:
             # Each range runs through the loops outside of that over the index.
             return waits + AGAIN * tiling.order.index(axis)
-        return waits + _packed_again(axis, extent, ranges, tiling.packed)
+        return waits + sum(self.packed_again(axis, tiling.packed))
 
+    def _ranges(self, axis: str, tiling: Tiling | None) -> tuple[int, int, int]:
+        """The tiles of an index, those of a range, and the ranges."""
+        extent, grain = self._extent(axis), self.grain(axis)
+        # The last tile is moved back, but where results are packed for.
+        is_packed = tiling is not None and tiling.packed is not None
+        tiles = max(1, extent // grain if is_packed else -(-extent // grain))
+        each = -(-tiles // RANGES)
+        return tiles, each, -(-tiles // each)
 
-def _packed_again(axis: str, extent: int, ranges: int, packed: Panels) -> float:
-    """What part of the time ranges of an index take to pack what one packs already."""
-    rows = packed.rows
-    again = float(ranges - 1)
-    if axis in packed.names | packed.around:
-        again = 0.0
-    elif rows is not None and axis == rows.name:
-        # All chunks of rows pack for lanes again anyway.
-        again = max(0.0, ranges * rows.chunk / extent - 1)
-    repeats = again * packed.share
-    if rows is not None and axis not in rows.names | {rows.name}:
-        repeats += (ranges - 1) * rows.share
-    return repeats
+    def _extent(self, axis: str) -> int:
+        return self.extents[axis].constant if self.extents[axis].is_constant else MANY
+
+    def packed_again(self, axis: str, packed: Panels) -> tuple[float, float]:
+        """What part of the time ranges of an index take to pack for lanes, and for rows, what one packs
+        already."""
+        rows, ranges = packed.rows, self._ranges(axis, self.tiling)[2]
+        again = float(ranges - 1)
+        if axis in packed.names | packed.around:
+            again = 0.0
+        elif rows is not None and axis == rows.name:
+            # All chunks of rows pack for lanes again anyway.
+            again = max(0.0, ranges * rows.chunk / self._extent(axis) - 1)
+        is_repeated = rows is not None and axis not in rows.names | {rows.name}
+        return again * packed.share, (ranges - 1) * rows.share if rows is not None and is_repeated else 0.0
