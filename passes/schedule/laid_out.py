@@ -1,4 +1,4 @@
-"""Tensors in another order of their indices, computed once, where all threads would pack the same panels.
+"""Tensors in another order of their indices, computed once, where columns would be packed by all threads.
 
     c[i, j] = sum{k} (a[k, i] * b[k, j])
 
@@ -8,7 +8,8 @@ becomes
     c[i, j] = sum{k} (a_2[i, k] * b[k, j])
 
 Elements of a column of `a` are far apart in memory, so they would be packed for the rows of tiles
-(`packing.py`), again in each range of j that a thread takes. Threads divide the copy, and pack nothing twice.
+(`packing.py`), again in each range of j that a thread takes. A copy is divided among threads, and takes less
+time than such a panel: it is made of squares that are transposed in registers.
 """
 
 from __future__ import annotations
@@ -24,11 +25,7 @@ from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.packing import Panels
 from tadc.passes.schedule.plans import Plan, plan_of
 from tadc.passes.schedule.search import least_cost
-from tadc.passes.schedule.thread_division import Division
 from tadc.passes.schedule.work_counts import operations_of
-
-REPEATED = 0.04
-"""What part of a map's time its ranges pack again where a copy is worth it."""
 
 OFTEN = 64
 """A map does so many operations at least for each element of a copy."""
@@ -37,7 +34,8 @@ LEAST_WORK = 1 << 24
 """A map of fewer operations takes hardly longer than another dispatch to threads."""
 
 SLACK = 1.02
-"""So many times as much as before an element may cost at most: the copy is for several threads."""
+"""So many times as much as before an element may cost at most; what a panel costs that is filled by columns
+is not all in the cost."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,8 @@ class _Order:
 
 
 def laid_out(function: MapFunction, machine: CpuMachine) -> MapFunction:
-    """The function, where maps read copies of what their ranges would pack again; a copy stands before the
-    first map that reads it."""
+    """The function, where maps read copies of what their ranges would pack for rows; a copy stands before
+    the first map that reads it."""
     if function.sizes or not machine.vector_bytes:
         return function
     names, copies, maps = Names(set(function.tensors())), dict[_Order, Map](), list[Map]()
@@ -92,10 +90,10 @@ def _is_column(load: Load, fold: Fold) -> bool:
 
 
 def _orders(item: Map, function: MapFunction, machine: CpuMachine) -> dict[str, _Order]:
-    """The orders of tensors, by the names of reads that the ranges of a map would pack again for rows: the
+    """The orders of tensors, by the names of reads that the ranges of a map would pack for rows: the
     innermost index of the reduction is to move the last index."""
     plan, found = plan_of(item, function, machine), dict[str, _Order]()
-    packed = _packed_again(item, plan)
+    packed = _row_panels(plan)
     if packed is None or packed.rows is None or plan.work is None:
         return {}
     loads = {let.names[0]: let.value for let in item.body.all_lets()}
@@ -109,13 +107,10 @@ def _orders(item: Map, function: MapFunction, machine: CpuMachine) -> dict[str, 
     return found
 
 
-def _packed_again(item: Map, plan: Plan) -> Panels | None:
-    """The panels of a map where its ranges pack again what is packed for rows."""
+def _row_panels(plan: Plan) -> Panels | None:
+    """The panels of a map, if some are for rows."""
     packed = plan.tiling.packed if plan.tiling is not None else None
-    if packed is None or packed.rows is None or not plan.axes:
-        return None
-    division = Division(item.indices, item.extents, plan.tiling, plan.work)
-    return packed if division.packed_again(plan.axes[0], packed)[1] >= REPEATED else None
+    return packed if packed is not None and packed.rows is not None else None
 
 
 def _copy(order: _Order, function: MapFunction, names: Names) -> Map:
@@ -152,10 +147,10 @@ def _pays(
     after: MapFunction,
     machine: CpuMachine,
 ) -> bool:
-    """Whether a map that reads copies packs nothing again and costs hardly more than the one without, and
-    those that are made are large enough to have vectors."""
+    """Whether a map that reads copies packs no rows and costs hardly more than the one without, and those
+    that are made are large enough to have vectors."""
     plan = plan_of(read, after, machine)
-    if _packed_again(read, plan) or any(plan_of(copy, after, machine).tiling is None for copy in made):
+    if _row_panels(plan) or any(plan_of(copy, after, machine).tiling is None for copy in made):
         return False
     old = least_cost(item, before, item.extents, plan.parts, machine)
     new = least_cost(read, after, read.extents, plan.parts, machine)

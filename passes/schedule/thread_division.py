@@ -83,36 +83,37 @@ class Division:
     def _wasted(self, axis: str, tiling: Tiling) -> float:
         """What two threads lose that divide an index: what all ranges read or pack again, the time one
         waits."""
-        tiles, each, ranges = self._ranges(axis, tiling)
-        waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1
+        tiles, ranges = self._ranges(axis)
+        waits = 2 * -(-tiles // 2) / tiles - 1
         # Where there are few ranges, more threads than two would wait.
         waits += 0.1 / ranges
         if tiling.packed is None:
             # Each range runs through the loops outside of that over the index.
             return waits + AGAIN * tiling.order.index(axis)
-        return waits + sum(self.packed_again(axis, tiling.packed))
+        return waits + self._packed_again(axis, tiling.packed)
 
-    def _ranges(self, axis: str, tiling: Tiling | None) -> tuple[int, int, int]:
-        """The tiles of an index, those of a range, and the ranges."""
+    def _ranges(self, axis: str) -> tuple[int, int]:
+        """The tiles of an index, and the ranges that threads take of them."""
         extent, grain = self._extent(axis), self.grain(axis)
-        # The last tile is moved back, but where results are packed for.
-        is_packed = tiling is not None and tiling.packed is not None
-        tiles = max(1, extent // grain if is_packed else -(-extent // grain))
-        each = -(-tiles // RANGES)
-        return tiles, each, -(-tiles // each)
+        # The last tile is moved back, but where blocks of a reduction add to it.
+        packed = self.tiling.packed if self.tiling is not None else None
+        adds = packed is not None and packed.block is not None and axis == packed.lane
+        tiles = max(1, extent // grain if adds else -(-extent // grain))
+        return tiles, min(tiles, RANGES)
 
     def _extent(self, axis: str) -> int:
         return self.extents[axis].constant if self.extents[axis].is_constant else MANY
 
-    def packed_again(self, axis: str, packed: Panels) -> tuple[float, float]:
-        """What part of the time ranges of an index take to pack for lanes, and for rows, what one packs
-        already."""
-        rows, ranges = packed.rows, self._ranges(axis, self.tiling)[2]
+    def _packed_again(self, axis: str, packed: Panels) -> float:
+        """What part of the time ranges of an index take to pack what one packs already."""
+        rows, ranges = packed.rows, self._ranges(axis)[1]
         again = float(ranges - 1)
         if axis in packed.names | packed.around:
             again = 0.0
         elif rows is not None and axis == rows.name:
             # All chunks of rows pack for lanes again anyway.
             again = max(0.0, ranges * rows.chunk / self._extent(axis) - 1)
-        is_repeated = rows is not None and axis not in rows.names | {rows.name}
-        return again * packed.share, (ranges - 1) * rows.share if rows is not None and is_repeated else 0.0
+        repeats = again * packed.share
+        if rows is not None and axis not in rows.names | {rows.name}:
+            repeats += (ranges - 1) * rows.share
+        return repeats
