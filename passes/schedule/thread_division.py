@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.schedule.packing import Panels
@@ -80,11 +81,26 @@ class Division:
             return tile
         return -(-MULTIPLE // tile) * tile
 
+    def evened(self, axis: str) -> Tiling | None:
+        """The tiling, with tiles a little smaller along an index that has an odd number of them, and few: as
+        many for each of two threads."""
+        tiling = self.tiling
+        if tiling is None or tiling.packed is not None or axis == tiling.lanes:
+            return tiling
+        extent, tile = self._extent(axis), tiling.extent(axis)
+        tiles = -(-extent // tile)
+        if tile == 1 or self.grain(axis) != tile or tiles % 2 == 0 or not 1 < tiles < RANGES:
+            return tiling
+        smaller = -(-extent // (tiles + 1))
+        return (
+            tiling if -(-extent // smaller) % 2 else replace(tiling, blocks={**tiling.blocks, axis: smaller})
+        )
+
     def _wasted(self, axis: str, tiling: Tiling) -> float:
         """What two threads lose that divide an index: what all ranges read or pack again, the time one
         waits."""
         tiles, ranges = self._ranges(axis)
-        waits = 2 * -(-tiles // 2) / tiles - 1
+        waits = 2 * -(-tiles // 2) / tiles - 1 if ranges > 1 else 1.0
         # Where there are few ranges, more threads than two would wait.
         waits += 0.1 / ranges
         if tiling.packed is None:
@@ -95,11 +111,11 @@ class Division:
     def _ranges(self, axis: str) -> tuple[int, int]:
         """The tiles of an index, and the ranges that threads take of them."""
         extent, grain = self._extent(axis), self.grain(axis)
-        # The last tile is moved back, but where blocks of a reduction add to it.
+        tiles = max(1, -(-extent // grain))
+        # Where blocks of a reduction add to results, the last range has the tile that is moved back too.
         packed = self.tiling.packed if self.tiling is not None else None
         adds = packed is not None and packed.block is not None and axis == packed.lane
-        tiles = max(1, extent // grain if adds else -(-extent // grain))
-        return tiles, min(tiles, RANGES)
+        return tiles, min(max(1, extent // grain) if adds else tiles, RANGES)
 
     def _extent(self, axis: str) -> int:
         return self.extents[axis].constant if self.extents[axis].is_constant else MANY
