@@ -49,6 +49,7 @@ from tadc.passes.rewrites.split_indices import split_divided_indices
 from tadc.passes.rewrites.vanishing import without_vanishing
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.laid_out import laid_out
 from tadc.passes.schedule.thread_division import RANGES
 from tadc.passes.schedule.vector_fusion import VectorCost
 from tadc.passes.term_pass import Refused, TermPass, rewrite_functions
@@ -434,6 +435,23 @@ class Chain(MapPass):
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
         return chained_in_blocks(function, gpu_of(self.gpu)) if self.gpu else chained(function, RANGES)
+
+
+@register("tad-lay-out", "tensors are copied in another order where all threads would pack them again")
+@dataclass
+class LayOut(MapPass):
+    """Maps that read a tensor by columns, each range of theirs for a thread, to maps that read a copy.
+
+    It looks at the schedules that maps get, and runs where sizes are known.
+    """
+
+    vector_bytes: int = number_option(64, "bytes of a vector, 0 for code without vectors")
+    registers: int = number_option(28, "vectors that a loop may hold in registers")
+    least_work: int = number_option(0, "operations of a map that is worth vectors")
+
+    def rewrite(self, function: MapFunction) -> MapFunction:
+        """Lay out in a function."""
+        return laid_out(function, CpuMachine(self.vector_bytes, self.registers, self.least_work))
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

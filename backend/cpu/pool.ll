@@ -1,7 +1,7 @@
 ; The threads of this process that help with kernels: `tadc_parallel`, which kernels call, and what sets its
 ; number of threads. Linux on x86-64 (futex, pause).
 ;
-; A caller opens a job, takes chunks of it until none is left, closes it and waits for those that joined.
+; A caller opens a job, takes parts of it until none is left, closes it and waits for those that joined.
 ; A helper joins only while the job is open: who comes late finds it closed, and nobody waits for him.
 ; So a call is right with any number of helpers, none too: in the child of a fork, where none is left.
 
@@ -9,13 +9,17 @@
 ; while it is open. Helpers sleep on the high half.
 @state = internal global i64 0, align 64
 @sleepers = internal global i32 0, align 4
-; The next element that nobody has taken, on a cache line of its own.
+; The next part that nobody has taken, on a cache line of its own.
 @next = internal global i64 0, align 64
 ; The open job, which only its caller writes: while `busy`, and while no helper is at work.
 @body = internal global ptr null, align 64
 @args = internal global ptr null
 @end = internal global i64 0
-@chunk = internal global i64 0
+; Its parts, of `each` times `step` elements; the first `longer` ones have a step more.
+@count = internal global i64 0
+@step = internal global i64 0
+@each = internal global i64 0
+@longer = internal global i64 0
 @helpers = internal global i64 0
 @rounding = internal global i32 0
 @busy = internal global i32 0, align 64
@@ -81,16 +85,14 @@ divide:
   %worth_parts = udiv i64 %operations, %least_part
   %few = icmp ult i64 %worth_parts, %most
   %parts = select i1 %few, i64 %worth_parts, i64 %most
-  %up = add i64 %elements, %parts
-  %up_less = sub i64 %up, 1
-  %even = sdiv i64 %up_less, %parts
   %too_few = icmp slt i64 %elements, %multiple
   %step = select i1 %too_few, i64 1, i64 %multiple
-  %more = add i64 %even, %step
-  %more_less = sub i64 %more, 1
-  %count = sdiv i64 %more_less, %step
-  %chunk = mul i64 %count, %step
-  %divides = icmp slt i64 %chunk, %elements
+  %up = add i64 %elements, %step
+  %up_less = sub i64 %up, 1
+  %steps = sdiv i64 %up_less, %step
+  %fewer = icmp slt i64 %steps, %parts
+  %count = select i1 %fewer, i64 %steps, i64 %parts
+  %divides = icmp sgt i64 %count, 1
   br i1 %divides, label %try, label %alone
 
 try:
@@ -103,7 +105,12 @@ together:
   store ptr %body, ptr @body
   store ptr %args, ptr @args
   store i64 %elements, ptr @end
-  store i64 %chunk, ptr @chunk
+  %each = udiv i64 %steps, %count
+  %longer = urem i64 %steps, %count
+  store i64 %count, ptr @count
+  store i64 %step, ptr @step
+  store i64 %each, ptr @each
+  store i64 %longer, ptr @longer
   store i64 %helpers, ptr @helpers
   call void @llvm.x86.sse.stmxcsr(ptr @rounding)
   store atomic i64 0, ptr @next monotonic, align 64
@@ -238,21 +245,36 @@ end:
   ret void
 }
 
-; Chunks of the open job, until none is left.
+; Where a part of the open job begins.
+define internal i64 @begin(i64 %part) {
+  %each = load i64, ptr @each
+  %longer = load i64, ptr @longer
+  %step = load i64, ptr @step
+  %before = mul i64 %part, %each
+  %are_longer = icmp slt i64 %part, %longer
+  %more = select i1 %are_longer, i64 %part, i64 %longer
+  %steps = add i64 %before, %more
+  %begin = mul i64 %steps, %step
+  ret i64 %begin
+}
+
+; Parts of the open job, until none is left.
 define internal void @take() {
   %body = load ptr, ptr @body
   %args = load ptr, ptr @args
   %end = load i64, ptr @end
-  %chunk = load i64, ptr @chunk
+  %count = load i64, ptr @count
   br label %one
 
 one:
-  %begin = atomicrmw add ptr @next, i64 %chunk monotonic, align 64
-  %left = icmp slt i64 %begin, %end
+  %part = atomicrmw add ptr @next, i64 1 monotonic, align 64
+  %left = icmp slt i64 %part, %count
   br i1 %left, label %run, label %done
 
 run:
-  %full = add i64 %begin, %chunk
+  %following = add i64 %part, 1
+  %begin = call i64 @begin(i64 %part)
+  %full = call i64 @begin(i64 %following)
   %inside = icmp slt i64 %full, %end
   %until = select i1 %inside, i64 %full, i64 %end
   call void %body(ptr %args, i64 %begin, i64 %until)

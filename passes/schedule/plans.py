@@ -131,6 +131,8 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     if work is None or work >= LEAST:
         division = Division(item.indices, item.extents, tiling, work)
         axes = division.axes() if recurrence is None else division.batch_axes(recurrence.batch)
+        if work is not None and axes and recurrence is None:
+            tiling = division.evened(axes[0])
     return Plan(work, parts, tiling, axes, recurrence=recurrence, rows=rows)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.passes.schedule.packing import Panels
@@ -80,34 +81,55 @@ class Division:
             return tile
         return -(-MULTIPLE // tile) * tile
 
+    def evened(self, axis: str) -> Tiling | None:
+        """The tiling, with tiles a little smaller along an index that has an odd number of them, and few: as
+        many for each of two threads."""
+        tiling = self.tiling
+        if tiling is None or tiling.packed is not None or axis == tiling.lanes:
+            return tiling
+        extent, tile = self._extent(axis), tiling.extent(axis)
+        tiles = -(-extent // tile)
+        if tile == 1 or self.grain(axis) != tile or tiles % 2 == 0 or not 1 < tiles < RANGES:
+            return tiling
+        smaller = -(-extent // (tiles + 1))
+        return (
+            tiling if -(-extent // smaller) % 2 else replace(tiling, blocks={**tiling.blocks, axis: smaller})
+        )
+
     def _wasted(self, axis: str, tiling: Tiling) -> float:
         """What two threads lose that divide an index: what all ranges read or pack again, the time one
         waits."""
-        extent = self.extents[axis].constant if self.extents[axis].is_constant else MANY
-        grain = self.grain(axis)
-        # The last tile is moved back, but where results are packed for.
-        tiles = max(1, -(-extent // grain) if tiling.packed is None else extent // grain)
-        each = -(-tiles // RANGES)
-        ranges = -(-tiles // each)
-        waits = 2 * min(-(-ranges // 2) * each, tiles) / tiles - 1
+        tiles, ranges = self._ranges(axis)
+        waits = 2 * -(-tiles // 2) / tiles - 1 if ranges > 1 else 1.0
         # Where there are few ranges, more threads than two would wait.
         waits += 0.1 / ranges
         if tiling.packed is None:
             # Each range runs through the loops outside of that over the index.
             return waits + AGAIN * tiling.order.index(axis)
-        return waits + _packed_again(axis, extent, ranges, tiling.packed)
+        return waits + self._packed_again(axis, tiling.packed)
 
+    def _ranges(self, axis: str) -> tuple[int, int]:
+        """The tiles of an index, and the ranges that threads take of them."""
+        extent, grain = self._extent(axis), self.grain(axis)
+        tiles = max(1, -(-extent // grain))
+        # Where blocks of a reduction add to results, the last range has the tile that is moved back too.
+        packed = self.tiling.packed if self.tiling is not None else None
+        adds = packed is not None and packed.block is not None and axis == packed.lane
+        return tiles, min(max(1, extent // grain) if adds else tiles, RANGES)
 
-def _packed_again(axis: str, extent: int, ranges: int, packed: Panels) -> float:
-    """What part of the time ranges of an index take to pack what one packs already."""
-    rows = packed.rows
-    again = float(ranges - 1)
-    if axis in packed.names | packed.around:
-        again = 0.0
-    elif rows is not None and axis == rows.name:
-        # All chunks of rows pack for lanes again anyway.
-        again = max(0.0, ranges * rows.chunk / extent - 1)
-    repeats = again * packed.share
-    if rows is not None and axis not in rows.names | {rows.name}:
-        repeats += (ranges - 1) * rows.share
-    return repeats
+    def _extent(self, axis: str) -> int:
+        return self.extents[axis].constant if self.extents[axis].is_constant else MANY
+
+    def _packed_again(self, axis: str, packed: Panels) -> float:
+        """What part of the time ranges of an index take to pack what one packs already."""
+        rows, ranges = packed.rows, self._ranges(axis)[1]
+        again = float(ranges - 1)
+        if axis in packed.names | packed.around:
+            again = 0.0
+        elif rows is not None and axis == rows.name:
+            # All chunks of rows pack for lanes again anyway.
+            again = max(0.0, ranges * rows.chunk / self._extent(axis) - 1)
+        repeats = again * packed.share
+        if rows is not None and axis not in rows.names | {rows.name}:
+            repeats += (ranges - 1) * rows.share
+        return repeats

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
     from tadc.lattice.amounts import Counted
-    from tadc.passes.catalogue import Cut
+    from tadc.passes.catalogue import Cut, LayOut
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
     from tadc.passes.gpu.launch import Launch
@@ -153,10 +153,19 @@ def machine_facts(state: Compilation) -> dict[str, Any]:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep
+    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, LayOut
 
     _split(state, Cut())
-    _rewrite_maps(state, Keep(), Fuse(**machine_facts(state)), Keep(fused=True), Fill(), Chain())
+    facts = machine_facts(state)
+    _rewrite_maps(
+        state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), Chain(), *_laid_out(state, LayOut(**facts))
+    )
+
+
+def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
+    """The pass that copies tensors, where there may be tensors in between."""
+    no_memory = state.options.materialize == "never" or state.options.memory_limit == 0
+    return [] if no_memory else [lay_out]
 
 
 def _split(state: Compilation, cut: Cut) -> None:

@@ -74,6 +74,8 @@ def test_ranges_make_up_the_whole(threads: int, multiple: int, elements: int) ->
     if elements >= multiple:
         assert all(begin % multiple == 0 for begin, _ in found)
     assert (len(found) > 1) == (threads > 1 and elements > 1 and elements != multiple)
+    steps = [-(-(end - begin) // multiple) for begin, end in found]
+    assert elements < multiple or max(steps) - min(steps) <= 1
 
 
 @pytest.mark.parametrize("elements", [0, -3])

@@ -16,17 +16,18 @@ func.func @f(%a: tensor<1000x1024xf32> {tad.name = "a"}, %b: tensor<1000x1000xf3
   return %f : tensor<1024x1000xf32>
 }
 
-// Ranges of rows begin at whole tiles.
-// CHECK:        call @tad_f.0.split(%a, %b, %f, %c1024, %c5, %{{.*}})
+// Ranges of lanes begin at whole tiles; the last one has those that fill none.
+// CHECK:        call @tad_f.0.split(%a, %b, %f, %c960, %c64, %{{.*}})
 // CHECK:      func.func private @tad_f.0
 // CHECK-DAG:    %[[LANES:.*]] = memref.alloca() {alignment = 64 : i64} : memref<250x64xf32>
 // CHECK-DAG:    %[[ROWS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<65000xf32>
-// CHECK:        scf.for %[[TURN:.*]] = %c0 to %c2 step %c1 {
+// CHECK:        scf.for %[[TURN:.*]] = %c0 to %{{.*}} step %c1 {
 // CHECK:          %[[WHOLE:.*]] = arith.cmpi sge, %{{.*}}, %c0
-// CHECK:          %[[FROM:.*]] = arith.select %[[WHOLE]], %c0, %c936
-// CHECK:          %[[TO:.*]] = arith.select %[[WHOLE]], %c960, %c1000
-// CHECK:          scf.for %[[CHUNK:.*]] = %begin to %end step %c260
+// CHECK:          %[[FROM:.*]] = arith.select %[[WHOLE]], %begin, %{{.*}}
+// CHECK:          %[[TO:.*]] = arith.select %[[WHOLE]], %{{.*}}, %{{.*}}
+// CHECK:          scf.for %[[CHUNK:.*]] = %c0 to %c1024 step %c260
 // CHECK:            scf.for %[[K:.*]] = %c0 to %c1000 step %c250
+// CHECK:              scf.for %{{.*}} = %[[K]] to %{{.*}} step %c8
 // CHECK:              vector.load %a[%{{.*}}] : memref<1000x1024xf32>, vector<5xf32>
 // CHECK:              vector.store %{{.*}}, %[[ROWS]][%{{.*}}] : memref<65000xf32>, vector<5xf32>
 // CHECK:              vector.load %a[%{{.*}}] : memref<1000x1024xf32>, vector<4xf32>

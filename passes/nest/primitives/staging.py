@@ -38,6 +38,11 @@ SCATTERED = 8
 """The most lanes that are gathered at a time: those far apart may share one set of the cache."""
 
 
+STEPS = 8
+"""So many steps of a reduction are packed at a time for the rows of a tile: as many as a set of a cache has
+lines."""
+
+
 @dataclass(frozen=True)
 class Axis:
     """An index of a panel: of a loop or of a reduction, from `start` to below `stop`, at most `most` steps if
@@ -346,7 +351,19 @@ class _Staging:
             loops.append(For(self.fresh(tile.index), start, stop, found.step, "seq", (inner,)))
         reading = self.reading(rest, (place({axis.index: Affine.var(axis.index) for axis in self.axes}),))
         panel = Tensor(self.name, self.load.type, (Affine.const(size),))
-        return (*ends, Stage(panel, "stack"), *self.loops(own, tuple(loops)), *reading)
+        return (*ends, Stage(panel, "stack"), *self.in_steps(own, loops), *reading)
+
+    def in_steps(self, own: Sequence[Axis], tiles: Sequence[For]) -> Body:
+        """The loops over the points of a reduction around those over tiles, but for a few steps of the
+        innermost one inside of them: what these store is consecutive."""
+        if not own:
+            return tuple(tiles)
+        *outer, last = own
+        name = self.fresh(f"{last.index}_first")
+        first = Affine.var(name)
+        few = replace(last, start=first, stop=rw.least(last.stop, first + STEPS))
+        inside = tuple(replace(tile, body=self.loops([few], tile.body)) for tile in tiles)
+        return self.loops(outer, (For(name, last.start, last.stop, STEPS, "seq", inside),))
 
     def rows_of(self, tiles: Sequence[For]) -> int:
         """The most rows of all tiles."""
