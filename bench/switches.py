@@ -126,6 +126,11 @@ SWITCHES = [
         "a tensor whose index is divided is computed for groups or residues",
         {"catalogue:split_divided_indices": _unchanged},
     ),
+    Switch(
+        "wavefronts",
+        "recurrences along diagonals are computed in vectors",
+        {"catalogue:skew_recurrences": _unchanged},
+    ),
     Switch("joined sums", "sums of sums are one sum", {"catalogue:join_nested_sums": _unchanged}),
     Switch(
         "lifted sums",

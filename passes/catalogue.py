@@ -24,6 +24,7 @@ from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
+from tadc.passes.maps.wavefronts import skew_recurrences
 from tadc.passes.maps.write_maps import rewrite_maps
 from tadc.passes.registry import (
     REGISTRY,
@@ -303,6 +304,22 @@ class Split(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Split in a program."""
         return split_divided_indices(program, None if self.limit < 0 else self.limit)
+
+
+@register("tad-skew", "recurrences along diagonals are computed in wavefronts, whose elements are contiguous")
+@dataclass
+class Skew(TermPass):
+    """A recurrence in an order of several indices to one along a single index, the order.
+
+    The elements of one order do not depend on each other, and stand side by side: they are computed in
+    vectors. What reads the recurrence reads these, but in sums.
+    """
+
+    limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Skew in a program."""
+        return skew_recurrences(program, None if self.limit < 0 else self.limit)
 
 
 @register("tad-join-sums", "no sum is all that a sum adds up, no factor in one is 0 under conditions")

@@ -158,13 +158,14 @@ def fuse(state: Compilation) -> None:
 
 
 def _split(state: Compilation, cut: Cut) -> None:
-    """Groups, short rows and parts of long sums to tensors of their own, where there may be tensors in
+    """Wavefronts, groups, short rows and parts of long sums to tensors of their own, where there may be tensors in
     between; sums of sums to one."""
-    from tadc.passes.catalogue import JoinSums, Rows, Split
+    from tadc.passes.catalogue import JoinSums, Rows, Skew, Split
 
     limit = state.options.memory_limit
     if state.options.materialize != "never" and limit != 0:
-        state.rewrite(Split(-1 if limit is None else limit), Rows(), cut, JoinSums())
+        most = -1 if limit is None else limit
+        state.rewrite(Skew(most), Split(most), Rows(), cut, JoinSums())
         cut.mark(state.module.operation)
     else:
         state.rewrite(JoinSums())
