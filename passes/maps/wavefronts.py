@@ -12,18 +12,19 @@ becomes
 so that the elements of one order, a wavefront, are computed in vectors, and what they read of themselves is
 contiguous too (loop skewing: Wolfe, Loop skewing: the wavefront method revisited, 1986). The order takes the
 place of an index that it counts by 1. Where loops over single indices leave one free that is long enough,
-these are better and stay. A tensor that is a result, or that sums read, is a copy.
+these are better and stay. What is computed of each element of such a tensor, as exp(d[i, j]), is stored as it
+is. A tensor that is a result, or that sums read, is a copy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.frontend.extents import Extent, as_form, extent
+from tadc.frontend.extents import Shape, as_form, extent
 from tadc.frontend.program import Definition, Program
-from tadc.frontend.terms import Read, Reduce, Term, bottom_up, is_bound
+from tadc.frontend.terms import Read, Reduce, Term, bottom_up, is_bound, reachable
 from tadc.lattice.affine import ZERO, Affine, Constraint
 from tadc.passes.maps.recurrence import OwnRead, lexicographic
 from tadc.passes.terms.algebra import Algebra
@@ -48,11 +49,18 @@ class _Skewed:
 
     name: str
     indices: tuple[str, ...]
-    shape: tuple[Extent, ...]
+    shape: Shape
     step: str
     own: tuple[str, ...]
     order: Affine
     gone: str
+
+    def renamed(self, name: str, own: tuple[str, ...]) -> _Skewed:
+        """The same of a tensor with other names of indices."""
+        names = dict(zip(self.own, own, strict=True))
+        order = self.order.substitute({old: Affine.var(new) for old, new in names.items()})
+        indices = tuple(names.get(index, index) for index in self.indices)
+        return _Skewed(name, indices, self.shape, self.step, own, order, names[self.gone])
 
     def at(self, forms: Sequence[Affine]) -> list[Affine]:
         """Where the element is that the recurrence has at these forms."""
@@ -71,15 +79,17 @@ def skew_recurrences(program: Program, limit: int | None = None) -> Program:
     skewed: dict[str, _Skewed] = {}
     definitions: list[Definition] = []
     for definition in program.definitions:
-        found = _skewed(program, names, definition, limit)
+        found = _skewed(program, names, definition, limit) or _beside(program, names, skewed, definition)
         if found is not None:
             skewed[definition.name] = found
             definitions.append(_by_wavefronts(program, skewed, definition))
             body = program.terms.read(found.name, found.at(_own(definition)), definition.type)
-            definitions.append(replace(definition, body=body, order=None))
         else:
             body = _reading(program, skewed, definition)
-            definitions.append(definition if body is definition.body else replace(definition, body=body))
+        order = None if found else definition.order
+        definitions.append(
+            definition if body is definition.body else replace(definition, body=body, order=order)
+        )
     return replace(program, definitions=tuple(definitions)) if skewed else program
 
 
@@ -109,20 +119,44 @@ def _skewed(program: Program, names: Names, definition: Definition, limit: int |
         return None
     if _has_free_index(program, definition, counts):
         return None
-    # Where order is counted from, and how many values it has: of unknown sizes one more than it needs, for
-    # an extent is not negative.
-    low = sum((extents[n] - 1) * k for n in along if (k := order.coefficient(n)) < 0)
+    return _along(names, definition, last, steps)
+
+
+def _along(names: Names, definition: Definition, gone: str, steps: int) -> _Skewed:
+    """A recurrence by its order, which takes `steps` values if sizes are known, without the index `gone`."""
+    assert definition.order is not None
+    order, extents = (
+        definition.order,
+        dict(zip(definition.indices, map(as_form, definition.shape), strict=True)),
+    )
+    along = [name for name in definition.indices if order.coefficient(name)]
+    low = sum(((extents[n] - 1) * k for n in along if (k := order.coefficient(n)) < 0), ZERO)
+    # Of unknown sizes one more than it needs, for an extent is not negative.
     size = sum((extents[n] * abs(order.coefficient(n)) for n in along), ZERO)
     size = Affine.const(steps) if size.is_constant else size
     step = names.free("t")
-    shape, indices = dict(extents), dict.fromkeys(definition.indices)
-    indices = tuple(step if n == along[0] else n for n in definition.indices)
-    kept = [n for n in along if n != last]
-    places = iter(kept)
-    indices = tuple(n if n not in along else step if n == along[0] else next(places) for n in definition.indices)
-    sizes = tuple(extent(size if n == step else shape[n]) for n in indices)
+    kept = iter([step, *(n for n in along if n != gone)])
+    indices = tuple(next(kept) if n in along else n for n in definition.indices)
+    shape = tuple(extent(size if n == step else extents[n]) for n in indices)
     name = names.free(f"{definition.name}_0")
-    return _Skewed(name, indices, sizes, step, definition.indices, order - low, last)
+    return _Skewed(name, indices, shape, step, definition.indices, order - low, gone)
+
+
+def _beside(
+    program: Program, names: Names, skewed: Mapping[str, _Skewed], definition: Definition
+) -> _Skewed | None:
+    """How a tensor is stored that is computed of each element of a recurrence; None of another."""
+    if definition.order is not None or definition.is_output:
+        return None
+    own, shapes = tuple(_own(definition)), program.shapes()
+    terms = list(reachable([definition.body]))
+    if any(isinstance(term, Reduce) for term in terms):
+        return None
+    for term in terms:
+        if isinstance(term, Read) and term.tensor in skewed and term.indices == own:
+            if shapes[term.tensor] == definition.shape:
+                return skewed[term.tensor].renamed(names.free(f"{definition.name}_0"), definition.indices)
+    return None
 
 
 def _has_free_index(program: Program, definition: Definition, counts: Mapping[str, int]) -> bool:
@@ -138,7 +172,7 @@ def _has_free_index(program: Program, definition: Definition, counts: Mapping[st
 
 
 def _by_wavefronts(program: Program, skewed: Mapping[str, _Skewed], definition: Definition) -> Definition:
-    """A recurrence computed by its order: 0 where the step has no element."""
+    """A tensor stored by an order: 0 where a step has no element."""
     terms, found = program.terms, skewed[definition.name]
     made = replace(
         definition,
@@ -148,7 +182,7 @@ def _by_wavefronts(program: Program, skewed: Mapping[str, _Skewed], definition: 
         is_output=False,
         gradient_of="",
         tangent_of="",
-        order=Affine.var(found.step),
+        order=definition.order and Affine.var(found.step),
     )
     gone = found.replaced()
     size = definition.shape[definition.indices.index(found.gone)]

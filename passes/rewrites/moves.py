@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
 from tadc.frontend.extents import Shape, as_form, extent, is_static
+from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
@@ -189,16 +190,20 @@ class Mover:
     def _coordinates(self, term: Term, place: Place) -> Box | None:
         """The box around the coordinates of a term that has them, where no derivative follows.
 
-        It has no more elements than the indices have values, as far as is known.
+        It has no more elements than the indices have values, as far as is known; of a function that other
+        places read at other elements, up to twice as many.
         """
-        if self.strict or len(term.free) < 2:
+        if self.strict or not term.free:
             return None
-        found = coordinates_of(term, self.shapes, self.sizes)
+        fewer = not (isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL)
+        found = coordinates_of(term, self.shapes, self.sizes, fewer)
         rows = [row for choice in place.around if isinstance(choice, Rows) for row in choice.rows]
         if found is None or any(row.equality and row.form.is_linear for row in rows):
             return None
         shape = tuple(extent(c.extent) for c in found)
-        if elements(shape) > points({i: place.ranges[i] for i in term.free - self.sizes}):
+        names = term.free - self.sizes
+        most = points({i: place.ranges[i] for i in names}) * (1 if len(found) < len(names) else 2)
+        if elements(shape) > most:
             return None
         at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
         plain = over_coordinates(self.program.terms, term, at, self.sizes)

@@ -158,8 +158,8 @@ def fuse(state: Compilation) -> None:
 
 
 def _split(state: Compilation, cut: Cut) -> None:
-    """Wavefronts, groups, short rows and parts of long sums to tensors of their own, where there may be tensors in
-    between; sums of sums to one."""
+    """Wavefronts, groups, short rows and parts of long sums to tensors of their own, where there may be
+    tensors in between; sums of sums to one."""
     from tadc.passes.catalogue import JoinSums, Rows, Skew, Split
 
     limit = state.options.memory_limit
