@@ -109,6 +109,11 @@ SWITCHES = [
     Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
     Switch("added sums", "sums over one set are one", {"catalogue:add_sums_of_one_set": _unchanged}),
+    Switch(
+        "powers of indices",
+        "`x**k` for an index k is a product",
+        {"catalogue:powers_as_products": _unchanged},
+    ),
     Switch("row products", "what a row divides by is shared", {"catalogue:with_row_products": _unchanged}),
     Switch("reciprocals", "several divisions by a value are one", {"catalogue:with_reciprocals": _unchanged}),
     Switch(

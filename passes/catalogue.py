@@ -39,6 +39,7 @@ from tadc.passes.rewrites.added_sums import add_sums_of_one_set
 from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
+from tadc.passes.rewrites.index_powers import powers_as_products
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.reciprocals import with_reciprocals
@@ -281,14 +282,15 @@ class Cut(TermPass):
 class Rows(TermPass):
     """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together.
 
-    Before that sums over one set that share something expensive are added up as one, products begin with what
-    a row shares, and repeated divisions by one value are products with its reciprocal; after it sums of few
-    terms in sums are written out.
+    Before that sums over one set that share something expensive are added up as one, powers with a small
+    index in the exponent are products, products begin with what a row shares, and repeated divisions by one
+    value are products with its reciprocal; after it sums of few terms in sums are written out.
     """
 
     def rewrite(self, program: Program) -> Program:
         """Split in a program."""
-        return split_rows(with_reciprocals(with_row_products(add_sums_of_one_set(program))))
+        program = powers_as_products(add_sums_of_one_set(program))
+        return split_rows(with_reciprocals(with_row_products(program)))
 
 
 @register("tad-split", "tensors whose index is divided are computed for groups or residues of elements")
