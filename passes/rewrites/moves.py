@@ -19,6 +19,7 @@ from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
     Const,
+    Domain,
     ElementType,
     Guard,
     Reduce,
@@ -31,7 +32,7 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint, box
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.terms.algebra import Algebra
@@ -75,7 +76,7 @@ class Box:
     term over `?0`, `?1`, …
 
     `shift` has the indices that are told by the element; `anywhere` says that each element may be evaluated,
-    whatever holds around the term.
+    whatever holds around the term; without `tested`, whatever values compare.
     """
 
     at: list[Affine]
@@ -84,6 +85,7 @@ class Box:
     shift: dict[str, Affine]
     term: Term
     anywhere: bool = False
+    tested: bool = True
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,9 @@ class Mover:
         if body is None:
             return None
         count = len(box.shape)
-        for wanted in dict.fromkeys((box.term, body)):
+        # What is stored wherever the rows hold may be read where a comparison holds too.
+        stored = self._guarded(replace(box, tested=False), place, anywhere=True)
+        for wanted in dict.fromkeys((box.term, stored or body, body)):
             order = _appearing(wanted, count)
             found = self.made.get(self._key(wanted, order, box.shape))
             if found is not None and len(order) == count:
@@ -286,6 +290,7 @@ class Mover:
         known = frozenset(shift) | self.sizes
         around = tuple(shift.items()), shape
         terms, zero = self.program.terms, self.algebra.zero
+        inside: Domain = ()
         for choice in reversed(place.around):
             if isinstance(choice, Rows):
                 key = choice, *around
@@ -294,8 +299,11 @@ class Mover:
                 rows = self.shifted[key]
                 if choice.holds:
                     term = self.algebra.guard(rows, term, zero)
-                elif len(rows) == len(choice.rows):
+                    inside += tuple(rows)
+                elif len(rows) == len(choice.rows) and not is_empty((*inside, *rows)):
                     term = self.algebra.guard(rows, zero, term)
+                continue
+            if not over.tested:
                 continue
             select = choice.select
             own = self.is_recurrence and self.inside in tensors_read([select.lhs, select.rhs])
