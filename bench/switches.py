@@ -109,6 +109,11 @@ SWITCHES = [
     Switch("chains", "maps run row by row, one after the other", {"catalogue:chained": _unchanged}),
     Switch("short rows", "their elements are fused", {"catalogue:split_rows": _unchanged}),
     Switch("added sums", "sums over one set are one", {"catalogue:add_sums_of_one_set": _unchanged}),
+    Switch(
+        "powers of indices",
+        "`x**k` for an index k is a product",
+        {"catalogue:powers_as_products": _unchanged},
+    ),
     Switch("row products", "what a row divides by is shared", {"catalogue:with_row_products": _unchanged}),
     Switch("reciprocals", "several divisions by a value are one", {"catalogue:with_reciprocals": _unchanged}),
     Switch(
@@ -131,6 +136,11 @@ SWITCHES = [
         "indices that are one in memory are one loop",
         {"schedule.choose:joins_of": _always(NOTHING)},
         "join",
+    ),
+    Switch(
+        "wavefronts",
+        "recurrences along diagonals are computed in vectors",
+        {"catalogue:skew_recurrences": _unchanged},
     ),
     Switch("joined sums", "sums of sums are one sum", {"catalogue:join_nested_sums": _unchanged}),
     Switch(

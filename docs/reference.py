@@ -41,6 +41,7 @@ EXAMPLES = {
     "tad-fold": "literals.mlir",
     "tad-cut": "sum.mlir",
     "tad-rows": "split.tad",
+    "tad-skew": "wavefront.tad",
     "tad-split": "groups.tad",
     "tad-join-sums": "nested.tad",
     "tad-separate": "gates.tad",

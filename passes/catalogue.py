@@ -25,6 +25,7 @@ from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
+from tadc.passes.maps.wavefronts import skew_recurrences
 from tadc.passes.registry import (
     REGISTRY,
     Pass,
@@ -38,6 +39,7 @@ from tadc.passes.rewrites.added_sums import add_sums_of_one_set
 from tadc.passes.rewrites.compared import store_compared, store_compared_of_recurrences
 from tadc.passes.rewrites.equal_tensors import merge_equal_tensors
 from tadc.passes.rewrites.factor import factor_program
+from tadc.passes.rewrites.index_powers import powers_as_products
 from tadc.passes.rewrites.materialise import MODES, materialise_program
 from tadc.passes.rewrites.nested_sums import join_nested_sums
 from tadc.passes.rewrites.reciprocals import with_reciprocals
@@ -314,14 +316,15 @@ class Cut(TermPass):
 class Rows(TermPass):
     """A tensor of short rows to one tensor for each place in a row, which `tad-fuse` can compute together.
 
-    Before that sums over one set that share something expensive are added up as one, products begin with what
-    a row shares, and repeated divisions by one value are products with its reciprocal; after it sums of few
-    terms in sums are written out.
+    Before that sums over one set that share something expensive are added up as one, powers with a small
+    index in the exponent are products, products begin with what a row shares, and repeated divisions by one
+    value are products with its reciprocal; after it sums of few terms in sums are written out.
     """
 
     def rewrite(self, program: Program) -> Program:
         """Split in a program."""
-        return split_rows(with_reciprocals(with_row_products(add_sums_of_one_set(program))))
+        program = powers_as_products(add_sums_of_one_set(program))
+        return split_rows(with_reciprocals(with_row_products(program)))
 
 
 @register("tad-split", "tensors whose index is divided are computed for groups or residues of elements")
@@ -337,6 +340,22 @@ class Split(TermPass):
     def rewrite(self, program: Program) -> Program:
         """Split in a program."""
         return split_divided_indices(program, None if self.limit < 0 else self.limit)
+
+
+@register("tad-skew", "recurrences along diagonals are computed in wavefronts, whose elements are contiguous")
+@dataclass
+class Skew(TermPass):
+    """A recurrence in an order of several indices to one along a single index, the order.
+
+    The elements of one order do not depend on each other, and stand side by side: they are computed in
+    vectors. What reads the recurrence reads these, but in sums.
+    """
+
+    limit: int = number_option(-1, "bytes that a tensor may take (-1: any number)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Skew in a program."""
+        return skew_recurrences(program, None if self.limit < 0 else self.limit)
 
 
 @register("tad-join-sums", "no sum is all that a sum adds up, no factor in one is 0 under conditions")

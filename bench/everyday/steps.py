@@ -59,6 +59,58 @@ def _edit_numba(c: Any, df: Any) -> Arrays:
     return np.array(d[rows, columns]), e[:rows, :columns].copy()
 
 
+def _alignment(jax: Any, s: Any, g: Any) -> Any:
+    """By diagonals: each needs the two before it."""
+    jnp = jax.numpy
+    rows, columns = s.shape
+    at, zero = jnp.arange(rows), jnp.zeros(1, s.dtype)
+
+    def step(before: Any, t: Any) -> Any:
+        last, older = before
+        j = t - at
+        corner = s[at, jnp.clip(j, 0, columns - 1)] + jnp.concatenate([zero, older[:-1]])
+        gap = jnp.maximum(jnp.concatenate([zero, last[:-1]]), last) - abs(g)
+        made = jnp.maximum(0, jnp.maximum(corner, gap))
+        made = jnp.where((j >= 0) & (j < columns), made, 0)
+        return (made, last), made.max()
+
+    start = jnp.zeros(rows, s.dtype)
+    return jax.lax.scan(step, (start, start), jnp.arange(rows + columns - 1))[1].max()
+
+
+def _alignment_numba(s: Any, g: Any, df: Any) -> Arrays:
+    rows, columns = s.shape
+    gap = abs(g[()])
+    h = np.zeros((rows + 1, columns + 1), s.dtype)
+    best, k, m = h[0, 0], 0, 0
+    for i in range(rows):
+        for j in range(columns):
+            corner, side = h[i, j] + s[i, j], max(h[i, j + 1], h[i + 1, j]) - gap
+            h[i + 1, j + 1] = max(h[0, 0], max(corner, side))
+            if h[i + 1, j + 1] > best:
+                best, k, m = h[i + 1, j + 1], i + 1, j + 1
+    ds, dg = np.zeros_like(s), g[()] * 0
+    while h[k, m] > 0:
+        if h[k, m] == h[k - 1, m - 1] + s[k - 1, m - 1]:
+            ds[k - 1, m - 1] = df[()]
+            k, m = k - 1, m - 1
+        else:
+            dg -= df[()] * np.sign(g[()])
+            if h[k - 1, m] >= h[k, m - 1]:
+                k -= 1
+            else:
+                m -= 1
+    return np.array(best), ds, np.array(dg)
+
+
+def _heat(jax: Any, x: Any, k: Any) -> Any:
+    def step(u: Any, _: Any) -> Any:
+        sides = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1]
+        return u.at[1:-1, 1:-1].add(0.1 * k * sides), None
+
+    return jax.lax.scan(step, x, None, 39)[0]
+
+
 def _markov(jax: Any, p: Any, w: Any) -> Any:
     def step(a: Any, row: Any) -> Any:
         return row + jax.nn.logsumexp(a[:, None] + w, axis=0), None
@@ -116,8 +168,32 @@ let scan{i + j} d[i: N, j: M] = 1 + c[i, j] + if {i = 0 and j = 0} then (0) else
     + if {i >= 1 and j >= 1} then (exp(-d[i - 1, j - 1])) else (0)))
 f = d[N - 1, M - 1]""",
         {"N": 64, "M": 64},
-        {"N": 6, "M": 5},
+        {"N": 24, "M": 17},
         {"JAX": _edit_distance, "numba": _edit_numba},
+    ),
+    Workload(
+        "local-alignment",
+        "local alignment (Smith and Waterman)",
+        """s: f64[N, M]; g: f64
+let scan{i + j} h[i: N, j: M] = max(0, max(s[i, j] + if {i >= 1 and j >= 1} then (h[i - 1, j - 1]) else (0),
+    max(if {i >= 1} then (h[i - 1, j]) else (0), if {j >= 1} then (h[i, j - 1]) else (0)) - abs(g)))
+f = max{i: N, j: M} (h[i, j])""",
+        {"N": 256, "M": 256},
+        {"N": 19, "M": 23},
+        {"JAX": _alignment, "numba": _alignment_numba},
+    ),
+    Workload(
+        "heat-steps",
+        "heat over time",
+        """x: f64[N, N]; k: f64
+let scan{t} u[t: 40, i: N, j: N] = if {t = 0} then (x[i, j]) else (
+    if {i >= 1 and i <= N - 2 and j >= 1 and j <= N - 2} then (
+    u[t - 1, i, j] + 0.1*k*(u[t - 1, i - 1, j] + u[t - 1, i + 1, j] + u[t - 1, i, j - 1] + u[t - 1, i, j + 1]
+    - 4*u[t - 1, i, j])) else (u[t - 1, i, j]))
+f[i: N, j: N] = u[39, i, j]""",
+        {"N": 128},
+        {"N": 9},
+        {"JAX": _heat},
     ),
     Workload(
         "markov",

@@ -73,15 +73,23 @@ def recurrence_of(item: Map) -> Recurrence | None:
         # Proven by the checker, also where that takes what is known of sizes.
         (name,) = (name for name in item.indices if order.coefficient(name))
         return Recurrence((name,), frozenset([name] if order.coefficient(name) < 0 else []), batch)
-    others = [n for n in item.indices if n not in batch]
-    if len(others) <= MOST_INDICES:
-        for count in range(len(others) + 1):
-            for chosen in permutations(others, count):
-                for signs in product((1, -1), repeat=count):
-                    if _is_legal(reads, chosen, signs):
-                        down = frozenset(n for n, sign in zip(chosen, signs, strict=True) if sign < 0)
-                        return Recurrence(chosen, down, batch)
-    return Recurrence((), order=order, batch=batch)
+    found = lexicographic([n for n in item.indices if n not in batch], reads)
+    if found is None:
+        return Recurrence((), order=order, batch=batch)
+    chosen, down = found
+    return Recurrence(chosen, down, batch)
+
+
+def lexicographic(
+    indices: Sequence[str], reads: Sequence[OwnRead]
+) -> tuple[tuple[str, ...], frozenset[str]] | None:
+    """The fewest loops in which each read is lexicographically before, and those of them that run down."""
+    for count in range(len(indices) + 1) if len(indices) <= MOST_INDICES else ():
+        for chosen in permutations(indices, count):
+            for signs in product((1, -1), repeat=count):
+                if _is_legal(reads, chosen, signs):
+                    return chosen, frozenset(n for n, sign in zip(chosen, signs, strict=True) if sign < 0)
+    return None
 
 
 def _is_legal(reads: Sequence[OwnRead], chosen: Sequence[str], signs: Sequence[int]) -> bool:

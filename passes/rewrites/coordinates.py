@@ -32,6 +32,8 @@ def coordinates_of(term: Term, shapes: Mapping[str, Shape], sizes: frozenset[str
     None if they are more, if a sum or a guard is in the term, or if no tensor bounds one of them.
     """
     names = term.free - sizes
+    if not names:
+        return None
     found: dict[Affine, list[tuple[Affine, Affine | None]]] = {}
     for node in reachable([term]):
         if isinstance(node, Guard | Reduce):

@@ -3,7 +3,9 @@
     let h[j, i] = if {i >= j} then (m[i, j]) else (0),  f[j] = sum{i}_(j)^4 (h[j, i])
     is  f[j] = sum{i}_(j)^4 (m[i, j])
 
-So what two tensors compute of `h` and of `m` is found to be one.
+So what two tensors compute of `h` and of `m` is found to be one. A result that is a copy is what it copies:
+
+    let d[t] = …,  dx[t] = d[t]    is    dx[t] = …
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import replace
 
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Guard, Read, Term, bottom_up
+from tadc.lattice.affine import Affine
 from tadc.passes.terms.algebra import is_const
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.simplify import Simplifier
@@ -41,6 +44,51 @@ def without_copies(program: Program, kept: Collection[str] = ()) -> Program:
             definition = replace(definition, body=body)
         definitions.append(definition)
     return replace(program, definitions=needed(definitions))
+
+
+def without_copied_results(program: Program) -> Program:
+    """The program where no result is a copy of all of a tensor, unless that would change their order."""
+    for place, result in enumerate(program.definitions):
+        body = result.body
+        if not (result.is_output and isinstance(body, Read)):
+            continue
+        at = next((n for n, d in enumerate(program.definitions) if d.name == body.tensor), place)
+        source = program.definitions[at]
+        own = tuple(map(Affine.var, result.indices))
+        if body.indices != own or (source.shape, source.type) != (result.shape, result.type):
+            continue
+        if source.is_output or any(d.is_output for d in program.definitions[at:place]):
+            continue
+        made = replace(result, indices=source.indices, body=source.body, order=source.order)
+        others = (*program.definitions[:at], made, *program.definitions[at + 1 : place])
+        definitions = (*others, *program.definitions[place + 1 :])
+        return without_copied_results(
+            _renamed(replace(program, definitions=definitions), source.name, made.name)
+        )
+    return program
+
+
+def _renamed(program: Program, old: str, new: str) -> Program:
+    """The program reading one tensor in the place of another."""
+    terms, known = program.terms, dict[int, Term]()
+
+    def node(term: Term, below: Sequence[Term]) -> Term:
+        if isinstance(term, Read) and term.tensor == old:
+            assert term.type
+            return terms.read(new, term.indices, term.type, term.span)
+        same = all(made is was for made, was in zip(below, term.below, strict=True))
+        return term if same else terms.rebuild(term, below)
+
+    return program.with_bodies(bottom_up(d.body, known, node) for d in program.definitions)
+
+
+def has_own_order(definition: Definition) -> bool:
+    """Whether a copy has its elements in another order in memory, or others besides them."""
+    body = definition.body
+    if not isinstance(body, Read):
+        return True
+    shifts = [form - Affine.var(n) for n, form in zip(definition.indices, body.indices, strict=False)]
+    return len(shifts) != len(body.indices) or not all(shift.is_constant for shift in shifts)
 
 
 def is_copy(definition: Definition) -> bool:

@@ -38,7 +38,12 @@ from tadc.frontend.terms import (
 )
 from tadc.passes.derivatives.activity import Activity
 from tadc.passes.rewrites.cheap_values import share_cheap_values
-from tadc.passes.rewrites.copied_tensors import is_copy, without_copies
+from tadc.passes.rewrites.copied_tensors import (
+    has_own_order,
+    is_copy,
+    without_copied_results,
+    without_copies,
+)
 from tadc.passes.rewrites.known_values import KnownValues
 from tadc.passes.rewrites.moves import MANY, Key, Mover, elements, in_order, is_candidate
 from tadc.passes.rewrites.places import Place, Places, Test
@@ -74,13 +79,15 @@ def materialise_program(
     if mode == "never":
         return program
     # What a user copies may be a better order in memory.
-    copies = {d.name for d in program.definitions if is_copy(d)}
+    copies = {d.name for d in program.definitions if is_copy(d) and has_own_order(d)}
     for _ in range(1 if active is not None else ROUNDS):
         before, program = program, _round(program, active, mode, limit, keeps=keeps)
-        if program is before:
-            break
         if active is None:
             program = without_copies(program, copies)
+        if program is before:
+            break
+    if active is None:
+        program = without_copied_results(program)
     if active is None and mode == "auto" and limit != 0:
         program = pair_factors(program, limit)
         for _ in range(CHEAP_ROUNDS):

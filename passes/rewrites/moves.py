@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 from itertools import count as count_from_0
 
 from tadc.frontend.extents import Shape, as_form, extent, is_static
+from tadc.frontend.functions import TRANSCENDENTAL
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import (
     Apply,
     Const,
+    Domain,
     ElementType,
     Guard,
     Reduce,
@@ -30,7 +32,7 @@ from tadc.frontend.terms import (
     tensors_read,
 )
 from tadc.lattice.affine import Affine, Constraint, box
-from tadc.lattice.polyhedron import implied
+from tadc.lattice.polyhedron import implied, is_empty
 from tadc.passes.rewrites.coordinates import coordinates_of, over_coordinates
 from tadc.passes.rewrites.places import Place, Rows
 from tadc.passes.terms.algebra import Algebra
@@ -74,7 +76,7 @@ class Box:
     term over `?0`, `?1`, …
 
     `shift` has the indices that are told by the element; `anywhere` says that each element may be evaluated,
-    whatever holds around the term.
+    whatever holds around the term; without `tested`, whatever values compare.
     """
 
     at: list[Affine]
@@ -83,6 +85,7 @@ class Box:
     shift: dict[str, Affine]
     term: Term
     anywhere: bool = False
+    tested: bool = True
 
 
 @dataclass(frozen=True)
@@ -160,7 +163,9 @@ class Mover:
         if body is None:
             return None
         count = len(box.shape)
-        for wanted in dict.fromkeys((box.term, body)):
+        # What is stored wherever the rows hold may be read where a comparison holds too.
+        stored = self._guarded(replace(box, tested=False), place, anywhere=True)
+        for wanted in dict.fromkeys((box.term, stored or body, body)):
             order = _appearing(wanted, count)
             found = self.made.get(self._key(wanted, order, box.shape))
             if found is not None and len(order) == count:
@@ -191,7 +196,8 @@ class Mover:
     def _coordinates(self, term: Term, place: Place) -> Box | None:
         """The box around the coordinates of a term that has them, where no derivative follows.
 
-        It has no more elements than the indices have values, as far as is known.
+        It has no more elements than the indices have values, as far as is known; of a function that other
+        places read at other elements, up to twice as many.
         """
         if self.strict:
             return None
@@ -203,7 +209,10 @@ class Mover:
         # As in the loops around the term: the innermost one last.
         found.sort(key=lambda c: max(order.get(name, -1) for name in c.form.variables))
         shape = tuple(extent(c.extent) for c in found)
-        if elements(shape) > points({i: place.ranges[i] for i in term.free - self.sizes}):
+        names = term.free - self.sizes
+        is_function = isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL
+        more = 2 if is_function and len(found) == len(names) else 1
+        if elements(shape) > more * points({i: place.ranges[i] for i in names}):
             return None
         at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
         plain = over_coordinates(self.program.terms, term, at, self.sizes)
@@ -285,6 +294,7 @@ class Mover:
         known = frozenset(shift) | self.sizes
         around = tuple(shift.items()), shape
         terms, zero = self.program.terms, self.algebra.zero
+        inside: Domain = ()
         for choice in reversed(place.around):
             if isinstance(choice, Rows):
                 key = choice, *around
@@ -293,8 +303,11 @@ class Mover:
                 rows = self.shifted[key]
                 if choice.holds:
                     term = self.algebra.guard(rows, term, zero)
-                elif len(rows) == len(choice.rows):
+                    inside += tuple(rows)
+                elif len(rows) == len(choice.rows) and not is_empty((*inside, *rows)):
                     term = self.algebra.guard(rows, zero, term)
+                continue
+            if not over.tested:
                 continue
             select = choice.select
             own = self.is_recurrence and self.inside in tensors_read([select.lhs, select.rhs])

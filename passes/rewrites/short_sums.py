@@ -54,26 +54,31 @@ class _Short:
 
     def written_out(self, node: Reduce) -> Term | None:
         """The terms of a sum over few points that are numbers, added up; None of another."""
-        if node.kind != "sum" or holds_reduction(node.body, self.holds) or not _is_box(node):
+        if holds_reduction(node.body, self.holds):
             return None
-        try:
-            nest = loop_nest(node.binders, node.domain, ())
-        except Unbounded:
-            return None
-        points: list[dict[str, int]] = [{}]
-        for level in nest.levels:
-            low = max(-(-bound.form.constant // bound.divisor) for bound in level.lower)
-            high = min(bound.form.constant // bound.divisor for bound in level.upper)
-            points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][
-                : MOST + 1
-            ]
-        if not 0 < len(points) <= MOST:
-            return None
-        added = [
-            self.terms.substitute(node.body, {name: Affine.const(at) for name, at in point.items()})
-            for point in points
-        ]
-        return reduce(lambda x, y: self.algebra.apply("add", x, y), added)
+        added = terms_of_sum(self.terms, node, MOST)
+        return None if added is None else reduce(lambda x, y: self.algebra.apply("add", x, y), added)
+
+
+def terms_of_sum(terms: Terms, node: Reduce, most: int) -> list[Term] | None:
+    """The terms of a sum over at most so many points that are numbers, in order; None of another."""
+    if node.kind != "sum" or not _is_box(node):
+        return None
+    try:
+        nest = loop_nest(node.binders, node.domain, ())
+    except Unbounded:
+        return None
+    points: list[dict[str, int]] = [{}]
+    for level in nest.levels:
+        low = max(-(-bound.form.constant // bound.divisor) for bound in level.lower)
+        high = min(bound.form.constant // bound.divisor for bound in level.upper)
+        points = [{**point, level.name: at} for point in points for at in range(low, high + 1)][: most + 1]
+    if not 0 < len(points) <= most:
+        return None
+    return [
+        terms.substitute(node.body, {name: Affine.const(at) for name, at in point.items()})
+        for point in points
+    ]
 
 
 def _is_box(node: Reduce) -> bool:

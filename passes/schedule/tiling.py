@@ -38,12 +38,13 @@ class Tiling:
     runs: Mapping[str, Run] = field(default_factory=dict[str, Run])
 
     def smaller(self, share: float) -> Tiling | None:
-        """A tiling with less code, about this share: of fewer copies along the index that has the most.
-
-        None where there is one, or panels are for this number.
+        """A tiling with less code, about this share: without panels, which are for this number of copies, or
+        of fewer copies along the index that has the most; None where there is one.
         """
+        if self.packed is not None:
+            return replace(self, packed=None)
         index = max(self.blocks, key=lambda name: self.blocks[name], default=None)
-        if index is None or self.blocks[index] < 2 or self.packed is not None:
+        if index is None or self.blocks[index] < 2:
             return None
         count = min(int(self.blocks[index] * share), self.blocks[index] - 1)
         return replace(self, blocks={**self.blocks, index: max(count, 1)})

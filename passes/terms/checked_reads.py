@@ -51,6 +51,13 @@ def all_proven(program: Program, shapes: dict[str, Shape], definition: Definitio
     return walk.holds
 
 
+def own_reads(program: Program, definition: Definition) -> list[tuple[Read, Domain]]:
+    """The reads of a recurrence of itself, each with what holds where it is evaluated."""
+    walk = _OwnReads(program, program.shapes(), definition)
+    walk.visit(definition.body, program.facts(definition))
+    return walk.reads
+
+
 @dataclass
 class _Walk:
     program: Program
@@ -115,6 +122,17 @@ class _Proof(_Walk):
     def read(self, read: Read, facts: Domain) -> None:
         for form, size in zip(read.indices, self.shapes[read.tensor], strict=True):
             self.holds = self.holds and implied(form, facts) and implied(size - 1 - form, facts)
+
+
+@dataclass
+class _OwnReads(_Walk):
+    """The reads of a recurrence of itself, wherever they are."""
+
+    reads: list[tuple[Read, Domain]] = field(default_factory=list[tuple[Read, Domain]])
+
+    def read(self, read: Read, facts: Domain) -> None:
+        if read.tensor == self.definition.name:
+            self.reads.append((read, facts))
 
 
 def violation(rows: Domain, excluded: Sequence[Domain]) -> dict[str, int] | None:

@@ -169,14 +169,14 @@ def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
 
 
 def _split(state: Compilation, cut: Cut) -> None:
-    """Groups, short rows, parts of long sums and contractions to tensors of their own, where there may be
-    tensors in between; sums of sums to one."""
-    from tadc.passes.catalogue import JoinSums, Rows, Separate, Split
+    """Wavefronts, groups, short rows, parts of long sums and contractions to tensors of their own, where
+    there may be tensors in between; sums of sums to one."""
+    from tadc.passes.catalogue import JoinSums, Rows, Separate, Skew, Split
 
     limit = state.options.memory_limit
     if state.options.materialize != "never" and limit != 0:
-        bytes = -1 if limit is None else limit
-        state.rewrite(Split(bytes), Rows(), cut, JoinSums(), Separate(bytes))
+        most = -1 if limit is None else limit
+        state.rewrite(Skew(most), Split(most), Rows(), cut, JoinSums(), Separate(most))
         cut.mark(state.module.operation)
     else:
         state.rewrite(JoinSums())

@@ -17,15 +17,19 @@ INDICES = "ijk"
 SEEDS = range(40)
 
 
-def recurrence(random: Generator) -> tuple[str, dict[str, NDArray[np.float64]], dict[str, int]]:
-    """A program, its inputs, and the values of its sizes; each read of itself is guarded to be in range."""
-    rank = int(random.integers(1, 4))
+def recurrence(
+    random: Generator, rank: int, sizes: tuple[int, int] = (1, 7), along: int = 0
+) -> tuple[str, dict[str, NDArray[np.float64]], dict[str, int]]:
+    """A program, its inputs, and the values of its sizes; each read of itself is guarded to be in range.
+
+    `sizes` are the least and the greatest; the order is a form of so many indices or more as `along` says.
+    """
     names = INDICES[:rank]
-    values = {name.upper(): int(random.integers(1, 8)) for name in names}
+    values = {name.upper(): int(random.integers(sizes[0], sizes[1] + 1)) for name in names}
     while True:
         order = random.integers(-2, 3, rank)
         back = [o for o in product(range(-2, 3), repeat=rank) if np.dot(o, order) < 0]
-        if back:
+        if back and np.count_nonzero(order) >= along:
             break
     terms = [f"x[{', '.join(names)}]"]
     for n in random.permutation(len(back))[: random.integers(1, 4)]:
@@ -53,7 +57,22 @@ def recurrence(random: Generator) -> tuple[str, dict[str, NDArray[np.float64]], 
 def test_values_and_derivatives(seed: int) -> None:
     """Any sizes and known ones; the gradient's own program; J v and J^T w."""
     random = np.random.default_rng(seed)
-    text, inputs, sizes = recurrence(random)
+    check(random, *recurrence(random, int(random.integers(1, 4))))
+
+
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("seed", slow_but_one_in(2, SEEDS))
+def test_wavefronts(seed: int) -> None:
+    """Tensors that are wide enough to be stored by their order."""
+    random = np.random.default_rng(seed)
+    rank = 2 + seed % 2
+    check(random, *recurrence(random, rank, (24 // rank, 48 // rank), along=2))
+
+
+def check(
+    random: Generator, text: str, inputs: dict[str, NDArray[np.float64]], sizes: dict[str, int]
+) -> None:
+    """A recurrence of x against what it says, element by element, and its derivatives."""
     f = tadc.function(text)
     fixed = f.at(sizes)
     expected = Run(fixed.program, inputs, 12).arrays["f"]

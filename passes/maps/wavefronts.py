@@ -1,0 +1,209 @@
+"""Recurrences along diagonals as recurrences along one index, whose elements of one step are contiguous.
+
+    scan{i + j} d[i: N, j: M] = F(c[i, j], d[i - 1, j], d[i, j - 1])
+    f = d[N - 1, M - 1]
+
+becomes
+
+    let scan{t} d_0[t: N + M - 1, i: N] = if {i <= t and t - i <= M - 1} then (
+        F(c[i, t - i], d_0[t - 1, i - 1], d_0[t - 1, i])) else (0)
+    f = d_0[N + M - 2, N - 1]
+
+so that the elements of one order, a wavefront, are computed in vectors, and what they read of themselves is
+contiguous too (loop skewing: Wolfe, Loop skewing: the wavefront method revisited, 1986). The order takes the
+place of an index that it counts by 1. Where loops over single indices leave one free that is long enough,
+these are better and stay. What is computed of each element of such a tensor, as exp(d[i, j]), is stored as it
+is. A tensor that is a result, or that sums read, is a copy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tadc.frontend.extents import Shape, as_form, extent
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Read, Reduce, Term, bottom_up, is_bound, reachable
+from tadc.lattice.affine import ZERO, Affine, Constraint
+from tadc.passes.maps.recurrence import OwnRead, lexicographic
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.checked_reads import own_reads
+from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.names import Names
+from tadc.passes.terms.simplify import Simplifier
+
+LANES = 8
+"""So many elements that do not depend on each other fill a vector: more are not looked for."""
+
+UNKNOWN = 1 << 10
+"""The number of values of an index whose extent is not known."""
+
+MOST_MEMORY = 3
+"""A tensor by wavefronts has at most so many times the elements."""
+
+
+@dataclass(frozen=True)
+class _Skewed:
+    """A recurrence by its order: tensor `name` has the index `step`, from 0 on, in the place of `gone`."""
+
+    name: str
+    indices: tuple[str, ...]
+    shape: Shape
+    step: str
+    own: tuple[str, ...]
+    order: Affine
+    gone: str
+
+    def renamed(self, name: str, own: tuple[str, ...]) -> _Skewed:
+        """The same of a tensor with other names of indices."""
+        names = dict(zip(self.own, own, strict=True))
+        order = self.order.substitute({old: Affine.var(new) for old, new in names.items()})
+        indices = tuple(names.get(index, index) for index in self.indices)
+        return _Skewed(name, indices, self.shape, self.step, own, order, names[self.gone])
+
+    def at(self, forms: Sequence[Affine]) -> list[Affine]:
+        """Where the element is that the recurrence has at these forms."""
+        there = dict(zip(self.own, forms, strict=True))
+        return [self.order.substitute(there) if n == self.step else there[n] for n in self.indices]
+
+    def replaced(self) -> Affine:
+        """The index that is gone, by the others."""
+        k = self.order.coefficient(self.gone)
+        return (Affine.var(self.step) - self.order) * k + Affine.var(self.gone)
+
+
+def skew_recurrences(program: Program, limit: int | None = None) -> Program:
+    """The program with recurrences along diagonals computed in wavefronts; `limit` bounds bytes of one."""
+    names = Names(program)
+    skewed: dict[str, _Skewed] = {}
+    definitions: list[Definition] = []
+    for definition in program.definitions:
+        found = _skewed(program, names, definition, limit) or _beside(program, names, skewed, definition)
+        if found is not None:
+            skewed[definition.name] = found
+            definitions.append(_by_wavefronts(program, skewed, definition))
+            body = program.terms.read(found.name, found.at(_own(definition)), definition.type)
+        else:
+            body = _reading(program, skewed, definition)
+        order = None if found else definition.order
+        definitions.append(
+            definition if body is definition.body else replace(definition, body=body, order=order)
+        )
+    return replace(program, definitions=tuple(definitions)) if skewed else program
+
+
+def _own(definition: Definition) -> list[Affine]:
+    return list(map(Affine.var, definition.indices))
+
+
+def _skewed(program: Program, names: Names, definition: Definition, limit: int | None) -> _Skewed | None:
+    """How a recurrence is computed by wavefronts; None of one that is better as it is."""
+    order = definition.order
+    if order is None or len(order.terms) < 2:
+        return None
+    extents = dict(zip(definition.indices, map(as_form, definition.shape), strict=True))
+    counts = {name: size.constant if size.is_constant else UNKNOWN for name, size in extents.items()}
+    along = [name for name in definition.indices if order.coefficient(name)]
+    steps = sum(abs(order.coefficient(name)) * (counts[name] - 1) for name in along) + 1
+    gone = [name for name in along if abs(order.coefficient(name)) == 1]
+    if not gone or min(counts.values()) < 1:
+        return None
+    # The longest goes: what stays in its place is longer still.
+    last = max(gone, key=lambda name: (counts[name], definition.indices.index(name)))
+    elements = math.prod(counts[name] for name in along)
+    if elements // steps < LANES or steps > MOST_MEMORY * counts[last]:
+        return None
+    others = math.prod(counts.values()) // counts[last]
+    if limit is not None and steps * others * ELEMENT[definition.type] > limit:
+        return None
+    if _has_free_index(program, definition, counts):
+        return None
+    return _along(names, definition, last, steps)
+
+
+def _along(names: Names, definition: Definition, gone: str, steps: int) -> _Skewed:
+    """A recurrence by its order, which takes `steps` values if sizes are known, without the index `gone`."""
+    assert definition.order is not None
+    order, extents = (
+        definition.order,
+        dict(zip(definition.indices, map(as_form, definition.shape), strict=True)),
+    )
+    along = [name for name in definition.indices if order.coefficient(name)]
+    low = sum(((extents[n] - 1) * k for n in along if (k := order.coefficient(n)) < 0), ZERO)
+    # Of unknown sizes one more than it needs, for an extent is not negative.
+    size = sum((extents[n] * abs(order.coefficient(n)) for n in along), ZERO)
+    size = Affine.const(steps) if size.is_constant else size
+    step = names.free("t")
+    kept = iter([step, *(n for n in along if n != gone)])
+    indices = tuple(next(kept) if n in along else n for n in definition.indices)
+    shape = tuple(extent(size if n == step else extents[n]) for n in indices)
+    name = names.free(f"{definition.name}_0")
+    return _Skewed(name, indices, shape, step, definition.indices, order - low, gone)
+
+
+def _beside(
+    program: Program, names: Names, skewed: Mapping[str, _Skewed], definition: Definition
+) -> _Skewed | None:
+    """How a tensor is stored that is computed of each element of a recurrence; None of another."""
+    if definition.order is not None or definition.is_output:
+        return None
+    own, shapes = tuple(_own(definition)), program.shapes()
+    terms = list(reachable([definition.body]))
+    if any(isinstance(term, Reduce) for term in terms):
+        return None
+    for term in terms:
+        if isinstance(term, Read) and term.tensor in skewed and term.indices == own:
+            if shapes[term.tensor] == definition.shape:
+                return skewed[term.tensor].renamed(names.free(f"{definition.name}_0"), definition.indices)
+    return None
+
+
+def _has_free_index(program: Program, definition: Definition, counts: Mapping[str, int]) -> bool:
+    """Whether loops over single indices leave one, last in memory, that fills vectors."""
+    reads = [
+        OwnRead(tuple(zip(definition.indices, read.indices, strict=True)), facts)
+        for read, facts in own_reads(program, definition)
+    ]
+    batch = {n for n in definition.indices if all(read.back(n) == ZERO for read in reads)}
+    found = lexicographic([n for n in definition.indices if n not in batch], reads)
+    last = definition.indices[-1]
+    return found is not None and last not in found[0] and counts[last] >= LANES
+
+
+def _by_wavefronts(program: Program, skewed: Mapping[str, _Skewed], definition: Definition) -> Definition:
+    """A tensor stored by an order: 0 where a step has no element."""
+    terms, found = program.terms, skewed[definition.name]
+    made = replace(
+        definition,
+        name=found.name,
+        shape=found.shape,
+        indices=found.indices,
+        is_output=False,
+        gradient_of="",
+        tangent_of="",
+        order=definition.order and Affine.var(found.step),
+    )
+    gone = found.replaced()
+    size = definition.shape[definition.indices.index(found.gone)]
+    rows = (Constraint(gone), Constraint(as_form(size) - 1 - gone))
+    body = _reading(program, skewed, definition)
+    body = terms.substitute(body, {found.gone: gone})
+    body = Algebra(terms).guard(rows, body, Algebra(terms).zero)
+    return replace(made, body=Simplifier(terms).visit(body, program.facts(made)))
+
+
+def _reading(program: Program, skewed: Mapping[str, _Skewed], definition: Definition) -> Term:
+    """The body of a definition where it reads wavefronts: in each case of itself and where no sum reads."""
+
+    def visit(term: Term, below: list[Term]) -> Term:
+        if isinstance(term, Read) and term.tensor in skewed:
+            in_sum = any(is_bound(name) for name in term.free)
+            if not in_sum or term.tensor == definition.name:
+                found = skewed[term.tensor]
+                assert term.type
+                return program.terms.read(found.name, found.at(term.indices), term.type, term.span)
+        same = all(new is old for new, old in zip(below, term.below, strict=True))
+        return term if same else program.terms.rebuild(term, below)
+
+    return bottom_up(definition.body, {}, visit) if skewed else definition.body

@@ -1,0 +1,132 @@
+"""Powers whose exponents are indices of known small ranges, as products.
+
+    sum{k: 4} (c[k] * x[i]**k)    becomes    c[0] + c[1]*x[i] + c[2]*x[i]**2 + c[3]*x[i]**3
+
+and where the exponent is no index of a short sum, x**k with k up to 7 is squared and multiplied by its bits:
+
+    (if {k % 2 = 1} then (x) else (1)) * (if {k // 2 % 2 = 1} then (x**2) else (1)) * (if {k // 4 = 1} …)
+
+A product of n factors errs by less than n units in the last place, as `x**n` with a literal does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Const, IndexValue, Reduce, Term, bottom_up, reachable
+from tadc.lattice.affine import Affine, Constraint, equals_zero
+from tadc.passes.rewrites.places import Place, Places
+from tadc.passes.rewrites.short_sums import terms_of_sum
+from tadc.passes.terms.algebra import Algebra
+from tadc.passes.terms.costs import weight
+
+GREATEST = 31
+"""The greatest exponent: of more factors the error is larger than most can bear."""
+
+MOST_OPERATIONS = 256
+"""The most operations of a sum that is written out."""
+
+
+def powers_as_products(program: Program) -> Program:
+    """The program with products for powers with indices in their exponents."""
+    known: dict[int, bool] = {}
+    bodies: list[Term] = []
+    for definition in program.definitions:
+        holds = bottom_up(definition.body, known, lambda node, below: any(below) or _form(node) is not None)
+        bodies.append(_Walk(program, definition).visit(0, definition.body) if holds else definition.body)
+    return program.with_bodies(bodies)
+
+
+def _form(term: Term) -> Affine | None:
+    """The exponent of a power, if it is a form of indices."""
+    return _integer(term.operands[1]) if isinstance(term, Apply) and term.function == "pow" else None
+
+
+def _integer(term: Term) -> Affine | None:
+    """A term with an index in it as a form: `k`, `k - 1`."""
+    match term:
+        case IndexValue(form=form):
+            return form
+        case Apply(
+            function="add" | "sub" as function, operands=(IndexValue(form=form), Const(value=int() as n))
+        ):
+            return form + n if function == "add" else form - n
+        case _:
+            return None
+
+
+@dataclass
+class _Walk:
+    """One walk over a definition, from the root down."""
+
+    program: Program
+    definition: Definition
+    memo: dict[tuple[int, int], Term] = field(default_factory=dict[tuple[int, int], Term])
+
+    def __post_init__(self) -> None:
+        self.places = Places(self.program.terms, frozenset(self.program.sizes), self.definition)
+        self.algebra = Algebra(self.program.terms)
+
+    def visit(self, at: int, term: Term) -> Term:
+        """A term with products for its powers."""
+        if (at, term.number) not in self.memo:
+            written = self.written_out(at, term) if isinstance(term, Reduce) else None
+            self.memo[at, term.number] = written or self.rebuilt(at, term)
+        return self.memo[at, term.number]
+
+    def written_out(self, at: int, term: Reduce) -> Term | None:
+        """The terms of a short sum with such powers, added up."""
+        powers = [form for node in reachable([term.body]) if (form := _form(node)) is not None]
+        if not any(name in form.variables for form in powers for name in term.binders):
+            return None
+        operations = sum(map(weight, reachable([term.body])))
+        summands = terms_of_sum(self.program.terms, term, min(GREATEST + 1, MOST_OPERATIONS // operations))
+        if summands is None:
+            return None
+        made = [self.visit(at, summand) for summand in summands]
+        total = made[0]
+        for other in made[1:]:
+            total = self.algebra.apply("add", total, other)
+        return total
+
+    def rebuilt(self, at: int, term: Term) -> Term:
+        """A term over operands without such powers."""
+        below = [self.visit(place, operand) for place, operand in self.places.below(at, term)]
+        form = _form(term)
+        product = None if form is None else self.product(below[0], form, self.places.places[at])
+        return product or self.places.rebuilt(at, term, below)
+
+    def product(self, base: Term, form: Affine, place: Place) -> Term | None:
+        """A power as a product; None where the exponent may be too great."""
+        found = _bounds(form, place)
+        if found is None or found[0] < -1 or found[1] > GREATEST:
+            return None
+        least, greatest = found
+        algebra = self.algebra
+        if least == greatest:
+            return algebra.power(base, least)
+        if base.type is None:
+            return None
+        one, result = algebra.one, None
+        for bit in range(max(greatest, 1).bit_length()):
+            digit = form.floordiv(1 << bit).mod(2)
+            factor = algebra.guard([equals_zero(digit - 1)], algebra.power(base, 1 << bit), one)
+            result = factor if result is None else algebra.apply("mul", result, factor)
+        if least < 0 and result is not None:
+            return algebra.guard([Constraint(form)], result, algebra.apply("div", one, base))
+        return result
+
+
+def _bounds(form: Affine, place: Place) -> tuple[int, int] | None:
+    """The least and the greatest value of a form; None where they are not known numbers."""
+    ends = [form, form]
+    for name in form.variables:
+        found = place.ranges.get(name)
+        k = form.coefficient(name)
+        if found is None or not k:
+            return None
+        low, high = (found.low, found.high) if k > 0 else (found.high, found.low)
+        ends = [end.substitute({name: side}) for end, side in zip(ends, (low, high), strict=True)]
+    least, greatest = ends
+    return (least.constant, greatest.constant) if least.is_constant and greatest.is_constant else None
