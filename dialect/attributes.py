@@ -30,6 +30,11 @@ ATTRIBUTES = {
     ),
     "tad.parts": ("a map", "unit", "its elements are long parts of a reduction, a few for each thread"),
     "tad.joined": ("a map", "unit", "nothing long is left to do: it is computed without vectors"),
+    "tad.window": (
+        "a map",
+        "array of integers",
+        "of how many steps its tensors are kept, and the weights of subscripts whose sum is the step of an element",
+    ),
     "tad.kept": (
         "a map",
         "unit",

@@ -24,6 +24,7 @@ from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
+from tadc.passes.maps.windows import with_windows
 from tadc.passes.maps.write_maps import rewrite_maps
 from tadc.passes.registry import (
     REGISTRY,
@@ -407,6 +408,23 @@ class Chain(Pass):
                 rewrite_maps(function, lambda maps: chained(maps, RANGES), self.known)
 
 
+@register("tad-window", "recurrences are marked of which the last steps alone are kept")
+@dataclass
+class Windows(Pass):
+    """Recurrences whose elements are read few steps later, or at the last steps, get the mark `tad.window`.
+
+    `tad-to-loops` then has memory for so many steps, which it takes by turns.
+    """
+
+    def __post_init__(self) -> None:
+        self.known: dict[str, MapFunction] = {}
+
+    def run(self, module: Any) -> None:
+        """Mark in every function."""
+        for function in tad_functions(module):
+            rewrite_maps(function, with_windows, self.known)
+
+
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
@@ -474,5 +492,6 @@ __all__ = [
     "TermPass",
     "ToGpu",
     "ToLoops",
+    "Windows",
     "rewrite_functions",
 ]

@@ -22,7 +22,7 @@ from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
-from tadc.passes.maps.buffers import BufferViews, buffers_of, location_of, maps_of, memref_of, symbol_of
+from tadc.passes.maps.buffers import BufferViews, buffers_of, location_of, maps_of, symbol_of
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Map
@@ -34,6 +34,7 @@ from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps
+from tadc.passes.nest.windowed import windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
@@ -262,6 +263,7 @@ class _Loops:
     def nest(self, item: Map, plan: Plan, near: Sequence[str]) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
         nest = apply_steps(plain_nest(self.maps, item), steps_of_plan(item, self.maps, plan, self.machine))
+        nest = windowed(nest, self.maps.windows)
         return shifted(nest, near, SHIFT[0]) if near else nest
 
     def define(
@@ -280,7 +282,7 @@ class _Loops:
         """
         tensors, sizes = [self.buffers.tensors[n] for n in places], self.buffers.sizes
         index = ir.IndexType.get()
-        types = [*(memref_of(v.type) for v in tensors), *(v.type for v in sizes), *[index] * len(more)]
+        types = [*(self.buffers.type_of(v) for v in tensors), *(v.type for v in sizes), *[index] * len(more)]
         unique, plain = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
         attributes = {
             "sym_name": ir.StringAttr.get(name),

@@ -15,5 +15,9 @@ PARTS = "tad.parts"
 JOINED = "tad.joined"
 """Nothing long is left to do: vectors would be more code, and no faster."""
 
+WINDOW = "tad.window"
+"""Of the tensors in between the elements of the last steps alone are kept: of how many steps, and the weights of
+subscripts whose sum is the step of an element."""
+
 KEPT = "tad.kept"
 """The elements are the same in all calls: the first one computes them, and a kernel keeps them."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tadc.frontend.program import Program
     from tadc.frontend.syntax import Module
     from tadc.lattice.amounts import Counted
-    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep
+    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, Windows
     from tadc.passes.derivatives.gathers import Gather
     from tadc.passes.gpu.kernels import Kernels
     from tadc.passes.gpu.launch import Launch
@@ -151,10 +151,10 @@ def machine_facts(state: Compilation) -> dict[str, Any]:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep
+    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, Windows
 
     _split(state, Cut())
-    _rewrite_maps(state, Keep(), Fuse(**machine_facts(state)), Keep(fused=True), Fill(), Chain())
+    _rewrite_maps(state, Keep(), Fuse(**machine_facts(state)), Keep(fused=True), Fill(), Chain(), Windows())
 
 
 def _split(state: Compilation, cut: Cut) -> None:
@@ -170,7 +170,7 @@ def _split(state: Compilation, cut: Cut) -> None:
         state.rewrite(JoinSums())
 
 
-def _rewrite_maps(state: Compilation, *passes: Keep | Fuse | Fill | Chain) -> None:
+def _rewrite_maps(state: Compilation, *passes: Keep | Fuse | Fill | Chain | Windows) -> None:
     """Run passes on maps, which are read once, and note the function's buffers."""
     from tadc.compiler.run_passes import run_pass_objects
 
