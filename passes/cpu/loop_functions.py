@@ -20,6 +20,7 @@ from tadc.dialect.mlir import ir
 from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
+from tadc.passes.cpu.step_loops import Follower, step_loop
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import BufferViews, buffers_of, location_of, maps_of, symbol_of
@@ -143,7 +144,9 @@ class _Loops:
                 continue
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
-            if chain:
+            if self.maps.maps[together[0][0]].marks.sweep is not None:
+                self.call_sweep(chain, calls)
+            elif chain:
                 self.call_chain(chain, calls)
             else:
                 self.call_map(together[0][0], calls)
@@ -213,6 +216,20 @@ class _Loops:
         operands += [calls.entry.index(n, calls.point) for n in divided(count, rows)]
         work = sum(plan.work for _, _, plan in made if plan.work is not None)
         calls.call(self.split(name, operands, work, calls), operands)
+
+    def call_sweep(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
+        """Call the loops of maps that run along with a recurrence, some steps at a time."""
+        name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
+        made = [(f"{self.name}.{n}", *self.map(n, f"{self.name}.{n}", plan)) for n, plan in chain]
+        places = sorted({place for _, used, _ in made for place in used})
+        parts = [
+            Follower(part, [places.index(n) for n in used], item)
+            for (part, used, _), item in zip(made, items, strict=True)
+        ]
+        block, low = self.define(name, places, ()), BodyLowering(self.function.context)
+        shapes = BufferViews(self.buffers, list(block.arguments)[len(places) :], low)
+        step_loop(block, parts, shapes.by_name(self.maps.sizes), low)
+        calls.call(name, calls.operands(places, self.maps.sizes))
 
     def map(self, number: int, name: str, plan: Plan, near: Sequence[str] = ()) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.

@@ -48,7 +48,7 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
     tensors = function.tensors()
     if function.sizes or len(function.maps) < 2 or _is_small(tensors):
         return function
-    number = 0
+    number = sum(item.marks.chain is not None for item in function.maps)
     waiting = [RowReads(item, tensors) for item in function.maps]
     while waiting:
         chain = _chain(waiting, function)
@@ -128,7 +128,8 @@ def _chain(waiting: Sequence[RowReads], function: MapFunction) -> _Chain:
             continue
         later |= member.made
         chain.left.append(member.item)
-        whole = None if made.isdisjoint(member.reads) else row_sum(member.item, rows)
+        is_free = member.item.marks.chain is None and not made.isdisjoint(member.reads)
+        whole = row_sum(member.item, rows) if is_free else None
         if whole is not None:
             parts = RowReads(member.item, member.tensors, row=whole.indices[0])
             if parts.near & made and fits(parts):

@@ -220,6 +220,29 @@ class Window:
 
 
 @dataclass(frozen=True)
+class Sweep:
+    """How a map runs along with a recurrence, some steps at a time.
+
+    Of the values of its index number `index`, those run with step t of the recurrence for which t is
+    `scale` times the value plus `offset`, or the next such step; all steps go `down` or up.
+    """
+
+    index: int
+    scale: int = 1
+    offset: int = 0
+    down: bool = False
+
+    def step(self, at: Sequence[Affine]) -> Affine:
+        """The step with which the element at these subscripts is computed."""
+        return at[self.index] * self.scale + self.offset
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the index counts steps."""
+        return self.scale == 1 and not self.offset
+
+
+@dataclass(frozen=True)
 class Marks:
     """How a map is to be computed, where that is decided before its schedule.
 
@@ -228,6 +251,7 @@ class Marks:
     `in_place`: the elements are those of another tensor but on a thin set, in its memory.
     `parts`: they are long parts of a reduction; `joined`: nothing long is left to do; `kept`: they are the
     same in all calls. `window`: of the tensors that nobody outside gets, the last steps are kept.
+    With a `sweep`, maps of the chain run one after the other for `rows` steps of a recurrence at a time.
     """
 
     chain: int | None = None
@@ -239,6 +263,7 @@ class Marks:
     joined: bool = False
     kept: bool = False
     window: Window | None = None
+    sweep: Sweep | None = None
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,12 @@ from tadc.passes.maps.map import (
     MapFunction,
     Marks,
     Number,
+    Sweep,
     Tensor,
     Value,
     Window,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, WINDOW
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, WINDOW
 
 
 def read_maps(function: ir.Operation) -> MapFunction:
@@ -252,5 +253,9 @@ def _marks(op: ir.Operation) -> Marks:
         window = Window(rows, tuple(weights))
     if CHAIN not in op.attributes:
         return Marks(None, 0, (), *flags, window)
+    sweep = None
+    if SWEEP in op.attributes:
+        index, scale, offset, down = ir.DenseI64ArrayAttr(op.attributes[SWEEP])
+        sweep = Sweep(index, scale, offset, bool(down))
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window)
+    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window, sweep)

@@ -63,9 +63,11 @@ class OwnRead:
 
 
 def recurrence_of(item: Map) -> Recurrence | None:
-    """How to visit the elements of a map with an order; None of another map."""
+    """How to visit the elements of a map with an order, or of one that runs along with a recurrence; None of
+    another map."""
     if item.order is None:
-        return None
+        sweep = item.marks.sweep
+        return None if sweep is None else Recurrence((item.indices[sweep.index],))
     reads, order = own_reads(item), item.order
     zero = Affine.const(0)
     batch = frozenset(n for n in item.indices if all(read.back(n) == zero for read in reads))

@@ -12,13 +12,13 @@ map reads later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.map import Map, MapFunction, Marks, Tensor, Window
+from tadc.passes.maps.map import Map, MapFunction, Tensor, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.row_reads import bytes_of
@@ -38,43 +38,56 @@ class Distance:
     facts: Domain
 
 
-def with_windows(function: MapFunction) -> MapFunction:
-    """The function, with marks on recurrences of which the last steps alone are kept."""
-    between = {tensor.name for tensor in memory_of(function).temporaries}
-    maps: list[Map] = []
-    for item in function.maps:
-        window = None
-        if item.order is not None and item.marks == Marks() and item.tensors[0].name in between:
-            window = _window(item, function)
-        maps.append(item if window is None else replace(item, marks=replace(item.marks, window=window)))
-    return replace(function, maps=tuple(maps))
+def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), rows: int = 0) -> Window | None:
+    """The window of a map's tensors in between; None where all of them are to be kept.
 
-
-def _window(item: Map, function: MapFunction) -> Window | None:
-    """The window of a recurrence; None where all of it is to be kept."""
-    (tensor,) = item.tensors
+    The map may be one of `members` of a sweep, which run for so many `rows` of steps at a time; others than
+    these read its last steps alone, or all are kept.
+    """
     weights = weights_of(item)
-    if weights is None:
+    between = {tensor.name for tensor in memory_of(function).temporaries}
+    tensors = [tensor for tensor in item.tensors if tensor.name in between]
+    if weights is None or not tensors:
         return None
-    window = Window(1, weights)
-    distances = [
-        Distance(window.step([Affine.var(n) for n in item.indices]) - window.step(at), facts + function.known)
-        for at, facts in reads_of(item, tensor.name)
-    ]
-    last = last_step(tensor, window)
+    window, back = Window(1, weights), 0
+    inside = {member.tensors[0].name: member for member in members}
     for reader in function.maps:
-        if reader is not item:
-            reads = reads_of(reader, tensor.name)
-            distances += [Distance(last - window.step(at), facts + function.known) for at, facts in reads]
-    back = most_back(distances)
-    if back is None or not _is_worth(tensor, replace(window, rows=back + 1)):
-        return None
-    return replace(window, rows=back + 1)
+        member = inside.get(reader.tensors[0].name)
+        distances = list(_distances(reader, member, item, tensors, window, function.known))
+        most = most_back(distances)
+        if most is None:
+            return None
+        if distances:
+            in_blocks = member is not None and reader.tensors != item.tensors
+            back = max(back, most + rows - 1 if in_blocks else most)
+    window = replace(window, rows=max(back + 1, rows))
+    return window if _is_worth(tensors[0], window) else None
+
+
+def _distances(
+    reader: Map, member: Map | None, item: Map, tensors: Sequence[Tensor], window: Window, known: Domain
+) -> Iterator[Distance]:
+    """How far back a map reads the elements of another, or of its own: from the step that it runs with if it is a
+    member of the same sweep, else from the last one."""
+    if reader.tensors == item.tensors:
+        here = window.step([Affine.var(name) for name in item.indices])
+    elif member is not None:
+        assert member.marks.sweep is not None
+        step = member.marks.sweep.step([Affine.var(name) for name in member.indices])
+        here = step * window.weights[window.axis]
+    else:
+        here = last_step(tensors[0], window)
+    for tensor in tensors:
+        for at, facts in reads_of(reader, tensor.name):
+            yield Distance(here - window.step(at), facts + known)
 
 
 def weights_of(item: Map) -> tuple[int, ...] | None:
-    """The weights of a recurrence's subscripts whose sum counts the steps that it goes along, one after the other."""
-    recurrence = recurrence_of(item)
+    """The weights of a map's subscripts whose sum counts the steps that it goes along, one after the other."""
+    sweep, recurrence = item.marks.sweep, recurrence_of(item)
+    if sweep is not None:
+        sign = -1 if sweep.down else 1
+        return tuple(sign if n == sweep.index else 0 for n in range(len(item.indices))) if sweep.is_step else None
     assert recurrence is not None
     if recurrence.order is not None:
         weights = tuple(recurrence.order.coefficient(name) for name in item.indices)

@@ -31,7 +31,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, WINDOW
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, WINDOW
 from tadc.passes.maps.read_maps import read_maps
 
 
@@ -165,6 +165,9 @@ class MapWriter:
         found = {name: unit for name, is_set in flags.items() if is_set}
         if marks.window is not None:
             found[WINDOW] = ir.DenseI64ArrayAttr.get([marks.window.rows, *marks.window.weights])
+        if (sweep := marks.sweep) is not None:
+            numbers = [sweep.index, sweep.scale, sweep.offset, int(sweep.down)]
+            found[SWEEP] = ir.DenseI64ArrayAttr.get(numbers)
         if marks.chain is not None:
             found[CHAIN] = ir.DenseI64ArrayAttr.get([marks.chain, marks.rows, *marks.blocks])
         return found

@@ -413,7 +413,9 @@ class _Steps:
         """Ranges that are computed at a time."""
         plan = self.plan
         if plan.rows is not None:
-            self.steps.append(Rows(self.map.indices[0], plan.rows))
+            sweep = self.map.marks.sweep
+            index = self.map.indices[0 if sweep is None else sweep.index]
+            self.steps.append(Rows(self.plain_loop(index), plan.rows))
         elif plan.axes:
             division = Division(self.map.indices, self.map.extents, plan.tiling, plan.work)
             self.steps.append(Threads(plan.axes, tuple(division.grain(axis) for axis in plan.axes)))

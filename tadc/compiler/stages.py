@@ -154,7 +154,7 @@ def fuse(state: Compilation) -> None:
     from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, Windows
 
     _split(state, Cut())
-    _rewrite_maps(state, Keep(), Fuse(**machine_facts(state)), Keep(fused=True), Fill(), Chain(), Windows())
+    _rewrite_maps(state, Keep(), Fuse(**machine_facts(state)), Keep(fused=True), Fill(), Windows(), Chain())
 
 
 def _split(state: Compilation, cut: Cut) -> None:

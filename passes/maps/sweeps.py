@@ -1,0 +1,198 @@
+"""Maps that run along with a recurrence, so that it keeps its last steps alone.
+
+    let scan{t} u[t: T, i: N] = …
+    e[t: T] = sum{i} u[t, i]**2
+    f[s: T // 100, i: N] = u[100*s, i]
+
+Where u[t, i] is read few steps after t alone, by a map with an index that follows these steps, the map runs for some
+steps when u has them: `e` for step t, `f` for s = t / 100 where that is whole. A map runs with the last step that
+it reads, which is proven: each read is of a step that is not later. What maps of such a sweep compute may be
+read by others of it in the same way, as by the tangent of u. Maps that read something else of u, as its last step,
+wait for the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tadc.lattice.affine import Affine
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
+from tadc.passes.maps.recurrence import reads_of
+from tadc.passes.maps.windows import weights_of, window_of
+from tadc.passes.terms.costs import ELEMENT
+
+NEAR = 128 << 10
+"""The steps that run at a time stay near: a part of the second-level cache."""
+
+MOST_ROWS = 64
+"""No more steps run at a time: what a call of a map costs is little beside so many."""
+
+LEAST_ROW = 256
+"""Steps of fewer bytes are loops of a few elements, which keep them in registers from step to step."""
+
+
+def with_windows(function: MapFunction) -> MapFunction:
+    """The function, with marks on maps of which the last steps alone are kept, and on those that run along with
+    these."""
+    seeds = [item.tensors[0].name for item in function.maps if item.order is not None]
+    for number, name in enumerate(seeds):
+        seed = next(item for item in function.maps if item.tensors[0].name == name)
+        if seed.marks != Marks():
+            continue
+        found = _sweep(seed, function, number)
+        if found is None and (window := window_of(seed, function)) is not None:
+            found = _with(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
+        function = found or function
+    return function
+
+
+def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
+    maps = (instead.get(item.tensors[0].name, item) for item in function.maps)
+    return replace(function, maps=tuple(maps))
+
+
+def _sweep(seed: Map, function: MapFunction, number: int) -> MapFunction | None:
+    """The function where a recurrence runs with those that read its steps; None where it gains no window."""
+    weights = weights_of(seed)
+    if weights is None or sum(map(abs, weights)) != 1:
+        return None
+    axis = next(n for n, weight in enumerate(weights) if weight)
+    first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
+    members = _followers(first, function)
+    windows = {m.tensors[0].name: window_of(m, function, members, 1) for m in members}
+    members = _needed(members, {name for name, window in windows.items() if window is not None})
+    if len(members) < 2 or not _is_long(members, windows):
+        return None
+    rows = _rows(members, windows)
+    marked: list[Map] = []
+    for member in members:
+        window = windows[member.tensors[0].name] and window_of(member, function, members, rows)
+        marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
+        marked.append(replace(member, marks=marks))
+    return replace(function, maps=tuple(_arranged(function, marked)))
+
+
+def _followers(first: Map, function: MapFunction) -> list[Map]:
+    """A recurrence and the maps after it that may run along with it, with marks of how they do."""
+    members, later = [first], set[str]()
+    made = {tensor.name: first for tensor in first.tensors}
+    is_after = False
+    for item in function.maps:
+        names, reads = {tensor.name for tensor in item.tensors}, {load.tensor for load in item.loads()}
+        if item.tensors == first.tensors or not is_after:
+            is_after = is_after or item.tensors == first.tensors
+            continue
+        if reads.isdisjoint(made) and reads.isdisjoint(later):
+            continue
+        member = _follower(item, first, made, function) if reads.isdisjoint(later) else None
+        if member is None:
+            later |= names
+        else:
+            members.append(member)
+            made |= dict.fromkeys(names, member)
+    return members
+
+
+def _follower(item: Map, first: Map, made: Mapping[str, Map], function: MapFunction) -> Map | None:
+    """A map that runs along with others, each with the last step that it reads; None where there is none."""
+    assert first.marks.sweep is not None
+    if item.marks != Marks():
+        return None
+    down = first.marks.sweep.down
+    for sweep in _sweeps(item, first, made, down):
+        here = sweep.step([Affine.var(name) for name in item.indices])
+        sign = -1 if down else 1
+        if all(
+            implied((here - _step(member, at)) * sign, facts + function.known)
+            for name, member in made.items()
+            for at, facts in reads_of(item, name)
+        ):
+            return replace(item, marks=Marks(sweep=sweep))
+    return None
+
+
+def _step(member: Map, at: Sequence[Affine]) -> Affine:
+    assert member.marks.sweep is not None
+    return member.marks.sweep.step(at)
+
+
+def _sweeps(item: Map, first: Map, made: Mapping[str, Map], down: bool) -> Iterator[Sweep]:
+    """How a map may follow the steps: a recurrence by its own, another map by an index of what it reads."""
+    if item.order is not None:
+        weights = weights_of(item)
+        assert first.marks.sweep is not None
+        steps = first.extents[first.marks.sweep.index]
+        if weights is not None and sum(map(abs, weights)) == 1:
+            axis = next(n for n, weight in enumerate(weights) if weight)
+            if (weights[axis] < 0) == down and item.extents[axis] == steps:
+                yield Sweep(axis, down=down)
+        return
+    found: dict[Sweep, None] = {}
+    for load in item.loads():
+        if load.tensor not in made:
+            continue
+        form = _step(made[load.tensor], load.at)
+        if form.is_linear and len(form.terms) == 1:
+            ((name, scale),) = form.terms
+            if name in item.indices and scale > 0:
+                found[Sweep(item.indices.index(str(name)), scale, form.constant, down)] = None
+    yield from found
+
+
+def _needed(members: Sequence[Map], windowed: set[str]) -> list[Map]:
+    """Of the members those with windows, those that read them, and what these need of others."""
+    needed = set(windowed)
+    for member in members:
+        if any(load.tensor in windowed for load in member.loads()):
+            needed.add(member.tensors[0].name)
+    for member in reversed(members):
+        if member.tensors[0].name in needed:
+            reads = {load.tensor for load in member.loads()}
+            needed |= {m.tensors[0].name for m in members if any(t.name in reads for t in m.tensors)}
+    return [member for member in members if member.tensors[0].name in needed]
+
+
+def _row_bytes(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int | None:
+    """The bytes of one step of the tensors that have windows; None where sizes are not known."""
+    total = 0
+    for member in members:
+        if (window := windows[member.tensors[0].name]) is None:
+            continue
+        for tensor in member.tensors:
+            row = 1
+            for extent in (*tensor.shape[: window.axis], *tensor.shape[window.axis + 1 :]):
+                if not extent.is_constant:
+                    return None
+                row *= extent.constant
+            total += row * ELEMENT[tensor.type]
+    return total
+
+
+def _is_long(members: Iterable[Map], windows: Mapping[str, Window | None]) -> bool:
+    """Whether a step is worth a call of each map."""
+    row = _row_bytes(members, windows)
+    return row is None or row >= LEAST_ROW
+
+
+def _rows(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int:
+    """How many steps run at a time."""
+    row = _row_bytes(members, windows)
+    return 1 if row is None else max(1, min(NEAR // max(row, 1), MOST_ROWS))
+
+
+def _arranged(function: MapFunction, members: Sequence[Map]) -> Iterator[Map]:
+    """The maps in an order in which the members run together: what does not wait for them comes before."""
+    inside, waiting, later = {m.tensors[0].name for m in members}, list[Map](), set[str]()
+    for item in function.maps:
+        reads = {load.tensor for load in item.loads()}
+        if item.tensors[0].name in inside:
+            later |= {tensor.name for tensor in item.tensors}
+        elif reads.isdisjoint(later):
+            yield item
+        else:
+            waiting.append(item)
+            later |= {tensor.name for tensor in item.tensors}
+    yield from members
+    yield from waiting
