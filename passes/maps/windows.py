@@ -58,8 +58,8 @@ def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), row
         if most is None:
             return None
         if distances:
-            in_blocks = member is not None and reader.tensors != item.tensors
-            back = max(back, most + rows - 1 if in_blocks else most)
+            # The recurrence itself may compute a step of a tile that is moved back once more, after the others.
+            back = max(back, most if member is None else most + rows - 1)
     window = replace(window, rows=max(back + 1, rows))
     return window if _is_worth(tensors[0], window) else None
 

@@ -171,7 +171,10 @@ def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
             # Its sums are added up in the order that they have when it runs by itself.
             order = (index, *(name for name in alone.order if name != index))
             blocks = {name: count for name, count in alone.blocks.items() if name != index}
-            tiling = replace(alone, order=order, blocks=blocks, packed=None, streams=False, runs={})
+            least = {index: alone.extent(index)}
+            tiling = replace(
+                alone, order=order, blocks=blocks, packed=None, streams=False, runs={}, least=least
+            )
             plan = replace(plan, tiling=tiling)
     return replace(plan, axes=(index,), rows=0)
 

@@ -422,7 +422,8 @@ class _Steps:
 
     def fits(self) -> None:
         """The plain nest where no tile fits."""
-        tiles = [(name, self.tiling.extent(name)) for name in self.map.indices]
+        least = self.tiling.least
+        tiles = [(name, max(self.tiling.extent(name), least.get(name, 1))) for name in self.map.indices]
         unknown = tuple((n, tile) for n, tile in tiles if tile > 1 and not self.extents[n].is_constant)
         if unknown:
             self.steps.append(Fits(unknown))
