@@ -33,13 +33,14 @@ ATTRIBUTES = {
     "tad.window": (
         "a map",
         "array of integers",
-        "of how many steps its tensors are kept, and the weights of subscripts whose sum is the step of an element",
+        "of how many steps its tensors are kept, and the weights of subscripts whose sum is the step of an "
+        "element",
     ),
     "tad.sweep": (
         "a map",
         "array of four integers",
-        "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps a value "
-        "of it takes, where they begin, and whether they go down",
+        "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps a "
+        "value of it takes, where they begin, and whether they go down",
     ),
     "tad.kept": (
         "a map",

@@ -1,8 +1,8 @@
 """The loop of a sweep: all of its maps for some steps of a recurrence, then for the next.
 
-A map whose index does not count the steps itself runs for those of its values that belong to the steps at hand.
-What belongs to a step before the first runs with that, what belongs to one after the last with the last; where
-there is no step at all, everything runs once.
+A map whose index does not count the steps itself runs for those of its values that belong to the steps at
+hand. What belongs to a step before the first runs with that, what belongs to one after the last with
+the last; where there is no step at all, everything runs once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Follower:
 def step_loop(
     block: ir.Block, parts: Sequence[Follower], sizes: Mapping[str, Affine], low: BodyLowering
 ) -> None:
-    """Fill a function over buffers and sizes, which have these forms: it calls the parts for some steps at a time."""
+    """Fill a function over buffers and sizes, which have these forms: it calls the parts for a few steps at a
+    time."""
     point = ir.InsertionPoint(block)
     leader = next(part.item for part in parts if part.item.order is not None)
     sweep = leader.marks.sweep
@@ -37,7 +38,11 @@ def step_loop(
     rows = leader.marks.rows
     given = list(block.arguments)
     buffers, values = given[: len(given) - len(sizes)], given[len(given) - len(sizes) :]
-    bounds = [low.index(0, point), low.affine([count, Affine.const(1)], point, "affine.max"), low.index(rows, point)]
+    bounds = [
+        low.index(0, point),
+        low.affine([count, Affine.const(1)], point, "affine.max"),
+        low.index(rows, point),
+    ]
     made = low.create("scf.for", [], bounds, point, regions=1)
     inner = ir.Block.create_at_start(made.regions[0], [low.index_type], [low.location])
     inside = ir.InsertionPoint(inner)

@@ -193,8 +193,8 @@ class Tensor:
 class Window:
     """The steps of which a tensor in between has memory: the last `rows`, by turns in the same places.
 
-    `weights` say which step an element belongs to: the sum of its subscripts, times these. The first subscript
-    of weight 1 or -1 is the axis that counts steps in memory, modulo `rows`.
+    `weights` say which step an element belongs to: the sum of its subscripts, times these. The first
+    subscript of weight 1 or -1 is the axis that counts steps in memory, modulo `rows`.
     """
 
     rows: int
@@ -211,7 +211,6 @@ class Window:
 
     def place(self, at: Sequence[Affine]) -> tuple[Affine, ...]:
         """Where an element is in memory."""
-        step = self.step(at) * self.weights[self.axis]
         return (*at[: self.axis], self.step(at).mod(self.rows), *at[self.axis + 1 :])
 
     def shape(self, extents: Sequence[Affine]) -> tuple[Affine, ...]:

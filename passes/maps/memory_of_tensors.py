@@ -15,8 +15,9 @@ from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor, 
 class Memory:
     """The tensors of a function by role, in the order of the lowered function's arguments.
 
-    A tensor that is returned twice is two results. The shape of a temporary is that of its memory. For each temporary `spans` has the number of the map that
-    computes it, and of the last that reads it: the first and the last of a chain, whose maps run by turns.
+    A tensor that is returned twice is two results. The shape of a temporary is that of its memory. For each
+    `spans` has the number of the map that computes it, and of the last that reads it: the first and the last
+    of a chain, whose maps run by turns.
     Tensors that are `replaced` are in the memory of another, which is computed from them in place. Those that
     are `kept` from call to call have memory of their own, and are no arguments.
     """

@@ -252,10 +252,10 @@ def _marks(op: ir.Operation) -> Marks:
         rows, *weights = ir.DenseI64ArrayAttr(op.attributes[WINDOW])
         window = Window(rows, tuple(weights))
     if CHAIN not in op.attributes:
-        return Marks(None, 0, (), *flags, window)
+        return Marks(None, 0, (), *flags, window=window)
     sweep = None
     if SWEEP in op.attributes:
         index, scale, offset, down = ir.DenseI64ArrayAttr(op.attributes[SWEEP])
         sweep = Sweep(index, scale, offset, bool(down))
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window, sweep)
+    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep)

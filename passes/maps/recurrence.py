@@ -105,7 +105,9 @@ def _is_legal(reads: Sequence[OwnRead], chosen: Sequence[str], signs: Sequence[i
 def own_reads(item: Map) -> list[OwnRead]:
     """The reads of the tensor itself."""
     (own,) = item.tensors
-    return [OwnRead(tuple(zip(item.indices, at, strict=True)), facts) for at, facts in reads_of(item, own.name)]
+    return [
+        OwnRead(tuple(zip(item.indices, at, strict=True)), facts) for at, facts in reads_of(item, own.name)
+    ]
 
 
 def reads_of(item: Map, tensor: str) -> list[tuple[tuple[Affine, ...], Domain]]:

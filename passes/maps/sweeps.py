@@ -4,11 +4,11 @@
     e[t: T] = sum{i} u[t, i]**2
     f[s: T // 100, i: N] = u[100*s, i]
 
-Where u[t, i] is read few steps after t alone, by a map with an index that follows these steps, the map runs for some
-steps when u has them: `e` for step t, `f` for s = t / 100 where that is whole. A map runs with the last step that
-it reads, which is proven: each read is of a step that is not later. What maps of such a sweep compute may be
-read by others of it in the same way, as by the tangent of u. Maps that read something else of u, as its last step,
-wait for the end.
+Where u[t, i] is read few steps after t alone, by a map with an index that follows these steps, the map runs
+for some steps when u has them: `e` for step t, `f` for s = t / 100 where that is whole. A map runs with the
+last step that it reads, which is proven: each read is of a step that is not later. What maps of such a sweep
+compute may be read by others of it in the same way, as by the tangent of u. Sums over steps are added up on
+the way (`step_sums.py`). Maps that read something else of u, as its last step, wait for the end.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from dataclasses import replace
 
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
 from tadc.passes.maps.recurrence import reads_of
-from tadc.passes.maps.windows import weights_of, window_of
+from tadc.passes.maps.step_sums import sums_by_step
+from tadc.passes.maps.windows import LEAST_ROW, weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
 
 NEAR = 128 << 10
@@ -29,12 +31,9 @@ NEAR = 128 << 10
 MOST_ROWS = 64
 """No more steps run at a time: what a call of a map costs is little beside so many."""
 
-LEAST_ROW = 256
-"""Steps of fewer bytes are loops of a few elements, which keep them in registers from step to step."""
-
 
 def with_windows(function: MapFunction) -> MapFunction:
-    """The function, with marks on maps of which the last steps alone are kept, and on those that run along with
+    """The function, with marks on maps of which the last steps are kept, and on those that run along with
     these."""
     seeds = [item.tensors[0].name for item in function.maps if item.order is not None]
     for number, name in enumerate(seeds):
@@ -53,18 +52,27 @@ def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
     return replace(function, maps=tuple(maps))
 
 
-def _sweep(seed: Map, function: MapFunction, number: int) -> MapFunction | None:
-    """The function where a recurrence runs with those that read its steps; None where it gains no window."""
+def _sweep(
+    seed: Map, function: MapFunction, number: int, whole: frozenset[str] = frozenset()
+) -> MapFunction | None:
+    """The function where a recurrence runs with those that read its steps; None where it gains no window.
+
+    Maps that compute one of the `whole` tensors have no sums by step.
+    """
     weights = weights_of(seed)
     if weights is None or sum(map(abs, weights)) != 1:
         return None
     axis = next(n for n, weight in enumerate(weights) if weight)
     first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
-    members = _followers(first, function)
-    windows = {m.tensors[0].name: window_of(m, function, members, 1) for m in members}
-    members = _needed(members, {name for name, window in windows.items() if window is not None})
+    followers = _Followers(first, function, whole)
+    function, candidates = followers.function, followers.members
+    windows = {m.tensors[0].name: window_of(m, function, candidates, 1) for m in candidates}
+    members = _needed(candidates, {name for name, window in windows.items() if window is not None})
     if len(members) < 2 or not _is_long(members, windows):
         return None
+    found = {member.tensors[0].name for member in members}
+    if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
+        return _sweep(seed, followers.before, number, whole | useless)
     rows = _rows(members, windows)
     marked: list[Map] = []
     for member in members:
@@ -74,25 +82,63 @@ def _sweep(seed: Map, function: MapFunction, number: int) -> MapFunction | None:
     return replace(function, maps=tuple(_arranged(function, marked)))
 
 
-def _followers(first: Map, function: MapFunction) -> list[Map]:
-    """A recurrence and the maps after it that may run along with it, with marks of how they do."""
-    members, later = [first], set[str]()
-    made = {tensor.name: first for tensor in first.tensors}
-    is_after = False
-    for item in function.maps:
+class _Followers:
+    """A recurrence and the maps after it that may run along with it, `members` with marks of how they do.
+
+    `sums` has the recurrences that are made of sums of a map, by the name of what this computes.
+    """
+
+    def __init__(self, first: Map, function: MapFunction, whole: frozenset[str]) -> None:
+        self.before, self.first, self.whole = function, first, whole
+        self.members, self.sums = [first], dict[str, list[str]]()
+        self.made, self.later = {tensor.name: first for tensor in first.tensors}, set[str]()
+        self.names = Names(set(function.tensors()) | set(function.sizes))
+        place = next(n for n, item in enumerate(function.maps) if item.tensors == first.tensors)
+        maps = [*function.maps[: place + 1]]
+        for item in function.maps[place + 1 :]:
+            maps += self.taken(item)
+        self.function = replace(function, maps=tuple(maps)) if self.sums else function
+
+    def taken(self, item: Map) -> list[Map]:
+        """What stands in the place of a map, which may be a member."""
         names, reads = {tensor.name for tensor in item.tensors}, {load.tensor for load in item.loads()}
-        if item.tensors == first.tensors or not is_after:
-            is_after = is_after or item.tensors == first.tensors
-            continue
-        if reads.isdisjoint(made) and reads.isdisjoint(later):
-            continue
-        member = _follower(item, first, made, function) if reads.isdisjoint(later) else None
-        if member is None:
-            later |= names
-        else:
-            members.append(member)
-            made |= dict.fromkeys(names, member)
-    return members
+        if reads.isdisjoint(self.made) and reads.isdisjoint(self.later):
+            return [item]
+        if reads.isdisjoint(self.later) and self.joins(item):
+            return [item]
+        found = self.summed(item) if reads.isdisjoint(self.later) else [item]
+        self.later |= names
+        return found
+
+    def joins(self, item: Map) -> bool:
+        """Take a map as a member, if it can be one."""
+        member = _follower(item, self.first, self.made, self.before)
+        if member is not None:
+            self.members.append(member)
+            self.made |= {tensor.name: member for tensor in item.tensors}
+        return member is not None
+
+    def summed(self, item: Map) -> list[Map]:
+        """A map as recurrences of its sums over steps, which are members, and what reads the last of them."""
+        sweep = self.first.marks.sweep
+        assert sweep is not None
+        if item.marks != Marks() or item.order is not None or item.tensors[0].name in self.whole:
+            return [item]
+        steps = {
+            name: (member.marks.sweep.index, member.marks.sweep.offset)
+            for name, member in self.made.items()
+            if member.marks.sweep is not None and member.marks.sweep.scale == 1
+        }
+        count, members, made = self.first.extents[sweep.index], list(self.members), dict(self.made)
+        found = sums_by_step(item, steps, count, sweep.down, self.names, self.before.known)
+        if found is None:
+            return [item]
+        sums, rest = found
+        if not all(map(self.joins, sums)):
+            self.members, self.made = members, made
+            return [item]
+        self.sums[item.tensors[0].name] = [each.tensors[0].name for each in sums]
+        return [*sums, rest]
 
 
 def _follower(item: Map, first: Map, made: Mapping[str, Map], function: MapFunction) -> Map | None:

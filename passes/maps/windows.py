@@ -3,11 +3,11 @@
     let scan{t} u[t: T, i: N] = … u[t - 1, i - 1] … u[t - 1, i + 1] …
     y[i: N] = u[T - 1, i]
 
-The loop over t is the outermost one that goes along the recurrence, so when step t is computed, those before it
-are. An element that is read at most D steps after its own may then be stored in the place of the one D + 1 steps
-before it: memory has D + 1 steps, by turns. Both distances are forms of indices and sizes, which are
-proven to be at most D: from a step back to the one that it reads, and from the last step back to one that another
-map reads later.
+The loop over t is the outermost one that goes along the recurrence, so when step t is computed, those before
+it are. Where no element is read more than D steps after its own, it may be stored in the place of the one
+D + 1 steps before it: memory has D + 1 steps, by turns. Both distances are forms of indices and sizes, which
+are proven to be at most D: from a step back to the one that it reads, and from the last step back to one
+that another map reads later.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ MOST_STEPS = 64
 
 LEAST_BYTES = 32 << 10
 """Tensors of fewer bytes stay in the nearest cache anyway."""
+
+
+LEAST_ROW = 256
+"""Steps of fewer bytes are loops of a few elements, which keep them in registers from step to step."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), row
         if most is None:
             return None
         if distances:
-            # The recurrence itself may compute a step of a tile that is moved back once more, after the others.
+            # A tile of a batch that is moved back computes steps once more, after all of those at hand.
             back = max(back, most if member is None else most + rows - 1)
     window = replace(window, rows=max(back + 1, rows))
     return window if _is_worth(tensors[0], window) else None
@@ -67,8 +71,8 @@ def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), row
 def _distances(
     reader: Map, member: Map | None, item: Map, tensors: Sequence[Tensor], window: Window, known: Domain
 ) -> Iterator[Distance]:
-    """How far back a map reads the elements of another, or of its own: from the step that it runs with if it is a
-    member of the same sweep, else from the last one."""
+    """How far back a map reads the elements of another, or its own: from the step that it runs with if it is
+    a member of the same sweep, else from the last one."""
     if reader.tensors == item.tensors:
         here = window.step([Affine.var(name) for name in item.indices])
     elif member is not None:
@@ -83,11 +87,15 @@ def _distances(
 
 
 def weights_of(item: Map) -> tuple[int, ...] | None:
-    """The weights of a map's subscripts whose sum counts the steps that it goes along, one after the other."""
+    """The weights of a map's subscripts whose sum counts the steps that it goes along, one by one."""
     sweep, recurrence = item.marks.sweep, recurrence_of(item)
     if sweep is not None:
         sign = -1 if sweep.down else 1
-        return tuple(sign if n == sweep.index else 0 for n in range(len(item.indices))) if sweep.is_step else None
+        return (
+            tuple(sign if n == sweep.index else 0 for n in range(len(item.indices)))
+            if sweep.is_step
+            else None
+        )
     assert recurrence is not None
     if recurrence.order is not None:
         weights = tuple(recurrence.order.coefficient(name) for name in item.indices)

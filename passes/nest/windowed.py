@@ -23,7 +23,13 @@ def windowed(nest: Nest, windows: Mapping[str, Window]) -> Nest:
         return of if window is None else replace(of, at=window.place(of.at))
 
     def read(let: Let) -> Let:
-        return replace(let, value=moved(let.value)) if isinstance(let.value, Load | Ask) else let
+        match let.value:
+            case Load() as value:
+                return replace(let, value=moved(value))
+            case Ask() as value:
+                return replace(let, value=moved(value))
+            case _:
+                return let
 
     tensors = tuple(
         replace(tensor, shape=windows[tensor.name].shape(tensor.shape)) if tensor.name in windows else tensor

@@ -46,8 +46,8 @@ class Plan:
 
     `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
     the loop of each index runs; `tiling` how tiles are laid, None for single elements; `axes` which indices
-    may be divided among threads. With `rows`, a range of so many rows or more is computed at a time: values of the first index, or of that
-    which follows the steps of a recurrence. Steps
+    may be divided among threads. With `rows`, a range of so many rows or more is computed at a
+    time: values of the first index, or of that which follows the steps of a recurrence. Steps
     that are `given` stand in the place of those that the plan would make.
     """
 

@@ -53,8 +53,8 @@ def tiling_of(
     """The cheapest tiling with vectors of a map of these extents, or None where there is none worth having.
 
     `found` are the parts of the indices. Tiles are so small that they make about `code` operations at most.
-    Of the ordered indices of a recurrence each value has its turn. A map that runs along with one has no other order
-    of a reduction for that: `plan_in_sweep` gives it the one that it has by itself.
+    Of the ordered indices of a recurrence each value has its turn. A map that runs along with one has sums in
+    order: `plan_in_sweep` gives it the order that it has by itself.
     """
     if not machine.vector_bytes or item.marks.joined:
         return None

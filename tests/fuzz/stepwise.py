@@ -58,7 +58,9 @@ class _Text:
             by = int(self.random.integers(-1, 2))
             place, rows = f"i + {by}", f"{is_one} and i + {by} >= 0 and i + {by} <= N - 1"
             read = f"{name}[{self.at(step, place)}]"
-            term = [f"0.3*{read}", f"0.4*sin({read})", f"0.2*{read}*x[{self.at('t')}]"][self.random.integers(3)]
+            term = [f"0.3*{read}", f"0.4*sin({read})", f"0.2*{read}*x[{self.at('t')}]"][
+                self.random.integers(3)
+            ]
             terms.append(f"if {{{rows}}} then ({term}) else (0.1)")
         for other in others:
             steps = int(self.random.integers(0, 3))
@@ -84,9 +86,13 @@ class _Text:
                 earlier = f"if {{{is_one}}} then ({of}[{self.at(step)}]) else (1)"
                 body = f"{of}[{self.at('t')}]*({earlier})"
                 self.lines.append(f"let {name}_0[{self.head()}] = {body}")
-                self.lines.append(f"{name}[t: T] = sum{{i{', b' if self.batch else ''}}} ({name}_0[{self.at('t')}])")
+                self.lines.append(
+                    f"{name}[t: T] = sum{{i{', b' if self.batch else ''}}} ({name}_0[{self.at('t')}])"
+                )
             case 4:
-                self.lines.append(f"{name}[t: T] = sum{{i{', b' if self.batch else ''}}} ({of}[{self.at('t')}]**2)")
+                self.lines.append(
+                    f"{name}[t: T] = sum{{i{', b' if self.batch else ''}}} ({of}[{self.at('t')}]**2)"
+                )
             case 5:
                 body = f"if {{s <= T - 1}} then ({of}[{self.at('s')}]) else (2)"
                 self.lines.append(f"{name}[{self.head('s: T + 2')}] = {body}")

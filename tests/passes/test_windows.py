@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -33,7 +34,7 @@ def always(rows: int) -> Iterator[None]:
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("seed", slow_but_one_in(2, range(80)))
 def test_random_recurrences(seed: int) -> None:
-    """Values, tangents and gradients: those of an element-by-element run, and the very bits of all steps kept."""
+    """Values, tangents and gradients: those of an element-by-element run, the very bits of all steps kept."""
     case = generate(seed)
     f = tadc.function(case.text)
     outputs = [d.name for d in f.program.outputs]
@@ -55,9 +56,9 @@ def test_random_recurrences(seed: int) -> None:
                 np.testing.assert_allclose(one, run.arrays[name], rtol=1e-9, atol=1e-9)
 
 
-def values(found: object) -> list[np.ndarray]:
+def values(found: Any) -> list[Any]:
     """The results of a call, one or several."""
-    return list(found) if isinstance(found, tuple) else [found]
+    return [*found] if isinstance(found, tuple) else [found]
 
 
 def fresh(f: tadc.Function) -> tadc.Function:
