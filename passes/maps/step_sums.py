@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tadc.dialect.scalar_ops import ONE_ROUNDING
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import ZERO, Affine, Constraint, box
 from tadc.lattice.polyhedron import implied
@@ -120,9 +121,9 @@ def _added(block: Block, type: str) -> Block:
     made = {let.names[0]: let.value for let in block.lets if let.names}
     match made.get(name):
         case Apply(function="mul", operands=(x, y)):
-            total = Apply("math.fma", (x, y, _SO_FAR), type)
+            total = Apply(ONE_ROUNDING, (x, y, _SO_FAR), type)
         case Apply(function="powi", operands=(base,), exponent=2):
-            total = Apply("math.fma", (base, base, _SO_FAR), type)
+            total = Apply(ONE_ROUNDING, (base, base, _SO_FAR), type)
         case _:
             total = Apply("add", (_SO_FAR, name), type)
     return without_unused(Block((*block.lets, Let(("%total",), total)), ("%total",)))

@@ -36,10 +36,18 @@ LEAST_ROW = 256
 
 @dataclass(frozen=True)
 class Distance:
-    """How many steps before another an element is read, and what holds there."""
+    """How many steps before another an element is read, and what holds there.
+
+    The map that is its `reader` reads the element `at` these subscripts, and runs `along` with the recurrence, or
+    after it.
+    """
 
     form: Affine
     facts: Domain
+    tensor: Tensor
+    at: tuple[Affine, ...]
+    reader: Map
+    along: bool
 
 
 def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), rows: int = 0) -> Window | None:
@@ -68,6 +76,16 @@ def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), row
     return window if _is_worth(tensors[0], window) else None
 
 
+def distances_of(item: Map, function: MapFunction) -> Iterator[Distance]:
+    """How far back the elements of a map that has a window are read."""
+    chain, window = item.marks.chain, item.marks.window
+    assert window is not None
+    tensors = [tensor for tensor in item.tensors if tensor.name in function.windows]
+    for reader in function.maps:
+        member = reader if chain is not None and reader.marks.chain == chain else None
+        yield from _distances(reader, member, item, tensors, window, function.known)
+
+
 def _distances(
     reader: Map, member: Map | None, item: Map, tensors: Sequence[Tensor], window: Window, known: Domain
 ) -> Iterator[Distance]:
@@ -83,7 +101,8 @@ def _distances(
         here = last_step(tensors[0], window)
     for tensor in tensors:
         for at, facts in reads_of(reader, tensor.name):
-            yield Distance(here - window.step(at), facts + known)
+            along = member is not None or reader.tensors == item.tensors
+            yield Distance(here - window.step(at), facts + known, tensor, at, reader, along)
 
 
 def weights_of(item: Map) -> tuple[int, ...] | None:

@@ -45,6 +45,8 @@ class Compilation:
     temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
         default_factory=list["tuple[str, Shape, tuple[int, int]]"]
     )
+    #: Which tensors are kept for few steps of a recurrence, and why that is enough.
+    windows: list[str] = field(default_factory=list[str])
     #: About how many operations loops of maps take, of a program whose sizes are not all known.
     work: list[Counted] = field(default_factory=list["Counted"])
     signatures: list[CSignature] = field(default_factory=list["CSignature"])
@@ -189,6 +191,7 @@ def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
     from tadc.passes.maps.buffers import symbol_of
     from tadc.passes.maps.memory_of_tensors import memory_of
     from tadc.passes.maps.read_maps import read_maps
+    from tadc.passes.maps.window_report import windows_text
     from tadc.passes.schedule.work_counts import operations_of
 
     for function in tad_functions(state.module.operation):
@@ -197,6 +200,7 @@ def _note_buffers(state: Compilation, known: dict[str, MapFunction]) -> None:
         if not state.options.backend.launches_kernels:
             state.signatures.append(signature_of(function, maps))
             state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
+        state.windows = windows_text(maps)
         sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
         state.temporaries = [
             (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)
