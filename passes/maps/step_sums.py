@@ -38,7 +38,10 @@ def sums_by_step(
     found: dict[int, list[Map]] = {}
     for number, let in enumerate(item.body.lets):
         fold = let.value
-        if isinstance(fold, Fold) and fold.kind == "sum" and (index := _index(fold, steps, down)) is not None:
+        if not isinstance(fold, Fold) or fold.kind != "sum":
+            continue
+        index = _index(fold, steps, down)
+        if index is not None and not _is_triangular(fold, index[0], item):
             found[number] = [
                 _recurrence(item, number, place, index, count, down, names) for place in range(len(let.names))
             ]
@@ -71,6 +74,12 @@ def _index(fold: Fold, steps: Mapping[str, tuple[int, int]], down: bool) -> tupl
                 ends = form.constant, found.get(str(name), form.constant)
                 found[str(name)] = min(ends) if down else max(ends)
     return next(iter(found.items()), None)
+
+
+def _is_triangular(fold: Fold, name: str, item: Map) -> bool:
+    """Whether elements have sums over different steps: each step would be added to all of them."""
+    bounds = (row.form.variables for row in fold.rows if name in row.form.variables)
+    return any(not found.isdisjoint(item.indices) for found in bounds)
 
 
 def _step_forms(block: Block, steps: Mapping[str, tuple[int, int]]) -> Iterator[Affine]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,13 @@ import pytest
 
 import tadc
 from bench.switches import SWITCHES
+from tadc.backend.runtime.workspace import workspace
+from tadc.compiler.all_stages import compile_until
+from tadc.compiler.compile_options import Options
+from tadc.compiler.kernel_interface import interface_of
+from tadc.compiler.stages import Compilation
 from tadc.frontend.extents import shape_at
+from tadc.frontend.source import Source
 from tests.fuzz.stepwise import generate
 from tests.reference.counting import Run
 from tests.reference.sampling import slow_but_one_in
@@ -67,3 +74,58 @@ def values(found: Any) -> list[Any]:
 def fresh(f: tadc.Function) -> tadc.Function:
     """The same function, of which no kernel is known."""
     return tadc.function(str(f))
+
+
+HEAT = """
+u0: f64[N]
+k: f64
+size T
+let scan{t} u[t: T, i: N] = if {t = 0} then (u0[i]) else (
+    if {i >= 1 and i <= N - 2} then (u[t - 1, i] + k*(u[t - 1, i - 1] - 2*u[t - 1, i] + u[t - 1, i + 1]))
+    else (u[t - 1, i]))
+"""
+
+READERS = {
+    "y[i: N] = u[T - 1, i]": 2,
+    "y[i: N] = if {T >= 4} then (u[T - 4, i]) else (0)": 4,
+    "y[t: T] = sum{i} (u[t, i]**2)": 2,
+    "y[s: T // 10, i: N] = u[10*s, i] + u[T - 1, i]": None,
+    "y[s: T // 10, i: N] = u[10*s, i]": 2,
+    "y[t: T, i: N] = if {t >= 3} then (u[t - 3, i]) else (0)": 2,
+    "y[t: T] = sum{i} (if {t >= 3} then (u[t, i]*u[t - 3, i]) else (0))": 4,
+    "y[i: N] = sum{t} (u[t, i])": 4,
+    "y[t: T] = sum{s}_0^t (u[s, 0])": None,
+    "let v[t: T, i: N] = sin(u[t, i]); y[t: T] = sum{i} (v[t, i]*(if {t >= 1} then (v[t - 1, i]) else (0)))": 4,
+}
+"""How many steps in all are kept of tensors in between; None for all of them."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_memory_is_that_of_the_steps_that_are_read(reader: str) -> None:
+    """For sizes that are not known: the bytes of tensors in between are those of few rows."""
+    steps, rows = 40, READERS[reader]
+    state = Compilation(Options(), Source(HEAT + reader, "<string>"))
+    compile_until(state, "loops")
+    assert state.form is not None
+    sizes = {"N": 1000, "T": steps}
+    room = workspace([t.at(sizes) for t in interface_of(state, state.form).temporaries])
+    assert room.bytes == pytest.approx((steps if rows is None else rows) * 8000, rel=0.05)
+
+
+def test_tangents_take_twice_the_memory() -> None:
+    """Of a step that is linear in the state and a parameter, two states and two tangents are kept."""
+    state = Compilation(Options("jvp"), Source(HEAT + "y[i: N] = u[T - 1, i]", "<string>"))
+    compile_until(state, "loops")
+    assert state.form is not None
+    temporaries = interface_of(state, state.form).temporaries
+    assert sum(t.at({"N": 1000, "T": 40}).tensor.bytes for t in temporaries) == 4 * 8000
+
+
+def test_what_is_kept_is_said() -> None:
+    """In the certificate, with how far back each read is."""
+    f = tadc.function(HEAT + "y[i: N] = sum{t} (u[t, i]**3)")
+    text = str(tadc.certificate(f, "k"))
+    # The cotangent reads all states in the reverse order, and is itself read at its own step.
+    assert "du: 2 steps in memory" in text
+    assert re.search(r"du\[\w+ \+ 1, i\] for du: at most 1 step before its own step", text)
+    assert "\n  u: " not in text
