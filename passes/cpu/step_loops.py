@@ -51,14 +51,19 @@ def step_loop(
     first, last = (count - end, count - begin) if sweep.down else (begin, end)
     for part in parts:
         if part.item.order is not None:
-            ends = [low.affine([form], inside) for form in (begin, end)]
+            start, stop = (low.affine([form], inside) for form in (begin, end))
         else:
-            ends = [
-                _values_before(step, part.item, sizes, low, inside, whole=whole)
-                for step, whole in ((first, (first, False)), (last, (last - count, True)))
-            ]
-        operands = [*(buffers[n] for n in part.used), *values, *ends]
-        low.create("func.call", [], operands, inside, {"callee": ir.FlatSymbolRefAttr.get(part.name)})
+            start = _values_before(first, part.item, sizes, low, inside, whole=(first, False))
+            stop = _values_before(last, part.item, sizes, low, inside, whole=(last - count, True))
+        operands = [*(buffers[n] for n in part.used), *values, start, stop]
+
+        def call(
+            here: ir.InsertionPoint, name: str = part.name, operands: Sequence[ir.Value] = operands
+        ) -> list[ir.Value]:
+            low.create("func.call", [], operands, here, {"callee": ir.FlatSymbolRefAttr.get(name)})
+            return []
+
+        low.choose(low.compare("slt", start, stop, inside), [], call, None, inside)
     low.create("scf.yield", [], [], inside)
     low.create("func.return", [], [], point)
 

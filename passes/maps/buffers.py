@@ -71,10 +71,11 @@ class Buffers:
 
     def type_of(self, tensor: ir.Value) -> ir.Type:
         """The type in which the buffer of a tensor is passed."""
-        if tensor.type.has_static_shape:
-            shape = [extent.constant for extent in self.shapes[tensor]]
-            return memref_of(ir.RankedTensorType.get(shape, tensor.type.element_type))
-        return memref_of(tensor.type)
+        extents = self.shapes[tensor]
+        if not all(extent.is_constant for extent in extents):
+            return memref_of(tensor.type)
+        shape = [extent.constant for extent in extents]
+        return memref_of(ir.RankedTensorType.get(shape, tensor.type.element_type))
 
     @property
     def given(self) -> list[ir.Value]:

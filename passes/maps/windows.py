@@ -38,8 +38,8 @@ LEAST_ROW = 256
 class Distance:
     """How many steps before another an element is read, and what holds there.
 
-    The map that is its `reader` reads the element `at` these subscripts, and runs `along` with the recurrence, or
-    after it.
+    The map that is its `reader` reads the element `at` these subscripts. It runs `along` with the
+    recurrence, or after it.
     """
 
     form: Affine

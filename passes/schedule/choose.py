@@ -9,7 +9,7 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.nest.steps import Rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.given import Given, rows_of
 from tadc.passes.schedule.plans import Plan, plan_in_chain, plan_in_sweep, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
@@ -76,7 +76,12 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
 def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:
     """The plan of a map in a sweep."""
     plan, steps = plan_in_sweep(item, function, machine), given.get(item.tensors[0].name)
-    return plan if steps is None else replace(plan.with_steps(steps), axes=plan.axes)
+    if steps is None:
+        return plan
+    rows = rows_of(item)
+    if rows is not None and rows not in steps:
+        steps = (rows, *steps)
+    return replace(plan.with_steps(steps), axes=plan.axes)
 
 
 def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:

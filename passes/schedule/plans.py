@@ -162,7 +162,7 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
 
 
 def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:
-    """The plan of a map that runs along with a recurrence, for any number of values of an index at a time."""
+    """The plan of a map that runs along with a recurrence, for one value of an index or more at a time."""
     assert item.marks.sweep is not None
     plan, index = plan_of(item, function, machine), item.indices[item.marks.sweep.index]
     if item.order is None:
@@ -176,7 +176,7 @@ def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
                 alone, order=order, blocks=blocks, packed=None, streams=False, runs={}, least=least
             )
             plan = replace(plan, tiling=tiling)
-    return replace(plan, axes=(index,), rows=0)
+    return replace(plan, axes=(index,), rows=1)
 
 
 def _suffers(

@@ -47,8 +47,8 @@ class Certificates(Records, Sequence[ReadCertificate]):
     """The certificates of all reads of the arguments in `wrt`, and of intermediates on the way to them.
 
     `others` are the reads for which nothing had to be solved. `conditions` are what the sizes must satisfy
-    and `per_value` the sizes for whose every value a kernel is compiled; `windows` say of which tensors few steps
-    are kept. `str` is for people.
+    and `per_value` the sizes for whose every value a kernel is compiled; `windows` say of which tensors few
+    steps are kept. `str` is for people.
     """
 
     reads: tuple[ReadCertificate, ...]

@@ -95,7 +95,8 @@ READERS = {
     "y[t: T] = sum{i} (if {t >= 3} then (u[t, i]*u[t - 3, i]) else (0))": 4,
     "y[i: N] = sum{t} (u[t, i])": 4,
     "y[t: T] = sum{s}_0^t (u[s, 0])": None,
-    "let v[t: T, i: N] = sin(u[t, i]); y[t: T] = sum{i} (v[t, i]*(if {t >= 1} then (v[t - 1, i]) else (0)))": 4,
+    "let v[t: T, i: N] = sin(u[t, i])\n"
+    "y[t: T] = sum{i} (v[t, i]*(if {t >= 1} then (v[t - 1, i]) else (0)))": 4,
 }
 """How many steps in all are kept of tensors in between; None for all of them."""
 
