@@ -109,7 +109,7 @@ def _form(place: Any, index: Any) -> _Place | None:
 
 
 def _distance(place: _Place | None, stored: _Place) -> int | None:
-    """How many steps ago the element at a place was stored: in a buffer of the last `rows` steps, one of these."""
+    """How many steps ago the element at a place was stored; if modulo `rows`, less than that."""
     if place is None or (place.sign, place.rows) != (stored.sign, stored.rows):
         return None
     back = (stored.constant - place.constant) * place.sign

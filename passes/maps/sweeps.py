@@ -20,6 +20,7 @@ from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
+from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.step_sums import sums_by_step
 from tadc.passes.maps.windows import LEAST_ROW, weights_of, window_of
@@ -79,7 +80,8 @@ def _sweep(
         window = windows[member.tensors[0].name] and window_of(member, function, members, rows)
         marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
         marked.append(replace(member, marks=marks))
-    return replace(function, maps=tuple(_arranged(function, marked)))
+    maps = _arranged(function, marked)
+    return None if maps is None else replace(function, maps=maps)
 
 
 class _Followers:
@@ -228,17 +230,24 @@ def _rows(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int:
     return 1 if row is None else max(1, min(NEAR // max(row, 1), MOST_ROWS))
 
 
-def _arranged(function: MapFunction, members: Sequence[Map]) -> Iterator[Map]:
-    """The maps in an order in which the members run together: what does not wait for them comes before."""
-    inside, waiting, later = {m.tensors[0].name for m in members}, list[Map](), set[str]()
-    for item in function.maps:
-        reads = {load.tensor for load in item.loads()}
-        if item.tensors[0].name in inside:
-            later |= {tensor.name for tensor in item.tensors}
-        elif reads.isdisjoint(later):
-            yield item
+def _arranged(function: MapFunction, members: Sequence[Map]) -> tuple[Map, ...] | None:
+    """The maps in an order in which the members run together: what does not wait for them comes before.
+
+    Other maps that run together stay so; None where one of these would come before the members and after.
+    """
+    inside, later = {m.tensors[0].name for m in members}, set[str]()
+    before, after = list[Map](), list[Map]()
+    for numbers in chains_in(function.maps):
+        together = [function.maps[n] for n in numbers]
+        names = {tensor.name for item in together for tensor in item.tensors}
+        if not names.isdisjoint(inside):
+            later |= names
+        elif any(load.tensor in later for item in together for load in item.loads()):
+            after += together
+            later |= names
         else:
-            waiting.append(item)
-            later |= {tensor.name for tensor in item.tensors}
-    yield from members
-    yield from waiting
+            before += together
+    waiting = {tensor.name for item in after for tensor in item.tensors}
+    if any(load.tensor in waiting for member in members for load in member.loads()):
+        return None
+    return (*before, *members, *after)
