@@ -54,18 +54,25 @@ def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
 
 
 def _sweep(
-    seed: Map, function: MapFunction, number: int, whole: frozenset[str] = frozenset()
+    seed: Map,
+    function: MapFunction,
+    number: int,
+    whole: frozenset[str] = frozenset(),
+    along: frozenset[str] = frozenset(),
 ) -> MapFunction | None:
     """The function where a recurrence runs with those that read its steps; None where it gains no window.
 
-    Maps that compute one of the `whole` tensors have no sums by step.
+    Maps that compute one of the `whole` tensors have no sums by step. Recurrences that compute those `along`
+    have the same steps, and are read by others that run along.
     """
     weights = weights_of(seed)
     if weights is None or sum(map(abs, weights)) != 1:
         return None
     axis = next(n for n, weight in enumerate(weights) if weight)
     first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
-    followers = _Followers(first, function, whole)
+    followers = _Followers(first, function, whole, along)
+    if more := followers.read_along() - along:
+        return _sweep(seed, function, number, whole, along | more)
     function, candidates = followers.function, followers.members
     windows = {m.tensors[0].name: window_of(m, function, candidates, 1) for m in candidates}
     members = _needed(candidates, {name for name, window in windows.items() if window is not None})
@@ -73,7 +80,7 @@ def _sweep(
         return None
     found = {member.tensors[0].name for member in members}
     if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
-        return _sweep(seed, followers.before, number, whole | useless)
+        return _sweep(seed, followers.before, number, whole | useless, along)
     rows = _rows(members, windows)
     marked: list[Map] = []
     for member in members:
@@ -90,8 +97,10 @@ class _Followers:
     `sums` has the recurrences that are made of sums of a map, by the name of what this computes.
     """
 
-    def __init__(self, first: Map, function: MapFunction, whole: frozenset[str]) -> None:
-        self.before, self.first, self.whole = function, first, whole
+    def __init__(
+        self, first: Map, function: MapFunction, whole: frozenset[str], along: frozenset[str]
+    ) -> None:
+        self.before, self.first, self.whole, self.along = function, first, whole, along
         self.members, self.sums = [first], dict[str, list[str]]()
         self.made, self.later = {tensor.name: first for tensor in first.tensors}, set[str]()
         self.names = Names(set(function.tensors()) | set(function.sizes))
@@ -104,13 +113,25 @@ class _Followers:
     def taken(self, item: Map) -> list[Map]:
         """What stands in the place of a map, which may be a member."""
         names, reads = {tensor.name for tensor in item.tensors}, {load.tensor for load in item.loads()}
-        if reads.isdisjoint(self.made) and reads.isdisjoint(self.later):
+        is_apart = reads.isdisjoint(self.made) and names.isdisjoint(self.along)
+        if is_apart and reads.isdisjoint(self.later):
             return [item]
         if reads.isdisjoint(self.later) and self.joins(item):
             return [item]
         found = self.summed(item) if reads.isdisjoint(self.later) else [item]
         self.later |= names
         return found
+
+    def read_along(self) -> set[str]:
+        """What other recurrences of the same steps compute for members."""
+        read = {load.tensor for member in self.members[1:] for load in member.loads()} - self.made.keys()
+        place = next(n for n, item in enumerate(self.before.maps) if item.tensors == self.first.tensors)
+        others = (item for item in self.before.maps[place:] if item.order is not None)
+        return {
+            item.tensors[0].name
+            for item in others
+            if item.tensors[0].name in read and _follower(item, self.first, {}, self.before) is not None
+        }
 
     def joins(self, item: Map) -> bool:
         """Take a map as a member, if it can be one."""

@@ -122,6 +122,21 @@ def test_tangents_take_twice_the_memory() -> None:
     assert sum(t.at({"N": 1000, "T": 40}).tensor.bytes for t in temporaries) == 4 * 8000
 
 
+def test_recurrences_of_the_same_steps_run_along() -> None:
+    """The tangent of u does not read u, but is read where the tangent of v is, which reads v."""
+    text = """
+x: f64[T, N]
+let scan{t} u[t, i] = if {t = 0} then (x[t, i]) else (x[t, i] + 0.5*u[t - 1, i])
+let scan{t} v[t, i] = if {t = 0} then (u[t, i]) else (u[t, i] + sin(v[t - 1, i]))
+y[i: N] = if {T >= 1} then (v[T - 1, i]) else (0)
+"""
+    state = Compilation(Options("jvp"), Source(text, "<string>"))
+    compile_until(state, "loops")
+    assert state.form is not None
+    temporaries = interface_of(state, state.form).temporaries
+    assert [t.at({"N": 1000, "T": 40}).tensor.bytes for t in temporaries] == [16000] * 4
+
+
 def test_what_is_kept_is_said() -> None:
     """In the certificate, with how far back each read is."""
     f = tadc.function(HEAT + "y[i: N] = sum{t} (u[t, i]**3)")
