@@ -48,7 +48,8 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
     tensors = function.tensors()
     if function.sizes or len(function.maps) < 2 or _is_small(tensors):
         return function
-    number = sum(item.marks.chain is not None for item in function.maps)
+    taken = [item.marks.chain for item in function.maps if item.marks.chain is not None]
+    number = max(taken, default=-1) + 1
     waiting = [RowReads(item, tensors) for item in function.maps]
     while waiting:
         chain = _chain(waiting, function)
