@@ -27,7 +27,7 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import JOINED, PARTS
-from tadc.passes.maps.windows import LEAST_ROW
+from tadc.passes.maps.windows import is_worth_running_along
 from tadc.passes.terms.costs import ELEMENT, Costs
 from tadc.passes.terms.costs import extent as about
 from tadc.passes.terms.index_ranges import Range, ranges_within
@@ -282,13 +282,24 @@ class _Cut:
 
 
 def _has_long_steps(definition: Definition) -> bool:
-    """Whether a definition is a recurrence in between whose steps have many elements."""
+    """Whether a definition is a recurrence in between that is worth a window."""
     if definition.order is None or definition.is_output:
         return False
     shape = zip(definition.indices, definition.shape, strict=True)
     row = [size for index, size in shape if not definition.order.coefficient(index)]
-    known = [size for size in row if isinstance(size, int)]
-    return len(known) < len(row) or math.prod(known) * ELEMENT[definition.type] >= LEAST_ROW
+    own = [node for node in reachable([definition.body]) if isinstance(node, Read)]
+    forms = [node.indices for node in own if node.tensor == definition.name]
+    has_batch = any(
+        all(at[n] == Affine.var(index) for at in forms) for n, index in enumerate(definition.indices)
+    )
+    each, total = (_bytes(sizes, definition) for sizes in (row, definition.shape))
+    return is_worth_running_along(each, total, has_batch)
+
+
+def _bytes(shape: Sequence[object], definition: Definition) -> int | None:
+    """The bytes of so many elements; None where their number is not known."""
+    known = [size for size in shape if isinstance(size, int)]
+    return math.prod(known) * ELEMENT[definition.type] if len(known) == len(shape) else None
 
 
 def _is_box(found: Range) -> bool:

@@ -13,17 +13,19 @@ the way (`step_sums.py`). Maps that read something else of u, as its last step, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.blocks import Names
 from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
 from tadc.passes.maps.memory_of_tensors import chains_in
-from tadc.passes.maps.recurrence import reads_of
+from tadc.passes.maps.recurrence import reads_of, recurrence_of
 from tadc.passes.maps.step_sums import sums_by_step
-from tadc.passes.maps.windows import LEAST_ROW, weights_of, window_of
+from tadc.passes.maps.windows import is_worth_running_along, weights_of, window_of
 from tadc.passes.terms.costs import ELEMENT
 
 NEAR = 128 << 10
@@ -76,7 +78,8 @@ def _sweep(
     function, candidates = followers.function, followers.members
     windows = {m.tensors[0].name: window_of(m, function, candidates, 1) for m in candidates}
     members = _needed(candidates, {name for name, window in windows.items() if window is not None})
-    if len(members) < 2 or not _is_long(members, windows):
+    summed = {name for made in followers.sums.values() for name in made}
+    if len(members) < 2 or not _is_worth(members, windows, summed):
         return None
     found = {member.tensors[0].name for member in members}
     if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
@@ -146,6 +149,10 @@ class _Followers:
         sweep = self.first.marks.sweep
         assert sweep is not None
         if item.marks != Marks() or item.order is not None or item.tensors[0].name in self.whole:
+            return [item]
+        row = [extent for n, extent in enumerate(self.first.extents) if n != sweep.index]
+        if not _is_no_larger(item.extents, row):
+            # Each step would be added to more than it has.
             return [item]
         steps = {
             name: (member.marks.sweep.index, member.marks.sweep.offset)
@@ -239,10 +246,23 @@ def _row_bytes(members: Iterable[Map], windows: Mapping[str, Window | None]) -> 
     return total
 
 
-def _is_long(members: Iterable[Map], windows: Mapping[str, Window | None]) -> bool:
-    """Whether a step is worth a call of each map."""
-    row = _row_bytes(members, windows)
-    return row is None or row >= LEAST_ROW
+def _is_no_larger(shape: Sequence[Affine], other: Sequence[Affine]) -> bool:
+    """Whether a shape has no more elements than another: as numbers, and of each size that is not known."""
+    known, least = (prod(extent.constant for extent in each if extent.is_constant) for each in (shape, other))
+    unknown, most = (Counter(extent for extent in each if not extent.is_constant) for each in (shape, other))
+    return known <= least and unknown <= most
+
+
+def _is_worth(members: Sequence[Map], windows: Mapping[str, Window | None], summed: set[str]) -> bool:
+    """Whether it is worth it that maps run along; those that add up sums have no batch of their own."""
+    sweep = members[0].marks.sweep
+    assert sweep is not None
+    own = [member for member in members if member.tensors[0].name not in summed]
+    row, steps = _row_bytes(own, windows), members[0].extents[sweep.index]
+    total = row * steps.constant if row is not None and steps.is_constant else None
+    recurrences = [member for member in own if member.order is not None]
+    batches = (recurrence_of(replace(item, marks=Marks())) for item in recurrences)
+    return is_worth_running_along(row, total, any(found is not None and found.batch for found in batches))
 
 
 def _rows(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int:

@@ -32,7 +32,9 @@ def always(rows: int) -> Iterator[None]:
     """Windows however small tensors are; so many steps of a sweep at a time where sizes are known."""
     with (
         patch("tadc.passes.maps.windows.LEAST_BYTES", 0),
-        patch("tadc.passes.maps.sweeps.LEAST_ROW", 0),
+        patch("tadc.passes.maps.windows.LEAST_ROW", 0),
+        patch("tadc.passes.maps.windows.LEAST_SWEPT", 0),
+        patch("tadc.passes.maps.windows.LARGE_BYTES", 0),
         patch("tadc.passes.maps.sweeps.MOST_ROWS", rows),
     ):
         yield
@@ -126,8 +128,8 @@ def test_recurrences_of_the_same_steps_run_along() -> None:
     """The tangent of u does not read u, but is read where the tangent of v is, which reads v."""
     text = """
 x: f64[T, N]
-let scan{t} u[t, i] = if {t = 0} then (x[t, i]) else (x[t, i] + 0.5*u[t - 1, i])
-let scan{t} v[t, i] = if {t = 0} then (u[t, i]) else (u[t, i] + sin(v[t - 1, i]))
+let scan{t} u[t, i] = if {t >= 1 and i >= 1} then (x[t, i] + 0.5*u[t - 1, i - 1]) else (x[t, i])
+let scan{t} v[t, i] = if {t >= 1 and i >= 1} then (u[t, i] + sin(v[t - 1, i - 1])) else (u[t, i])
 y[i: N] = if {T >= 1} then (v[T - 1, i]) else (0)
 """
     state = Compilation(Options("jvp"), Source(text, "<string>"))

@@ -4,13 +4,13 @@
 
 func.func @f(%x: tensor<?xf64> {tad.name = "x", tad.shape = affine_map<()[s0, s1] -> (s0)>}, %N: index {tad.name = "N"}, %T: index {tad.name = "T"}) -> (tensor<?xf64> {tad.name = "y"}, tensor<?xf64> {tad.name = "e"}, tensor<?xf64> {tad.name = "m"}) attributes {tad.excluded = [affine_set<()[s0, s1] : (-s1 >= 0, s0 - 1 >= 0)>]} {
   %u = tad.scan %own (%t, %i) by %t in {0 <= %t < %T, 0 <= %i < %N} -> tensor<?x?xf64> {
-    %0 = tad.guard where {%t == 0} -> f64 {
-      %1 = tad.read %x[%i] : tensor<?xf64>
-      tad.yield %1 : f64
-    } else {
-      %1 = tad.read %own[%t - 1, %i] : tensor<?x?xf64>
+    %0 = tad.guard where {%t >= 1, %i >= 1} -> f64 {
+      %1 = tad.read %own[%t - 1, %i - 1] : tensor<?x?xf64>
       %2 = math.sin %1 : f64
       tad.yield %2 : f64
+    } else {
+      %1 = tad.read %x[%i] : tensor<?xf64>
+      tad.yield %1 : f64
     }
     tad.yield %0 : f64
   }
