@@ -6,17 +6,21 @@ step, as LLVM carries the last of them alone.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from tadc.dialect.index_maps import NotAffine, parse_map
 from tadc.dialect.mlir import ir
+from tadc.lattice.affine import Floor
 
 #: Elements farther back are loaded.
 _MOST = 4
 
 
-def carry(module: ir.Module) -> None:
-    """Carry the last elements through the innermost loops of a module that run from 0, in place."""
+def carry(module: ir.Module, *, in_windows: bool = False) -> None:
+    """Carry the last elements through the innermost loops of a module that run from 0, in place.
+
+    Only those of buffers of the last steps, `in_windows`: of others LLVM carries the last one.
+    """
     loops: list[Any] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -27,10 +31,10 @@ def carry(module: ir.Module) -> None:
     module.operation.walk(visit)
     with module.context, ir.Location.unknown(module.context):
         for loop in loops:
-            _carry(loop)
+            _carry(loop, in_windows)
 
 
-def _carry(loop: Any) -> None:
+def _carry(loop: Any, in_windows: bool) -> None:
     block = loop.regions[0].blocks[0]
     own = list(block.operations)
     stores = [o for o in own if o.operation.name == "memref.store"]
@@ -38,7 +42,7 @@ def _carry(loop: Any) -> None:
         return
     value, buffer, *places = stores[0].operation.operands
     stored = _form(places[0], block.arguments[0]) if len(places) == 1 else None
-    if stored is None:
+    if stored is None or (in_windows and not stored.rows):
         return
     loads = _loads(block, buffer)
     distances = [
@@ -73,10 +77,18 @@ def _constant(value: Any) -> int | None:
     return ir.IntegerAttr(owner.operation.attributes["value"]).value
 
 
-def _form(place: Any, index: Any) -> tuple[int, int] | None:
-    """The sign s and the number c of a place s*index + c; None if it is another form."""
+class _Place(NamedTuple):
+    """A place `sign*index + constant`, or that modulo `rows`."""
+
+    sign: int
+    constant: int
+    rows: int = 0
+
+
+def _form(place: Any, index: Any) -> _Place | None:
+    """A place of a buffer, by the index of a loop; None if it is of another form."""
     if place == index:
-        return 1, 0
+        return _Place(1, 0)
     owner = place.owner
     if isinstance(owner, ir.Block) or owner.operation.name != "affine.apply":
         return None
@@ -86,16 +98,22 @@ def _form(place: Any, index: Any) -> tuple[int, int] | None:
         found = parse_map(str(owner.operation.attributes["map"]))
     except NotAffine:
         return None
-    form = found.forms[0]
+    form, rows = found.forms[0], 0
+    for atom, factor in form.terms:
+        if isinstance(atom, Floor) and factor == -atom.denominator:
+            rows = atom.denominator
+            form = atom.numerator if form == atom.numerator.mod(rows) else form
     sign = form.coefficient("d0")
-    return (sign, form.constant) if form.is_linear and sign in (1, -1) and not found.symbols else None
+    is_place = form.is_linear and sign in (1, -1) and not found.symbols
+    return _Place(sign, form.constant, rows) if is_place else None
 
 
-def _distance(place: tuple[int, int] | None, stored: tuple[int, int]) -> int | None:
-    """How many steps ago the element at a place was stored."""
-    if place is None or place[0] != stored[0]:
+def _distance(place: _Place | None, stored: _Place) -> int | None:
+    """How many steps ago the element at a place was stored; if modulo `rows`, less than that."""
+    if place is None or (place.sign, place.rows) != (stored.sign, stored.rows):
         return None
-    return (stored[1] - place[1]) * place[0]
+    back = (stored.constant - place.constant) * place.sign
+    return back % stored.rows if stored.rows else back
 
 
 def _rebuild(loop: Any, value: Any, loads: dict[Any, int]) -> None:

@@ -23,5 +23,6 @@ def lower_to_llvm_dialect(module: ir.Module, settings: Settings) -> None:
         relax(module, is_gpu=backend.launches_kernels)
     elif settings.fused:
         relax(module, FUSED)
-        carry(module)
+    if not backend.launches_kernels:
+        carry(module, in_windows=not settings.fused)
     backend.lower(module, settings)

@@ -190,6 +190,7 @@ SWITCHES = [
         "what is known late for a few elements is added last",
         {"maps.chains:late_addends": _always(NOTHING)},
     ),
+    Switch("windows", "of a recurrence the last steps are kept", {"catalogue:with_windows": _unchanged}),
     Switch("cut sums", "long sums have parts for threads", {"catalogue:cut_reductions": _unchanged}),
     Switch(
         "full parts",

@@ -30,6 +30,18 @@ ATTRIBUTES = {
     ),
     "tad.parts": ("a map", "unit", "its elements are long parts of a reduction, a few for each thread"),
     "tad.joined": ("a map", "unit", "nothing long is left to do: it is computed without vectors"),
+    "tad.window": (
+        "a map",
+        "array of integers",
+        "of how many steps its tensors are kept, and the weights of subscripts whose sum is the step of an "
+        "element",
+    ),
+    "tad.sweep": (
+        "a map",
+        "array of four integers",
+        "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps a "
+        "value of it takes, where they begin, and whether they go down",
+    ),
     "tad.kept": (
         "a map",
         "unit",

@@ -83,6 +83,9 @@ class RegionReader:
             self.values[result] = self.select(operation, place)
         elif name == scalar_ops.INTEGER_POWER:
             self.values[result] = self.power(operation, place)
+        elif name == scalar_ops.ONE_ROUNDING:
+            x, y, z = (self.term(v) for v in operation.operands)
+            self.values[result] = self.terms.apply("add", [z, self.terms.apply("mul", [x, y], place)], place)
         elif name in scalar_ops.FUNCTION_OF:
             below = [self.term(v) for v in operation.operands]
             if name == "math.powf" and isinstance(below[1], Const):

@@ -30,8 +30,19 @@ FUNCTION_OF: dict[str, str] = {operation: name for name, operation in UPSTREAM.i
 
 INTEGER_POWER = "math.fpowi"
 
+ONE_ROUNDING = "math.fma"
+"""A product and a sum in one rounding, where maps add up a sum: in a program these are two operations."""
+
 #: `arith.cmpf` predicates: ordered, but for `!=`, as in NumPy.
 PREDICATES: dict[str, int] = {"=": 1, ">": 2, ">=": 3, "<": 4, "<=": 5, "!=": 13}
 RELATION_OF: dict[int, str] = {number: relation for relation, number in PREDICATES.items()}
 
-__all__ = ["FUNCTION_OF", "INTEGER_POWER", "PREDICATES", "RELATION_OF", "SCALAR_FUNCTIONS", "UPSTREAM"]
+__all__ = [
+    "FUNCTION_OF",
+    "INTEGER_POWER",
+    "ONE_ROUNDING",
+    "PREDICATES",
+    "RELATION_OF",
+    "SCALAR_FUNCTIONS",
+    "UPSTREAM",
+]

@@ -49,6 +49,7 @@ EXAMPLES = {
     "tad-fill": "band.mlir",
     "tad-fuse": "shared.mlir",
     "tad-chain": "rows.mlir",
+    "tad-window": "heat.mlir",
     "tad-lay-out": "columns.mlir",
     "tad-to-loops": "scan.mlir",
     "tad-to-gpu": "element.mlir",

@@ -25,6 +25,7 @@ from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
+from tadc.passes.maps.sweeps import with_windows
 from tadc.passes.maps.wavefronts import skew_recurrences
 from tadc.passes.registry import (
     REGISTRY,
@@ -473,6 +474,19 @@ class LayOut(MapPass):
         return laid_out(function, CpuMachine(self.vector_bytes, self.registers, self.least_work))
 
 
+@register("tad-window", "recurrences are marked of which the last steps alone are kept")
+@dataclass
+class Windows(MapPass):
+    """Recurrences whose elements are read few steps later, or at the last steps, get the mark `tad.window`.
+
+    `tad-to-loops` then has memory for so many steps, which it takes by turns.
+    """
+
+    def rewrite(self, function: MapFunction) -> MapFunction:
+        """Mark in a function."""
+        return with_windows(function)
+
+
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
 @dataclass
 class ToLoops(Pass):
@@ -541,5 +555,6 @@ __all__ = [
     "TermPass",
     "ToGpu",
     "ToLoops",
+    "Windows",
     "rewrite_functions",
 ]

@@ -21,6 +21,7 @@ from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
+from tadc.passes.cpu.step_loops import Follower, step_loop
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import (
@@ -29,7 +30,6 @@ from tadc.passes.maps.buffers import (
     in_shape,
     location_of,
     maps_of,
-    memref_of,
     symbol_of,
 )
 from tadc.passes.maps.equal_maps import Key, Renamed, renamed
@@ -43,6 +43,7 @@ from tadc.passes.nest.plain import plain_nest
 from tadc.passes.nest.primitives.apply import apply_steps
 from tadc.passes.nest.shifted import shifted
 from tadc.passes.nest.steps import Steps
+from tadc.passes.nest.windowed import windowed
 from tadc.passes.schedule.choose import plan_alone, runs_together
 from tadc.passes.schedule.cpu_machine import CpuMachine
 from tadc.passes.schedule.given import Given
@@ -158,7 +159,9 @@ class _Loops:
                 continue
             entry.location = unnamed(self.locations[together[0][0]])
             chain = [(number, plan) for number, plan in together if plan is not None]
-            if chain:
+            if self.maps.maps[together[0][0]].marks.sweep is not None:
+                self.call_sweep(chain, calls)
+            elif chain:
                 self.call_chain(chain, calls)
             else:
                 self.call_map(together[0][0], calls)
@@ -250,7 +253,21 @@ class _Loops:
         work = sum(each.plan.work for each, _ in made if each.plan.work is not None)
         calls.call(self.split(name, operands, work, calls), operands)
 
-    def map(self, number: int, name: str, plan: Plan, near: Collection[str]) -> tuple[list[int], Plan]:
+    def call_sweep(self, chain: Sequence[tuple[int, Plan]], calls: Calls) -> None:
+        """Call the loops of maps that run along with a recurrence, some steps at a time."""
+        name, items = f"{self.name}.{chain[0][0]}.steps", [self.maps.maps[n] for n, _ in chain]
+        made = [(f"{self.name}.{n}", *self.map(n, f"{self.name}.{n}", plan)) for n, plan in chain]
+        places = sorted({place for _, used, _ in made for place in used})
+        parts = [
+            Follower(part, [places.index(n) for n in used], item)
+            for (part, used, _), item in zip(made, items, strict=True)
+        ]
+        block, low = self.define(name, places, (), is_caller=True), BodyLowering(self.function.context)
+        shapes = BufferViews(self.buffers, list(block.arguments)[len(places) :], low)
+        step_loop(block, parts, shapes.by_name(self.maps.sizes), low)
+        calls.call(name, calls.operands(places, self.maps.sizes))
+
+    def map(self, number: int, name: str, plan: Plan, near: Collection[str] = ()) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.
 
         Of tensors that are near the rows of a step alone are kept.
@@ -305,6 +322,7 @@ class _Loops:
     def nest(self, item: Map, plan: Plan, near: Collection[str]) -> Nest:
         """The nest of a map with a plan; tensors that are near have the rows of a step alone."""
         nest = apply_steps(plain_nest(self.maps, item), steps_of_plan(item, self.maps, plan, self.machine))
+        nest = windowed(nest, self.maps.windows)
         return shifted(nest, near, SHIFT[0]) if near else nest
 
     def define(
@@ -324,7 +342,7 @@ class _Loops:
         """
         tensors, sizes = [self.buffers.tensors[n] for n in places], self.buffers.sizes
         index = ir.IndexType.get()
-        types = [*(memref_of(v.type) for v in tensors), *(v.type for v in sizes), *[index] * len(more)]
+        types = [*(self.buffers.type_of(v) for v in tensors), *(v.type for v in sizes), *[index] * len(more)]
         unique, plain = ir.DictAttr.get({"llvm.noalias": ir.UnitAttr.get()}), ir.DictAttr.get({})
         attributes = {
             "sym_name": ir.StringAttr.get(name),

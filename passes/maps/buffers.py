@@ -54,7 +54,7 @@ def location_of(tensor: ir.Value) -> ir.Location:
 class Buffers:
     """The tensors of a function by role, and its sizes; a tensor that is returned twice is two results.
 
-    `shapes` are forms over `s0, s1, …`, the sizes in order.
+    `shapes` are those of memory, forms over `s0, s1, …`, the sizes in order.
     """
 
     arguments: list[ir.Value]
@@ -68,6 +68,14 @@ class Buffers:
     """Tensors that are in the memory of another, which is computed from them in place."""
     kept: list[ir.Value]
     """Tensors that are kept from call to call, in memory of their own."""
+
+    def type_of(self, tensor: ir.Value) -> ir.Type:
+        """The type in which the buffer of a tensor is passed."""
+        extents = self.shapes[tensor]
+        if not all(extent.is_constant for extent in extents):
+            return memref_of(tensor.type)
+        shape = [extent.constant for extent in extents]
+        return memref_of(ir.RankedTensorType.get(shape, tensor.type.element_type))
 
     @property
     def given(self) -> list[ir.Value]:
@@ -102,6 +110,8 @@ def buffers_of(maps: MapFunction, names: Mapping[ir.Value, str]) -> Buffers:
     for value, name in names.items():
         # In a recurrence the tensor has another value of the same name.
         values.setdefault(name, value)
+    shapes = {name: tensor.shape for name, tensor in maps.tensors().items()}
+    shapes |= {tensor.name: tensor.shape for tensor in memory.temporaries}
     position = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
     return Buffers(
         [values[tensor.name] for tensor in memory.arguments],
@@ -109,7 +119,7 @@ def buffers_of(maps: MapFunction, names: Mapping[ir.Value, str]) -> Buffers:
         [values[tensor.name] for tensor in memory.temporaries],
         [values[name] for name in maps.sizes],
         tuple(row.substitute(position) for row in maps.known),
-        {values[n]: tuple(e.substitute(position) for e in t.shape) for n, t in maps.tensors().items()},
+        {values[n]: tuple(e.substitute(position) for e in s) for n, s in shapes.items()},
         {values[name]: values[whole] for name, whole in memory.replaced.items()},
         [values[tensor.name] for tensor in memory.kept],
     )

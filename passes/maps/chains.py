@@ -51,7 +51,8 @@ def chained(function: MapFunction, ranges: int) -> MapFunction:
     tensors = function.tensors()
     if function.sizes or len(function.maps) < 2 or _is_small(sum(map(bytes_of, tensors.values()))):
         return function
-    number = first = 0
+    taken = [item.marks.chain for item in function.maps if item.marks.chain is not None]
+    number, first = max(taken, default=-1) + 1, 0
     waiting = _Waiting([RowReads(item, tensors) for item in function.maps])
     while first < len(waiting.members):
         chain = None if _is_small(waiting.again[first]) else _chain(waiting, first, function)
@@ -180,7 +181,8 @@ def _chain(waiting: _Waiting, start: int, function: MapFunction) -> _Chain:
             chain.add(member, guards)
             add(n, member)
             continue
-        whole = None if made.isdisjoint(member.reads) else row_sum(member.item, rows)
+        is_free = member.item.marks.chain is None and not made.isdisjoint(member.reads)
+        whole = row_sum(member.item, rows) if is_free else None
         if whole is not None:
             parts = RowReads(member.item, member.tensors, row=whole.indices[0])
             if parts.near & made and fits(parts):

@@ -40,6 +40,7 @@ def renamed(item: Map, function: MapFunction, memory: Memory) -> Renamed:
     forms = {name: Affine.var(f"u{n}") for n, name in enumerate(alike.sizes)}
     key = (
         alike.key,
+        tuple(map(function.windows.get, alike.tensors)),
         tuple(is_for_caller(tensor.name, function) for tensor in item.tensors),
         tuple(memory.places[memory.replaced.get(tensor.name, tensor.name)] for tensor in item.tensors),
         frozenset(row.substitute(forms) for row in _about(forms, function.known)),

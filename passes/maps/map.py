@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import math
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tadc.frontend.source import Place
 from tadc.frontend.terms import Domain
-from tadc.lattice.affine import Affine
+from tadc.lattice.affine import ZERO, Affine
 
 Type = str
 """`f32`, `f64`, or `i1` for a condition."""
@@ -191,6 +191,58 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Window:
+    """The steps of which a tensor in between has memory: the last `rows`, by turns in the same places.
+
+    `weights` say which step an element belongs to: the sum of its subscripts, times these. The first
+    subscript of weight 1 or -1 is the axis that counts steps in memory, modulo `rows`.
+    """
+
+    rows: int
+    weights: tuple[int, ...]
+
+    @property
+    def axis(self) -> int:
+        """The dimension that memory has for steps."""
+        return next(n for n, weight in enumerate(self.weights) if abs(weight) == 1)
+
+    def step(self, at: Sequence[Affine]) -> Affine:
+        """The step of an element."""
+        return sum((form * weight for form, weight in zip(at, self.weights, strict=True)), ZERO)
+
+    def place(self, at: Sequence[Affine]) -> tuple[Affine, ...]:
+        """Where an element is in memory."""
+        return (*at[: self.axis], self.step(at).mod(self.rows), *at[self.axis + 1 :])
+
+    def shape(self, extents: Sequence[Affine]) -> tuple[Affine, ...]:
+        """The extents of the memory of a tensor of these."""
+        return (*extents[: self.axis], Affine.const(self.rows), *extents[self.axis + 1 :])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """How a map runs along with a recurrence, some steps at a time.
+
+    Of the values of its index number `index`, those run with step t of the recurrence for which t is
+    `scale` times the value plus `offset`, or the next such step; all steps go `down` or up.
+    """
+
+    index: int
+    scale: int = 1
+    offset: int = 0
+    down: bool = False
+
+    def step(self, at: Sequence[Affine]) -> Affine:
+        """The step with which the element at these subscripts is computed."""
+        return at[self.index] * self.scale + self.offset
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the index counts steps."""
+        return self.scale == 1 and not self.offset
+
+
+@dataclass(frozen=True)
 class Marks:
     """How a map is to be computed, where that is decided before its schedule.
 
@@ -198,7 +250,8 @@ class Marks:
     counts these. On a GPU `blocks` says how many indices number rows, and the threads of a row and a block.
     `in_place`: the elements are those of another tensor but on a thin set, in its memory.
     `parts`: they are long parts of a reduction; `joined`: nothing long is left to do; `kept`: they are the
-    same in all calls.
+    same in all calls. `window`: of the tensors that nobody outside gets, the last steps are kept.
+    With a `sweep`, maps of the chain run one after the other for `rows` steps of a recurrence at a time.
     """
 
     chain: int | None = None
@@ -209,6 +262,8 @@ class Marks:
     parts: bool = False
     joined: bool = False
     kept: bool = False
+    window: Window | None = None
+    sweep: Sweep | None = None
 
 
 @dataclass(frozen=True)
@@ -268,6 +323,16 @@ class MapFunction:
     def given(self) -> frozenset[str]:
         """The names of its arguments."""
         return frozenset(tensor.name for tensor in self.arguments)
+
+    @cached_property
+    def windows(self) -> Mapping[str, Window]:
+        """The tensors of which the last steps alone are kept."""
+        return {
+            tensor.name: item.marks.window
+            for item in self.maps
+            for tensor in item.tensors
+            if item.marks.window is not None and tensor.name not in self.results
+        }
 
     @cached_property
     def read_by_maps(self) -> frozenset[str]:

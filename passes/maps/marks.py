@@ -15,5 +15,13 @@ PARTS = "tad.parts"
 JOINED = "tad.joined"
 """Nothing long is left to do: vectors would be more code, and no faster."""
 
+WINDOW = "tad.window"
+"""Of the tensors in between the elements of the last steps alone are kept: of how many steps, and the weights
+of subscripts whose sum is the step of an element."""
+
+SWEEP = "tad.sweep"
+"""The chain of a map runs some steps of a recurrence at a time: which index of the map follows these, how
+many steps one value of it takes, where they begin, and whether they go down."""
+
 KEPT = "tad.kept"
 """The elements are the same in all calls: the first one computes them, and a kernel keeps them."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tadc.passes.maps.kept import kept_tensors
-from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor
+from tadc.passes.maps.map import Block, Choice, Load, Map, MapFunction, Tensor, Window
 
 
 @dataclass(frozen=True)
 class Memory:
     """The tensors of a function by role, in the order of the lowered function's arguments.
 
-    A tensor that is returned twice is two results. For each temporary `spans` has the number of the map that
-    computes it, and of the last that reads it: the first and the last of a chain, whose maps run by turns.
+    A tensor that is returned twice is two results. The shape of a temporary is that of its memory. For each
+    `spans` has the number of the map that computes it, and of the last that reads it: the first and the last
+    of a chain, whose maps run by turns.
     Tensors that are `replaced` are in the memory of another, which is computed from them in place. Those that
     are `kept` from call to call have memory of their own, and are no arguments.
     """
@@ -50,14 +51,20 @@ def memory_of(function: MapFunction) -> Memory:
     kept = kept_tensors(function)
     own = {*function.results, *replaced, *(tensor.name for tensor in kept)}
     temporaries = [tensor for item in function.maps for tensor in item.tensors if tensor.name not in own]
+    windows = function.windows
     return Memory(
         function.arguments,
         tuple(tensors[name] for name in function.results),
-        tuple(temporaries),
+        tuple(_in_window(tensor, windows.get(tensor.name)) for tensor in temporaries),
         tuple(_spans(function.maps, temporaries)),
         replaced,
         kept,
     )
+
+
+def _in_window(tensor: Tensor, window: Window | None) -> Tensor:
+    """A tensor as it is in memory."""
+    return tensor if window is None else replace(tensor, shape=window.shape(tensor.shape))
 
 
 def completed(item: Map) -> str | None:

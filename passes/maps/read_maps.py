@@ -30,10 +30,12 @@ from tadc.passes.maps.map import (
     MapFunction,
     Marks,
     Number,
+    Sweep,
     Tensor,
     Value,
+    Window,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, WINDOW
 
 
 def read_maps(function: ir.Operation) -> MapFunction:
@@ -245,7 +247,15 @@ def _number(op: ir.Operation) -> Number:
 
 def _marks(op: ir.Operation) -> Marks:
     flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED, KEPT)]
+    window = None
+    if WINDOW in op.attributes:
+        rows, *weights = ir.DenseI64ArrayAttr(op.attributes[WINDOW])
+        window = Window(rows, tuple(weights))
     if CHAIN not in op.attributes:
-        return Marks(None, 0, (), *flags)
+        return Marks(None, 0, (), *flags, window=window)
+    sweep = None
+    if SWEEP in op.attributes:
+        index, scale, offset, down = ir.DenseI64ArrayAttr(op.attributes[SWEEP])
+        sweep = Sweep(index, scale, offset, bool(down))
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags)
+    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep)

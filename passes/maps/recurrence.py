@@ -63,9 +63,11 @@ class OwnRead:
 
 
 def recurrence_of(item: Map) -> Recurrence | None:
-    """How to visit the elements of a map with an order; None of another map."""
+    """How to visit the elements of a map with an order, or of one that runs along with a recurrence; None of
+    another map."""
     if item.order is None:
-        return None
+        sweep = item.marks.sweep
+        return None if sweep is None else Recurrence((item.indices[sweep.index],))
     reads, order = own_reads(item), item.order
     zero = Affine.const(0)
     batch = frozenset(n for n in item.indices if all(read.back(n) == zero for read in reads))
@@ -111,14 +113,20 @@ def _is_legal(reads: Sequence[OwnRead], chosen: Sequence[str], signs: Sequence[i
 def own_reads(item: Map) -> list[OwnRead]:
     """The reads of the tensor itself."""
     (own,) = item.tensors
-    found: dict[OwnRead, None] = {}
+    return [
+        OwnRead(tuple(zip(item.indices, at, strict=True)), facts) for at, facts in reads_of(item, own.name)
+    ]
+
+
+def reads_of(item: Map, tensor: str) -> list[tuple[tuple[Affine, ...], Domain]]:
+    """The elements of a tensor that a map reads, and what holds where it does, in one of some cases."""
+    found: dict[tuple[tuple[Affine, ...], Domain], None] = {}
 
     def visit(block: Block, cases: Sequence[Domain]) -> None:
         for let in block.lets:
             match let.value:
-                case Load(tensor=tensor, at=at) if tensor == own.name:
-                    forms = tuple(zip(item.indices, at, strict=True))
-                    found.update({OwnRead(forms, facts): None for facts in cases})
+                case Load(tensor=read, at=at) if read == tensor:
+                    found.update({(at, facts): None for facts in cases})
                 case Choice(rows=rows, then=then, otherwise=otherwise):
                     inside(then, rows, cases)
                     others = [case for facts in cases for case in outside(rows, facts)]

@@ -55,7 +55,7 @@ class RowReads:
     def is_plain(self) -> bool:
         """Whether the map can run over some of its rows."""
         marks = self.item.marks
-        is_own = marks.parts or marks.kept or marks.in_place
+        is_own = marks.parts or marks.kept or marks.in_place or marks.chain is not None
         return self.item.order is None and not is_own and bool(self.item.extents)
 
     @property

@@ -31,7 +31,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, WINDOW
 
 
 def write_maps(function: ir.Operation, before: MapFunction, after: MapFunction) -> None:
@@ -149,6 +149,11 @@ class MapWriter:
             KEPT: marks.kept,
         }
         found = {name: unit for name, is_set in flags.items() if is_set}
+        if marks.window is not None:
+            found[WINDOW] = ir.DenseI64ArrayAttr.get([marks.window.rows, *marks.window.weights])
+        if (sweep := marks.sweep) is not None:
+            numbers = [sweep.index, sweep.scale, sweep.offset, int(sweep.down)]
+            found[SWEEP] = ir.DenseI64ArrayAttr.get(numbers)
         if marks.chain is not None:
             found[CHAIN] = ir.DenseI64ArrayAttr.get([marks.chain, marks.rows, *marks.blocks])
         return found

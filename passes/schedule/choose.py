@@ -9,9 +9,9 @@ from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.memory_of_tensors import chains_in
 from tadc.passes.nest.steps import Rows
 from tadc.passes.schedule.cpu_machine import CpuMachine
-from tadc.passes.schedule.given import Given
+from tadc.passes.schedule.given import Given, rows_of
 from tadc.passes.schedule.joined_maps import as_joined, joins_of
-from tadc.passes.schedule.plans import Plan, plan_in_chain, plan_of
+from tadc.passes.schedule.plans import Plan, plan_in_chain, plan_in_sweep, plan_of
 from tadc.passes.schedule.steps_of_plan import steps_of_plan
 from tadc.passes.schedule.text import MapSchedule, Schedule
 
@@ -48,6 +48,9 @@ def runs_together(function: MapFunction, machine: CpuMachine, given: Given) -> I
     """
     maps = function.maps
     for waiting in chains_in(maps):
+        if maps[waiting[0]].marks.sweep is not None:
+            yield [(n, _plan_in_sweep(maps[n], function, machine, given)) for n in waiting]
+            continue
         plans = dict[int, Plan | None].fromkeys(waiting)
         if len(waiting) > 1:
             plans = {n: _plan_in_rows(maps[n], function, machine, given) for n in waiting}
@@ -73,6 +76,17 @@ def plan_alone(item: Map, function: MapFunction, machine: CpuMachine, given: Giv
         return plan_of(item, function, machine).with_steps(steps)
     joins = joins_of(item, function)
     return replace(plan_of(*as_joined(item, function, joins), machine), joins=joins)
+
+
+def _plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan:
+    """The plan of a map in a sweep."""
+    plan, steps = plan_in_sweep(item, function, machine), given.get(item.tensors[0].name)
+    if steps is None:
+        return plan
+    rows = rows_of(item)
+    if rows is not None and rows not in steps:
+        steps = (rows, *steps)
+    return replace(plan.with_steps(steps), axes=plan.axes)
 
 
 def _plan_in_rows(item: Map, function: MapFunction, machine: CpuMachine, given: Given) -> Plan | None:

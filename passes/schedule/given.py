@@ -175,11 +175,14 @@ def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
                         text = "between blocks of a reduction, no two threads may compute one element"
                         return number, text, f"ranges begin at multiples of a tile: `threads {index} {tile}`"
             case Rows():
-                rows = 1 if item.marks.steps else item.marks.rows
-                if item.marks.chain is None:
+                wanted = rows_of(item)
+                if wanted is None:
                     return number, "the map is in no chain", "leave the step out"
-                if step.index != item.indices[0] or step.count != rows:
-                    return number, "the chain has other rows", f"write `rows {item.indices[0]} {rows}`"
+                if step != wanted:
+                    return number, "the chain has other rows", f"write `rows {wanted.index} {wanted.count}`"
+            case Threads() if item.marks.sweep is not None:
+                text = "the map runs along with a recurrence, some steps at a time"
+                return number, text, "leave the step out"
             case Join() if item.marks.in_place or any(isinstance(step, Rows) for step in steps):
                 text = (
                     "its rows are those of other maps too"
@@ -195,6 +198,17 @@ def problem_of(steps: Sequence[Step], item: Map) -> Problem | None:
             case _:
                 pass
     return _of_recurrence(steps, item)
+
+
+def rows_of(item: Map) -> Rows | None:
+    """The range in which a map of a chain runs, of so many rows or more; None of another map."""
+    marks = item.marks
+    if marks.chain is None:
+        return None
+    if marks.sweep is None:
+        return Rows(item.indices[0], 1 if marks.steps else marks.rows)
+    index, recurrence = item.indices[marks.sweep.index], recurrence_of(item)
+    return Rows(going_down(index) if recurrence is not None and index in recurrence.down else index, 1)
 
 
 def _of_recurrence(steps: Sequence[Step], item: Map) -> Problem | None:

@@ -19,7 +19,9 @@ from tadc.passes.nest.steps import Join
 
 def joins_of(item: Map, function: MapFunction) -> tuple[Join, ...]:
     """The steps that make one index of as many as are one in all that the map reads and writes."""
-    if item.order is not None or item.marks.in_place:
+    used = {load.tensor for load in item.loads()} | {tensor.name for tensor in item.tensors}
+    # Which step of a recurrence is where in its window is told by each index.
+    if item.order is not None or item.marks.in_place or not used.isdisjoint(function.windows):
         return ()
     nest, steps = plain_nest(function, item), list[Join]()
     folds = [let.value for let in item.body.all_lets() if isinstance(let.value, Fold)]

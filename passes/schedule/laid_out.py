@@ -102,7 +102,8 @@ def _orders(item: Map, function: MapFunction, machine: CpuMachine) -> dict[str, 
         assert isinstance(load, Load)
         index = next(name for name in reversed(packed.loop.binders) if name in read.names)
         last = next((n for n, form in enumerate(load.at) if form.coefficient(index) == 1), None)
-        if last is not None and plan.work >= OFTEN * math.prod(extent.constant for extent in shape):
+        is_often = plan.work >= OFTEN * math.prod(extent.constant for extent in shape)
+        if last is not None and is_often and read.tensor not in function.windows:
             found[read.name] = _Order(read.tensor, last)
     return found
 

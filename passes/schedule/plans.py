@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tadc.lattice.affine import Affine
-from tadc.passes.maps.map import Map, MapFunction
+from tadc.passes.maps.map import Map, MapFunction, Marks
 from tadc.passes.maps.recurrence import Recurrence, recurrence_of, reversed_map
 from tadc.passes.nest.steps import Join, Rows, Steps, Threads
 from tadc.passes.schedule.accesses import all_forms, operations_in
@@ -46,7 +46,8 @@ class Plan:
 
     `work` is about the number of its operations, None where sizes are not known; `parts` says in which parts
     the loop of each index runs; `tiling` how tiles are laid, None for single elements; `axes` which indices
-    may be divided among threads. With `rows`, a range of so many rows or more is computed at a time. Steps
+    may be divided among threads. With `rows`, a range of so many rows or more is computed at a
+    time: values of the first index, or of that which follows the steps of a recurrence. Steps
     that are `given` stand in the place of those that the plan would make. It is for the map after `joins`.
     """
 
@@ -114,6 +115,8 @@ def plan_of(item: Map, function: MapFunction, machine: CpuMachine, rows: int | N
     parts, tiling = tuple(parts_of(item, item.extents)), None
     if item.marks.steps:
         parts = (WHOLE, *parts[1:])
+    if (sweep := item.marks.sweep) is not None and parts[sweep.index].factor > 1:
+        parts = (*parts[: sweep.index], WHOLE, *parts[sweep.index + 1 :])
     body = operations_in(item)
     in_batches = recurrence is not None and bool(recurrence.batch)
     # Of a batch each step computes the same elements in the same thread, those of tiles past an end too.
@@ -161,6 +164,24 @@ def plan_in_chain(item: Map, function: MapFunction, machine: CpuMachine) -> Plan
             return None
         tiling = replace(tiling, stays=True)
     return replace(plan, tiling=tiling, axes=(item.indices[0],), rows=rows)
+
+
+def plan_in_sweep(item: Map, function: MapFunction, machine: CpuMachine) -> Plan:
+    """The plan of a map that runs along with a recurrence, for one value of an index or more at a time."""
+    assert item.marks.sweep is not None
+    plan, index = plan_of(item, function, machine), item.indices[item.marks.sweep.index]
+    if item.order is None:
+        alone = plan_of(replace(item, marks=Marks()), function, machine).tiling
+        if alone is not None and alone.lanes != index and (alone.fold or alone.leaps):
+            # Its sums are added up in the order that they have when it runs by itself.
+            order = (index, *(name for name in alone.order if name != index))
+            blocks = {name: count for name, count in alone.blocks.items() if name != index}
+            least = {index: alone.extent(index)}
+            tiling = replace(
+                alone, order=order, blocks=blocks, packed=None, streams=False, runs={}, least=least
+            )
+            plan = replace(plan, tiling=tiling)
+    return replace(plan, axes=(index,), rows=1)
 
 
 def _suffers(

@@ -53,13 +53,15 @@ def tiling_of(
     """The cheapest tiling with vectors of a map of these extents, or None where there is none worth having.
 
     `found` are the parts of the indices. Tiles are so small that they make about `code` operations at most.
-    Of the ordered indices of a recurrence each value has its turn.
+    Of the ordered indices of a recurrence each value has its turn. A map that runs along with one has sums in
+    order: `plan_in_sweep` gives it the order that it has by itself.
     """
     if not machine.vector_bytes or item.marks.joined:
         return None
     accesses = Accesses(item, function, sizes, [part.factor for part in found])
     tiled = frozenset(item.indices) if recurrence is None else recurrence.tiled(item.indices)
-    best = _best(accesses, sizes, found, machine, tiled, code)
+    follows = recurrence is not None and item.order is None
+    best = _best(accesses, sizes, found, machine, tiled, code, in_order=follows)
     if best is None:
         return None
     blocks = {name: count for name, count in best.blocks.items() if count > 1}
@@ -79,7 +81,8 @@ def tiling_of(
     whole_lines = each <= STREAMED and may_stream(item, function, best.width, machine)
     groups = found[item.indices.index(best.lane)].factor
     if packed is None:
-        leaps = {loop.fold: leap_of(loop, best, machine) for loop in leaping_loops(best, accesses.body)}
+        leaping = [] if follows else leaping_loops(best, accesses.body)
+        leaps = {loop.fold: leap_of(loop, best, machine) for loop in leaping}
         streams = whole_lines and best.lane == order[-1] and groups == 1 and recurrence is None
         return Tiling(best.width, order, best.lane, blocks, leaps=leaps, streams=streams, runs=ahead)
     streams = whole_lines and best.lane == item.indices[-1] and groups == 1 and packed.block is None
@@ -131,8 +134,10 @@ def _best(
     machine: CpuMachine,
     tiled: frozenset[str],
     code: int | None = None,
+    *,
+    in_order: bool = False,
 ) -> Candidate | None:
-    """The candidate with the least cost, tiles along some indices alone.
+    """The candidate with the least cost, tiles along some indices alone; reductions `in_order` or not.
 
     Where there is none of so little code, that with the least code.
     """
@@ -143,6 +148,8 @@ def _best(
     if accesses.body.size > budget:
         return None
     candidates = _Candidates(accesses, machine, budget).all(sizes, found, tiled)
+    if in_order:
+        candidates = (each for each in candidates if each.fold is None and not each.leaps)
     return min(candidates, key=lambda candidate: cost(accesses, candidate, found, machine), default=None)
 
 

@@ -414,14 +414,17 @@ class _Steps:
         """Ranges that are computed at a time."""
         plan = self.plan
         if plan.rows is not None:
-            self.steps.append(Rows(self.map.indices[0], plan.rows))
+            sweep = self.map.marks.sweep
+            index = self.map.indices[0 if sweep is None else sweep.index]
+            self.steps.append(Rows(self.plain_loop(index), plan.rows))
         elif plan.axes:
             division = Division(self.map.indices, self.map.extents, plan.tiling, plan.work)
             self.steps.append(Threads(plan.axes, tuple(division.grain(axis) for axis in plan.axes)))
 
     def fits(self) -> None:
         """The plain nest where no tile fits."""
-        tiles = [(name, self.tiling.extent(name)) for name in self.map.indices]
+        least = self.tiling.least
+        tiles = [(name, max(self.tiling.extent(name), least.get(name, 1))) for name in self.map.indices]
         unknown = tuple((n, tile) for n, tile in tiles if tile > 1 and not self.extents[n].is_constant)
         if unknown:
             self.steps.append(Fits(unknown))

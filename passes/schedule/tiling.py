@@ -20,7 +20,8 @@ class Tiling:
     reads are `packed`, it starts with the indices that panels depend on, those for rows before those for
     lanes. Tiles that `stay` end where a range of an index does; those that `interleave` have much code for
     elements that are not consecutive in memory, and for loops of few steps. `leaps` are by reduction, and
-    `runs` has, by read, what is asked for ahead.
+    `runs` has, by read, what is asked for ahead. Of fewer values than in `least`, an index has
+    single elements.
     """
 
     width: int
@@ -36,6 +37,7 @@ class Tiling:
     stays: bool = False
     interleaves: bool = True
     runs: Mapping[str, Run] = field(default_factory=dict[str, Run])
+    least: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def smaller(self, share: float) -> Tiling | None:
         """A tiling with less code, about this share: without panels, which are for this number of copies, or

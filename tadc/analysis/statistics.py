@@ -41,12 +41,16 @@ class Temporaries:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one program: its work, the bytes of its arguments and results, and its temporaries."""
+    """Of one program: its work, the bytes of its arguments and results, and its temporaries.
+
+    `windows` say which of these are kept for few steps of a recurrence alone, and why that is enough.
+    """
 
     work: Work
     arguments: int
     results: int
     temporaries: Temporaries
+    windows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,6 +90,9 @@ class Statistics:
         by = ", ".join(self.wrt)
         if self.written.work.weighted:
             lines.append(f"value and gradients by {by} cost {self.ratio:.2f} times the program as written")
+        for title, cost in (("the value", self.value), ("value and gradients", self.gradients)):
+            if cost.windows:
+                lines += [f"of {title} are kept", *(f"  {line}" for line in cost.windows)]
         return "\n".join(lines)
 
 
@@ -128,7 +135,8 @@ def _compiled_cost(program: Program, mode: str, wrt: tuple[str, ...], options: O
     with step("count"):
         cost = cost_of(fused.program, Together(fused.maps, fused.sums))
     room = workspace(interface_of(state, form).temporaries)
-    return replace(cost, temporaries=replace(cost.temporaries, peak=room.bytes))
+    peak = replace(cost.temporaries, peak=room.bytes)
+    return replace(cost, temporaries=peak, windows=tuple(state.windows))
 
 
 def compiled_work(

@@ -42,6 +42,7 @@ def all_text(found: Records) -> str:
     for title, entries in (
         ("conditions on sizes", found.conditions),
         ("compiled per value of", found.per_value),
+        ("kept of recurrences", found.windows),
     ):
         if entries:
             lines += ["", f"{title}:", *(f"  {entry}" for entry in entries)]
@@ -267,6 +268,7 @@ def as_json(found: Records) -> str:
         "wrt": list(found.wrt),
         "conditions_on_sizes": list(found.conditions),
         "compiled_per_value_of": list(found.per_value),
+        "kept_of_recurrences": list(found.windows),
         "reads": [_read_json(read) for read in found.reads],
     }
     return json.dumps(made, indent=1)

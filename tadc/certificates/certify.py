@@ -12,7 +12,7 @@ from tadc.certificates.records import ReadRecord, Records, Unsolved
 from tadc.compiler.all_stages import Stage, compile_until
 from tadc.compiler.compile_options import Options
 from tadc.compiler.derive import resolve_wrt
-from tadc.compiler.stages import Compilation
+from tadc.compiler.stages import Compilation, fuse
 from tadc.frontend.extents import required_text
 from tadc.frontend.naming import first_free
 from tadc.frontend.printer import print_program
@@ -47,7 +47,8 @@ class Certificates(Records, Sequence[ReadCertificate]):
     """The certificates of all reads of the arguments in `wrt`, and of intermediates on the way to them.
 
     `others` are the reads for which nothing had to be solved. `conditions` are what the sizes must satisfy
-    and `per_value` the sizes for whose every value a kernel is compiled. `str` is for people.
+    and `per_value` the sizes for whose every value a kernel is compiled; `windows` say of which tensors few
+    steps are kept. `str` is for people.
     """
 
     reads: tuple[ReadCertificate, ...]
@@ -114,7 +115,18 @@ def certify(
     )
     conditions = tuple(required_text(rows) for rows in program.excluded)
     shown = tuple(f"{name} (here {name} = {values[name]})" for name in per_value)
-    return Certificates(source, names, tuple(found for _, found in made), others, conditions, shown)
+    gathered = tuple(found for _, found in made)
+    return Certificates(source, names, gathered, others, conditions, shown, _windows(program, names))
+
+
+def _windows(program: Program, wrt: tuple[str, ...]) -> tuple[str, ...]:
+    """Which tensors of value and gradients are kept for few steps of a recurrence, and why that is enough."""
+    if all(definition.order is None for definition in program.definitions):
+        return ()
+    state = Compilation(Options("value-and-vjp", wrt), program.source, program=program)
+    compile_until(state, "hoist", first="tad")
+    fuse(state)
+    return tuple(state.windows)
 
 
 _ONE_POINT = "one element, read at one point"

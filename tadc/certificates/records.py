@@ -50,3 +50,4 @@ class Records:
     others: tuple[Unsolved, ...] = ()
     conditions: tuple[str, ...] = ()
     per_value: tuple[str, ...] = ()
+    windows: tuple[str, ...] = ()

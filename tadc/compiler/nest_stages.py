@@ -35,9 +35,14 @@ def make_nests(state: Compilation) -> None:
     """The plain loop nests of the maps that become kernels, as text."""
     from tadc.passes.nest.nest_text import nest_text
     from tadc.passes.nest.plain import plain_nests
+    from tadc.passes.nest.windowed import windowed
 
     functions = _fused(state)
-    state.nests = "\n".join(nest_text(nest) for function in functions for nest in plain_nests(function))
+    state.nests = "\n".join(
+        nest_text(windowed(nest, function.windows))
+        for function in functions
+        for nest in plain_nests(function)
+    )
 
 
 def choose_schedule(state: Compilation) -> None:
@@ -58,13 +63,14 @@ def make_scheduled_nests(state: Compilation) -> None:
     from tadc.passes.nest.nest_text import nest_text
     from tadc.passes.nest.plain import plain_nests
     from tadc.passes.nest.primitives.apply import apply_steps
+    from tadc.passes.nest.windowed import windowed
 
     if state.options.backend.launches_kernels:
         nests = (replace(kernel.made.nest, name=kernel.name) for kernel in _kernels(state))
         state.scheduled_nests = "\n".join(map(nest_text, nests))
         return
     state.scheduled_nests = "\n".join(
-        nest_text(apply_steps(nest, made.steps))
+        nest_text(windowed(apply_steps(nest, made.steps), function.windows))
         for function, schedule in _schedules(state)
         for nest, made in zip(plain_nests(function), schedule, strict=True)
     )

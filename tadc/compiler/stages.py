@@ -47,6 +47,8 @@ class Compilation:
     temporaries: list[tuple[str, Shape, tuple[int, int]]] = field(
         default_factory=list["tuple[str, Shape, tuple[int, int]]"]
     )
+    #: Which tensors are kept for few steps of a recurrence, and why that is enough.
+    windows: list[str] = field(default_factory=list[str])
     #: About how many operations loops of maps take, of a program whose sizes are not all known.
     work: list[Counted] = field(default_factory=list["Counted"])
     signatures: list[CSignature] = field(default_factory=list["CSignature"])
@@ -153,13 +155,12 @@ def machine_facts(state: Compilation) -> dict[str, Any]:
 
 def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
-    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, LayOut
+    from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, LayOut, Windows
 
     _split(state, Cut())
     facts = machine_facts(state)
-    _rewrite_maps(
-        state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), Chain(), *_laid_out(state, LayOut(**facts))
-    )
+    last = _laid_out(state, LayOut(**facts))
+    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), Windows(), Chain(), *last)
 
 
 def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
@@ -196,12 +197,14 @@ def _note_buffers(state: Compilation, function: ir.Operation, maps: MapFunction)
     from tadc.frontend.extents import extent
     from tadc.lattice.affine import Affine
     from tadc.passes.maps.memory_of_tensors import memory_of
+    from tadc.passes.maps.window_report import windows_text
     from tadc.passes.schedule.work_counts import operations_of
 
     memory, state.symbol = memory_of(maps), maps.name
     if not state.options.backend.launches_kernels:
         state.signatures.append(signature_of(function, maps))
         state.work = [operations_of(item) for item in maps.maps] if maps.sizes else []
+    state.windows = windows_text(maps)
     sizes = {name: Affine.var(f"s{n}") for n, name in enumerate(maps.sizes)}
     state.temporaries = [
         (tensor.type, tuple(extent(form.substitute(sizes)) for form in tensor.shape), span)

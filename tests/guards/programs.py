@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tadc
 from tadc.frontend.extents import symbols_in
 from tests.fuzz import generate as plain
-from tests.fuzz import sized
+from tests.fuzz import sized, stepwise
 from tests.guards import windows
 
 ROOT = Path(__file__).parents[2]
@@ -143,6 +143,12 @@ def _windows(first: int, count: int) -> Iterator[Guarded]:
         yield Guarded(f"seed {seed}", windows.generate(seed), {})
 
 
+def _recurrences(first: int, count: int) -> Iterator[Guarded]:
+    for seed in range(first, first + count):
+        case = stepwise.generate(seed)
+        yield Guarded(f"seed {seed}", case.text, case.sizes)
+
+
 #: What makes the programs of a source; those that are random, from so many seeds.
 SOURCES: Mapping[str, Callable[[], Iterator[Guarded]]] = {
     "hand": _by_hand,
@@ -154,6 +160,7 @@ RANDOM: Mapping[str, Callable[[int, int], Iterator[Guarded]]] = {
     "fuzz": _fuzz,
     "sized": _sized,
     "windows": _windows,
+    "recurrences": _recurrences,
 }
 
 

@@ -1,0 +1,294 @@
+"""Maps that run along with a recurrence, so that it keeps its last steps alone.
+
+    let scan{t} u[t: T, i: N] = …
+    e[t: T] = sum{i} u[t, i]**2
+    f[s: T // 100, i: N] = u[100*s, i]
+
+Where u[t, i] is read few steps after t alone, by a map with an index that follows these steps, the map runs
+for some steps when u has them: `e` for step t, `f` for s = t / 100 where that is whole. A map runs with the
+last step that it reads, which is proven: each read is of a step that is not later. What maps of such a sweep
+compute may be read by others of it in the same way, as by the tangent of u. Sums over steps are added up on
+the way (`step_sums.py`). Maps that read something else of u, as its last step, wait for the end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from tadc.lattice.affine import Affine
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.blocks import Names
+from tadc.passes.maps.map import Map, MapFunction, Marks, Sweep, Window
+from tadc.passes.maps.memory_of_tensors import chains_in
+from tadc.passes.maps.recurrence import reads_of, recurrence_of
+from tadc.passes.maps.step_sums import sums_by_step
+from tadc.passes.maps.windows import is_worth_running_along, weights_of, window_of
+from tadc.passes.terms.costs import ELEMENT
+
+NEAR = 128 << 10
+"""The steps that run at a time stay near: a part of the second-level cache."""
+
+MOST_ROWS = 64
+"""No more steps run at a time: what a call of a map costs is little beside so many."""
+
+
+def with_windows(function: MapFunction) -> MapFunction:
+    """The function, with marks on maps of which the last steps are kept, and on those that run along with
+    these."""
+    seeds = [item.tensors[0].name for item in function.maps if item.order is not None]
+    for number, name in enumerate(seeds):
+        seed = next(item for item in function.maps if item.tensors[0].name == name)
+        if seed.marks != Marks():
+            continue
+        found = _sweep(seed, function, number)
+        if found is None and (window := window_of(seed, function)) is not None:
+            found = _with(function, {seed.tensors[0].name: replace(seed, marks=Marks(window=window))})
+        function = found or function
+    return function
+
+
+def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
+    maps = (instead.get(item.tensors[0].name, item) for item in function.maps)
+    return replace(function, maps=tuple(maps))
+
+
+def _sweep(
+    seed: Map,
+    function: MapFunction,
+    number: int,
+    whole: frozenset[str] = frozenset(),
+    along: frozenset[str] = frozenset(),
+) -> MapFunction | None:
+    """The function where a recurrence runs with those that read its steps; None where it gains no window.
+
+    Maps that compute one of the `whole` tensors have no sums by step. Recurrences that compute those `along`
+    have the same steps, and are read by others that run along.
+    """
+    weights = weights_of(seed)
+    if weights is None or sum(map(abs, weights)) != 1:
+        return None
+    axis = next(n for n, weight in enumerate(weights) if weight)
+    first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
+    followers = _Followers(first, function, whole, along)
+    if more := followers.read_along() - along:
+        return _sweep(seed, function, number, whole, along | more)
+    function, candidates = followers.function, followers.members
+    windows = {m.tensors[0].name: window_of(m, function, candidates, 1) for m in candidates}
+    members = _needed(candidates, {name for name, window in windows.items() if window is not None})
+    summed = {name for made in followers.sums.values() for name in made}
+    if len(members) < 2 or not _is_worth(members, windows, summed):
+        return None
+    found = {member.tensors[0].name for member in members}
+    if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
+        return _sweep(seed, followers.before, number, whole | useless, along)
+    rows = _rows(members, windows)
+    marked: list[Map] = []
+    for member in members:
+        window = windows[member.tensors[0].name] and window_of(member, function, members, rows)
+        marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
+        marked.append(replace(member, marks=marks))
+    maps = _arranged(function, marked)
+    return None if maps is None else replace(function, maps=maps)
+
+
+class _Followers:
+    """A recurrence and the maps after it that may run along with it, `members` with marks of how they do.
+
+    `sums` has the recurrences that are made of sums of a map, by the name of what this computes.
+    """
+
+    def __init__(
+        self, first: Map, function: MapFunction, whole: frozenset[str], along: frozenset[str]
+    ) -> None:
+        self.before, self.first, self.whole, self.along = function, first, whole, along
+        self.members, self.sums = [first], dict[str, list[str]]()
+        self.made, self.later = {tensor.name: first for tensor in first.tensors}, set[str]()
+        self.names = Names(set(function.tensors()) | set(function.sizes))
+        place = next(n for n, item in enumerate(function.maps) if item.tensors == first.tensors)
+        maps = [*function.maps[: place + 1]]
+        for item in function.maps[place + 1 :]:
+            maps += self.taken(item)
+        self.function = replace(function, maps=tuple(maps)) if self.sums else function
+
+    def taken(self, item: Map) -> list[Map]:
+        """What stands in the place of a map, which may be a member."""
+        names, reads = {tensor.name for tensor in item.tensors}, {load.tensor for load in item.loads()}
+        is_apart = reads.isdisjoint(self.made) and names.isdisjoint(self.along)
+        if is_apart and reads.isdisjoint(self.later):
+            return [item]
+        if reads.isdisjoint(self.later) and self.joins(item):
+            return [item]
+        found = self.summed(item) if reads.isdisjoint(self.later) else [item]
+        self.later |= names
+        return found
+
+    def read_along(self) -> set[str]:
+        """What other recurrences of the same steps compute for members."""
+        read = {load.tensor for member in self.members[1:] for load in member.loads()} - self.made.keys()
+        place = next(n for n, item in enumerate(self.before.maps) if item.tensors == self.first.tensors)
+        others = (item for item in self.before.maps[place:] if item.order is not None)
+        return {
+            item.tensors[0].name
+            for item in others
+            if item.tensors[0].name in read and _follower(item, self.first, {}, self.before) is not None
+        }
+
+    def joins(self, item: Map) -> bool:
+        """Take a map as a member, if it can be one."""
+        member = _follower(item, self.first, self.made, self.before)
+        if member is not None:
+            self.members.append(member)
+            self.made |= {tensor.name: member for tensor in item.tensors}
+        return member is not None
+
+    def summed(self, item: Map) -> list[Map]:
+        """A map as recurrences of its sums over steps, which are members, and what reads the last of them."""
+        sweep = self.first.marks.sweep
+        assert sweep is not None
+        if item.marks != Marks() or item.order is not None or item.tensors[0].name in self.whole:
+            return [item]
+        row = [extent for n, extent in enumerate(self.first.extents) if n != sweep.index]
+        if not _is_no_larger(item.extents, row):
+            # Each step would be added to more than it has.
+            return [item]
+        steps = {
+            name: (member.marks.sweep.index, member.marks.sweep.offset)
+            for name, member in self.made.items()
+            if member.marks.sweep is not None and member.marks.sweep.scale == 1
+        }
+        count, members, made = self.first.extents[sweep.index], list(self.members), dict(self.made)
+        found = sums_by_step(item, steps, count, sweep.down, self.names, self.before.known)
+        if found is None:
+            return [item]
+        sums, rest = found
+        if not all(map(self.joins, sums)):
+            self.members, self.made = members, made
+            return [item]
+        self.sums[item.tensors[0].name] = [each.tensors[0].name for each in sums]
+        return [*sums, rest]
+
+
+def _follower(item: Map, first: Map, made: Mapping[str, Map], function: MapFunction) -> Map | None:
+    """A map that runs along with others, each with the last step that it reads; None where there is none."""
+    assert first.marks.sweep is not None
+    if item.marks != Marks():
+        return None
+    down = first.marks.sweep.down
+    for sweep in _sweeps(item, first, made, down):
+        here = sweep.step([Affine.var(name) for name in item.indices])
+        sign = -1 if down else 1
+        if all(
+            implied((here - _step(member, at)) * sign, facts + function.known)
+            for name, member in made.items()
+            for at, facts in reads_of(item, name)
+        ):
+            return replace(item, marks=Marks(sweep=sweep))
+    return None
+
+
+def _step(member: Map, at: Sequence[Affine]) -> Affine:
+    assert member.marks.sweep is not None
+    return member.marks.sweep.step(at)
+
+
+def _sweeps(item: Map, first: Map, made: Mapping[str, Map], down: bool) -> Iterator[Sweep]:
+    """How a map may follow the steps: a recurrence by its own, another map by an index of what it reads."""
+    if item.order is not None:
+        weights = weights_of(item)
+        assert first.marks.sweep is not None
+        steps = first.extents[first.marks.sweep.index]
+        if weights is not None and sum(map(abs, weights)) == 1:
+            axis = next(n for n, weight in enumerate(weights) if weight)
+            if (weights[axis] < 0) == down and item.extents[axis] == steps:
+                yield Sweep(axis, down=down)
+        return
+    found: dict[Sweep, None] = {}
+    for load in item.loads():
+        if load.tensor not in made:
+            continue
+        form = _step(made[load.tensor], load.at)
+        if form.is_linear and len(form.terms) == 1:
+            ((name, scale),) = form.terms
+            if name in item.indices and scale > 0:
+                found[Sweep(item.indices.index(str(name)), scale, form.constant, down)] = None
+    yield from found
+
+
+def _needed(members: Sequence[Map], windowed: set[str]) -> list[Map]:
+    """Of the members those with windows, those that read them, and what these need of others."""
+    needed = set(windowed)
+    for member in members:
+        if any(load.tensor in windowed for load in member.loads()):
+            needed.add(member.tensors[0].name)
+    for member in reversed(members):
+        if member.tensors[0].name in needed:
+            reads = {load.tensor for load in member.loads()}
+            needed |= {m.tensors[0].name for m in members if any(t.name in reads for t in m.tensors)}
+    return [member for member in members if member.tensors[0].name in needed]
+
+
+def _row_bytes(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int | None:
+    """The bytes of one step of the tensors that have windows; None where sizes are not known."""
+    total = 0
+    for member in members:
+        if (window := windows[member.tensors[0].name]) is None:
+            continue
+        for tensor in member.tensors:
+            row = 1
+            for extent in (*tensor.shape[: window.axis], *tensor.shape[window.axis + 1 :]):
+                if not extent.is_constant:
+                    return None
+                row *= extent.constant
+            total += row * ELEMENT[tensor.type]
+    return total
+
+
+def _is_no_larger(shape: Sequence[Affine], other: Sequence[Affine]) -> bool:
+    """Whether a shape has no more elements than another: as numbers, and of each size that is not known."""
+    known, least = (prod(extent.constant for extent in each if extent.is_constant) for each in (shape, other))
+    unknown, most = (Counter(extent for extent in each if not extent.is_constant) for each in (shape, other))
+    return known <= least and unknown <= most
+
+
+def _is_worth(members: Sequence[Map], windows: Mapping[str, Window | None], summed: set[str]) -> bool:
+    """Whether it is worth it that maps run along; those that add up sums have no batch of their own."""
+    sweep = members[0].marks.sweep
+    assert sweep is not None
+    own = [member for member in members if member.tensors[0].name not in summed]
+    row, steps = _row_bytes(own, windows), members[0].extents[sweep.index]
+    total = row * steps.constant if row is not None and steps.is_constant else None
+    recurrences = [member for member in own if member.order is not None]
+    batches = (recurrence_of(replace(item, marks=Marks())) for item in recurrences)
+    return is_worth_running_along(row, total, any(found is not None and found.batch for found in batches))
+
+
+def _rows(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int:
+    """How many steps run at a time."""
+    row = _row_bytes(members, windows)
+    return 1 if row is None else max(1, min(NEAR // max(row, 1), MOST_ROWS))
+
+
+def _arranged(function: MapFunction, members: Sequence[Map]) -> tuple[Map, ...] | None:
+    """The maps in an order in which the members run together: what does not wait for them comes before.
+
+    Other maps that run together stay so; None where one of these would come before the members and after.
+    """
+    inside, later = {m.tensors[0].name for m in members}, set[str]()
+    before, after = list[Map](), list[Map]()
+    for numbers in chains_in(function.maps):
+        together = [function.maps[n] for n in numbers]
+        names = {tensor.name for item in together for tensor in item.tensors}
+        if not names.isdisjoint(inside):
+            later |= names
+        elif any(load.tensor in later for item in together for load in item.loads()):
+            after += together
+            later |= names
+        else:
+            before += together
+    waiting = {tensor.name for item in after for tensor in item.tensors}
+    if any(load.tensor in waiting for member in members for load in member.loads()):
+        return None
+    return (*before, *members, *after)

@@ -1,0 +1,179 @@
+"""Recurrences that keep their last steps alone.
+
+    let scan{t} u[t: T, i: N] = … u[t - 1, i - 1] … u[t - 1, i + 1] …
+    y[i: N] = u[T - 1, i]
+
+The loop over t is the outermost one that goes along the recurrence, so when step t is computed, those before
+it are. Where no element is read more than D steps after its own, it may be stored in the place of the one
+D + 1 steps before it: memory has D + 1 steps, by turns. Both distances are forms of indices and sizes, which
+are proven to be at most D: from a step back to the one that it reads, and from the last step back to one
+that another map reads later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.map import Map, MapFunction, Tensor, Window
+from tadc.passes.maps.memory_of_tensors import memory_of
+from tadc.passes.maps.recurrence import reads_of, recurrence_of
+from tadc.passes.maps.row_reads import bytes_of
+
+MOST_STEPS = 64
+"""A window has no more steps: what is read further back is mostly read from all steps."""
+
+LEAST_BYTES = 32 << 10
+"""Tensors of fewer bytes stay in the nearest cache anyway."""
+
+
+LEAST_ROW = 256
+"""Steps of fewer bytes are loops of a few elements, which keep them in registers from step to step."""
+
+
+LEAST_SWEPT = 1 << 20
+"""Steps that take fewer bytes in all stay in the second-level cache, where maps run one after the other."""
+
+LARGE_BYTES = 64 << 20
+"""Steps that take so many bytes in all are in no cache. Threads divide the batch of a recurrence, not where
+other maps run along with it: that has to be worth so much."""
+
+
+def is_worth_running_along(row: int | None, total: int | None, has_batch: bool) -> bool:
+    """Whether maps should run along with a recurrence for windows, of these bytes in a step and in all, None
+    where sizes are not known: for a batch they are to be known to be large."""
+    if row is not None and row < LEAST_ROW:
+        return False
+    if has_batch:
+        return (total or 0) >= LARGE_BYTES
+    return total is None or total >= LEAST_SWEPT
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How many steps before another an element is read, and what holds there.
+
+    The map that is its `reader` reads the element `at` these subscripts. It runs `along` with the
+    recurrence, or after it.
+    """
+
+    form: Affine
+    facts: Domain
+    tensor: Tensor
+    at: tuple[Affine, ...]
+    reader: Map
+    along: bool
+
+
+def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), rows: int = 0) -> Window | None:
+    """The window of a map's tensors in between; None where all of them are to be kept.
+
+    The map may be one of `members` of a sweep, which run for so many `rows` of steps at a time; others than
+    these read its last steps alone, or all are kept.
+    """
+    weights = weights_of(item)
+    between = {tensor.name for tensor in memory_of(function).temporaries}
+    tensors = [tensor for tensor in item.tensors if tensor.name in between]
+    if weights is None or not tensors:
+        return None
+    window, back = Window(1, weights), 0
+    inside = {member.tensors[0].name: member for member in members}
+    for reader in function.maps:
+        member = inside.get(reader.tensors[0].name)
+        distances = list(_distances(reader, member, item, tensors, window, function.known))
+        most = most_back(distances)
+        if most is None:
+            return None
+        if distances:
+            # A tile of a batch that is moved back computes steps once more, after all of those at hand.
+            back = max(back, most if member is None else most + rows - 1)
+    window = replace(window, rows=max(back + 1, rows))
+    return window if _is_worth(tensors[0], window) else None
+
+
+def distances_of(item: Map, function: MapFunction) -> Iterator[Distance]:
+    """How far back the elements of a map that has a window are read."""
+    chain, window = item.marks.chain, item.marks.window
+    assert window is not None
+    tensors = [tensor for tensor in item.tensors if tensor.name in function.windows]
+    for reader in function.maps:
+        member = reader if chain is not None and reader.marks.chain == chain else None
+        yield from _distances(reader, member, item, tensors, window, function.known)
+
+
+def _distances(
+    reader: Map, member: Map | None, item: Map, tensors: Sequence[Tensor], window: Window, known: Domain
+) -> Iterator[Distance]:
+    """How far back a map reads the elements of another, or its own: from the step that it runs with if it is
+    a member of the same sweep, else from the last one."""
+    if reader.tensors == item.tensors:
+        here = window.step([Affine.var(name) for name in item.indices])
+    elif member is not None:
+        assert member.marks.sweep is not None
+        step = member.marks.sweep.step([Affine.var(name) for name in member.indices])
+        here = step * window.weights[window.axis]
+    else:
+        here = last_step(tensors[0], window)
+    for tensor in tensors:
+        for at, facts in reads_of(reader, tensor.name):
+            along = member is not None or reader.tensors == item.tensors
+            yield Distance(here - window.step(at), facts + known, tensor, at, reader, along)
+
+
+def weights_of(item: Map) -> tuple[int, ...] | None:
+    """The weights of a map's subscripts whose sum counts the steps that it goes along, one by one."""
+    sweep, recurrence = item.marks.sweep, recurrence_of(item)
+    if sweep is not None:
+        sign = -1 if sweep.down else 1
+        return (
+            tuple(sign if n == sweep.index else 0 for n in range(len(item.indices)))
+            if sweep.is_step
+            else None
+        )
+    assert recurrence is not None
+    if recurrence.order is not None:
+        weights = tuple(recurrence.order.coefficient(name) for name in item.indices)
+        return weights if any(abs(weight) == 1 for weight in weights) else None
+    if not recurrence.ordered:
+        return None
+    first = recurrence.ordered[0]
+    sign = -1 if first in recurrence.down else 1
+    return tuple(sign if name == first else 0 for name in item.indices)
+
+
+def last_step(tensor: Tensor, window: Window) -> Affine:
+    """The last step of a tensor."""
+    zero = Affine.const(0)
+    ends = zip(tensor.shape, window.weights, strict=True)
+    return window.step([size - 1 if weight > 0 else zero for size, weight in ends])
+
+
+def most_back(distances: Iterable[Distance]) -> int | None:
+    """The most steps that any of these reads goes back; None where that is not proven to be few."""
+    most = 0
+    for each in distances:
+        if implied(most - each.form, each.facts):
+            continue
+        low, high = most + 1, MOST_STEPS
+        if not implied(high - each.form, each.facts):
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            if implied(middle - each.form, each.facts):
+                high = middle
+            else:
+                low = middle + 1
+        most = low
+    return most
+
+
+def _is_worth(tensor: Tensor, window: Window) -> bool:
+    """Whether a window saves memory that counts, as far as sizes are known."""
+    if any(not extent.is_constant for extent in tensor.shape):
+        steps = tensor.shape[window.axis]
+        return not steps.is_constant or steps.constant > 2 * window.rows
+    kept = bytes_of(replace(tensor, shape=window.shape(tensor.shape)))
+    return bytes_of(tensor) >= max(LEAST_BYTES, 2 * kept)
