@@ -197,7 +197,7 @@ class Mover:
         """The box around the coordinates of a term that has them, where no derivative follows.
 
         It has no more elements than the indices have values, as far as is known; of a function that other
-        places read at other elements, up to twice as many.
+        places read at other elements, up to twice as many. What is cheap gets one of fewer dimensions alone.
         """
         if self.strict:
             return None
@@ -210,8 +210,11 @@ class Mover:
         found.sort(key=lambda c: max(order.get(name, -1) for name in c.form.variables))
         shape = tuple(extent(c.extent) for c in found)
         names = term.free - self.sizes
+        fewer = len(found) < len(names)
+        if not (fewer or is_candidate(term)):
+            return None
         is_function = isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL
-        more = 2 if is_function and len(found) == len(names) else 1
+        more = 2 if is_function and not fewer else 1
         if elements(shape) > more * points({i: place.ranges[i] for i in names}):
             return None
         at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
