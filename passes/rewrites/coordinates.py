@@ -26,13 +26,16 @@ class Coordinate:
     index: str
 
 
-def coordinates_of(term: Term, shapes: Mapping[str, Shape], sizes: frozenset[str]) -> list[Coordinate] | None:
-    """The coordinates of a term, if they are no more than its indices.
+def coordinates_of(
+    term: Term, shapes: Mapping[str, Shape], sizes: frozenset[str], fewer: bool = True
+) -> list[Coordinate] | None:
+    """The coordinates of a term, if they are fewer than its indices; without `fewer`, if they are no more.
 
     None if they are more, if a sum or a guard is in the term, or if no tensor bounds one of them.
     """
     names = term.free - sizes
-    if not names:
+    most = len(names) - 1 if fewer else len(names)
+    if most < 1:
         return None
     found: dict[Affine, list[tuple[Affine, Affine | None]]] = {}
     for node in reachable([term]):
@@ -43,7 +46,7 @@ def coordinates_of(term: Term, shapes: Mapping[str, Shape], sizes: frozenset[str
             if not form.variables.isdisjoint(names):
                 extent = None if size is None else as_form(size)
                 found.setdefault(_without_constants(form, names), []).append((form, extent))
-        if len(found) > len(names):
+        if len(found) > most:
             return None
     made = [_coordinate(reads, names) for reads in found.values()]
     known = [one for one in made if one is not None]

@@ -201,7 +201,7 @@ class Mover:
         """
         if self.strict:
             return None
-        found = coordinates_of(term, self.shapes, self.sizes)
+        found = coordinates_of(term, self.shapes, self.sizes, fewer=not is_candidate(term))
         rows = [row for choice in place.around if isinstance(choice, Rows) for row in choice.rows]
         if found is None or any(row.equality and row.form.is_linear for row in rows):
             return None
@@ -210,11 +210,8 @@ class Mover:
         found.sort(key=lambda c: max(order.get(name, -1) for name in c.form.variables))
         shape = tuple(extent(c.extent) for c in found)
         names = term.free - self.sizes
-        fewer = len(found) < len(names)
-        if not (fewer or is_candidate(term)):
-            return None
         is_function = isinstance(term, Apply) and weight(term) >= TRANSCENDENTAL
-        more = 2 if is_function and not fewer else 1
+        more = 2 if is_function and len(found) == len(names) else 1
         if elements(shape) > more * points({i: place.ranges[i] for i in names}):
             return None
         at = {c.form: Affine.var(f"?{n}") for n, c in enumerate(found)}
