@@ -175,6 +175,8 @@ class Kernel:
             if arranged is None:
                 return None
             args = arranged
+        if len(args) != len(self.inputs):
+            return None
         if out is None:
             written: Sequence[Any] = plan.new_arrays()
         else:

@@ -40,7 +40,8 @@ def sums_by_step(
         fold = let.value
         if not isinstance(fold, Fold) or fold.kind != "sum":
             continue
-        index = _index(fold, steps, down)
+        facts = (*fold.rows, *box(item.indices, item.extents), *known)
+        index = _index(fold, steps, down, count, facts)
         if index is not None and not _is_triangular(fold, index[0], item):
             found[number] = [
                 _recurrence(item, number, place, index, count, down, names) for place in range(len(let.names))
@@ -64,8 +65,13 @@ def sums_by_step(
     return [made for number in sorted(found) for made in found[number]], numbered(rest)
 
 
-def _index(fold: Fold, steps: Mapping[str, tuple[int, int]], down: bool) -> tuple[str, int] | None:
-    """The index of a sum that follows steps, and how far behind them it is: behind the last that it reads."""
+def _index(
+    fold: Fold, steps: Mapping[str, tuple[int, int]], down: bool, count: Affine, facts: Domain
+) -> tuple[str, int] | None:
+    """The index of a sum that follows steps, and how far behind them it is: behind the last that it reads.
+
+    By the facts, each of its values has a step.
+    """
     found: dict[str, int] = {}
     for form in _step_forms(fold.body, steps):
         if form.is_linear and len(form.terms) == 1:
@@ -73,7 +79,11 @@ def _index(fold: Fold, steps: Mapping[str, tuple[int, int]], down: bool) -> tupl
             if factor == 1 and name in fold.indices:
                 ends = form.constant, found.get(str(name), form.constant)
                 found[str(name)] = min(ends) if down else max(ends)
-    return next(iter(found.items()), None)
+    for name, behind in found.items():
+        at = Affine.var(name) + behind
+        if implied(at, facts) and implied(count - 1 - at, facts):
+            return name, behind
+    return None
 
 
 def _is_triangular(fold: Fold, name: str, item: Map) -> bool:

@@ -46,6 +46,7 @@ class _Removal:
         body = bottom_up(definition.body, self.known, self.node)
         is_open = definition.name not in self.values and definition.order is None
         if is_open and holds_reduction(body, self.holds):
+            self.expander.enter(definition)
             body = self.kept(body, lambda term: term)
         if is_const(body, 0):
             self.zeros.add(definition.name)

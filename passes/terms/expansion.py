@@ -4,7 +4,8 @@
 
 An atom is a term that is neither a sum nor a product: a read, a function, a sum of products over indices that
 hang together. Equal expansions mean equal values wherever no divisor is 0 and nothing overflows; the reverse
-does not hold. Tensors in between are read as what defines them.
+does not hold. A sum over no point evaluates no divisor, so none leaves a sum that is not proven to have one.
+Tensors in between are read as what defines them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tadc.frontend.terms import (
     operands,
 )
 from tadc.lattice.affine import Affine
+from tadc.lattice.polyhedron import implied
 from tadc.passes.terms.algebra import Algebra
 
 MOST_PRODUCTS = 24
@@ -50,9 +52,10 @@ class TooLong(Exception):
 
 @dataclass
 class Expander:
-    """Expansions of the terms of one program."""
+    """Expansions of the terms of a program; `facts` hold of the indices of one definition and of sizes."""
 
     program: Program
+    facts: Domain = ()
     atoms: dict[int, Term] = field(default_factory=dict[int, Term])
     known: dict[int, Expansion] = field(default_factory=dict[int, Expansion])
     hints: dict[str, str] = field(default_factory=dict[str, str])
@@ -64,6 +67,11 @@ class Expander:
         self.terms = self.program.terms
         self.algebra = Algebra(self.terms)
         self.definitions = {d.name: d for d in self.program.definitions if _is_read_through(d)}
+
+    def enter(self, definition: Definition) -> None:
+        """Look at a definition: what is known of its indices is not that of others of their names."""
+        self.facts = self.program.facts(definition)
+        self.known.clear()
 
     def of(self, term: Term) -> Expansion:
         """The expansion of a term."""
@@ -142,7 +150,22 @@ class Expander:
             left = [pair for pair in left if pair not in inside]
             rows = tuple(row for row in domain if not row.form.variables.isdisjoint(group))
             made = _multiplied(made, self.sum_of(group, rows, inside))
+        if any(n < 0 for _, n in left) and not self.has_a_point(names, domain):
+            raise TooLong
         return _multiplied(made, {tuple(left): Fraction(1)})
+
+    def has_a_point(self, names: Sequence[str], domain: Domain) -> bool:
+        """Whether a domain, whose indices have bounds of their own, is proven to have a point."""
+        for name in names:
+            rows = [row for row in domain if name in row.form.variables]
+            if any(row.equality or len(row.form.variables & set(names)) > 1 for row in rows):
+                return False
+            if any(abs(row.form.coefficient(name)) != 1 for row in rows):
+                return False
+            lower, upper = ([r.form for r in rows if r.form.coefficient(name) == k] for k in (1, -1))
+            if not all(implied(low + high, self.facts) for low in lower for high in upper):
+                return False
+        return True
 
     def sum_of(self, names: Sequence[str], rows: Domain, powers: Sequence[tuple[int, int]]) -> Expansion:
         """The sum of a product whose indices hang together: an atom, or how many points an interval has."""
@@ -170,14 +193,13 @@ def _is_read_through(definition: Definition) -> bool:
 
 
 def _count(name: str, rows: Domain) -> Affine | None:
-    """How many values an index has between two bounds, if that is not negative; None of other domains."""
+    """How many values an index has between two bounds that are always so far apart; None of other domains."""
     lower = [row.form for row in rows if not row.equality and row.form.coefficient(name) == 1]
     upper = [row.form for row in rows if not row.equality and row.form.coefficient(name) == -1]
     if len(rows) != 2 or len(lower) != 1 or len(upper) != 1:
         return None
     count = lower[0] + upper[0] + 1
-    is_size = count.constant == 0 and len(count.variables) == 1
-    return count if is_size or (count.is_constant and count.constant >= 0) else None
+    return count if count.is_constant and count.constant >= 0 else None
 
 
 def _groups(names: Sequence[str], free: Iterable[frozenset[str]], domain: Domain) -> list[tuple[str, ...]]:

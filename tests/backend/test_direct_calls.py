@@ -264,3 +264,17 @@ def test_where_objects_are_not_laid_out_as_known(monkeypatch: pytest.MonkeyPatch
         assert kernel([np.ones(3)], out=out)[0] is out
     assert kernel.again([np.ones(3)], {}) is None
     np.testing.assert_array_equal(out, 2)
+
+
+def test_as_many_objects_in_other_places() -> None:
+    """An array too few as argument and one too many in `out=` are no call like the one before."""
+    f = tadc.compile(tadc.function("x: f64[4]; w: f64[4]; y[i] = x[i]*w[i]"))
+    x, w, o = np.ones(4), np.full(4, 3.0), np.zeros(4)
+    f(x, w)
+    with pytest.raises(tadc.ArgumentError):
+        f(x, out=(w, o))
+    g = tadc.compile(tadc.function("x: f64[4]; y[i] = 2*x[i]; z[i] = 3*x[i]"))
+    g(x)
+    with pytest.raises(tadc.ArgumentError):
+        g(x, w, out=[o])
+    assert w.tolist() == [3.0] * 4

@@ -172,3 +172,29 @@ def test_expansions_have_the_same_value(seed: int) -> None:
     random = np.random.default_rng(seed)
     arrays = {a.name: random.normal(size=shape_at(a.shape, {})) for a in program.arguments}
     np.testing.assert_allclose(expanded(**arrays), plain(**arrays), rtol=1e-9, atol=1e-9)
+
+
+#: Programs of m and w, a size, the derivative: divisors in sums over no point, counts below 0.
+EMPTY = {
+    "a size": ("m: f64; w: f64[N]\ny = m**2 + sum{k: N} ((w[k] - m**2) / N)", 0, 4.0),
+    "a sum": ("m: f64; w: f64[N]\ny = sum{k: N} (m*w[k] / sum{j: N} (w[j])) - m", 0, -1.0),
+    "a sum up to an index": (
+        """m: f64; w: f64[N]
+let z[i: N] = sum{k}_0^(i - 1) (w[k])
+y = sum{i: N} (sum{k}_0^(i - 1) (m*w[k] / z[i]) - m)""",
+        5,
+        -1.0,
+    ),
+    "counts": ("m: f64; w: f64[N]\ny = sum{j}_(-3)^2 (sum{k}_0^(j - 1) (m) - j*m)", 2, 6.0),
+}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", EMPTY)
+def test_sums_over_no_point(name: str, known: bool) -> None:
+    text, count, expected = EMPTY[name]
+    f = tadc.function(text, sizes={"N": count} if known else {})
+    w = np.arange(1.0, count + 1)
+    _, tangent = tadc.jvp(f, wrt="m")(m=2.0, w=w, m_dot=1.0)
+    np.testing.assert_allclose(tangent, expected, rtol=1e-12)
+    np.testing.assert_allclose(tadc.vjp(f, wrt="m")(m=2.0, w=w, dy=1.0), expected, rtol=1e-12)

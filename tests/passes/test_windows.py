@@ -147,3 +147,30 @@ def test_what_is_kept_is_said() -> None:
     assert "du: 2 steps in memory" in text
     assert re.search(r"du\[\w+ \+ 1, i\] for du: at most 1 step before its own step", text)
     assert "\n  u: " not in text
+
+
+#: Sums whose index leaves the steps, or that read several steps, and the same of all states.
+SUMS = {
+    "past the end": ("sum{s: T + 2} (if {s <= T - 1} then (u[s, i]) else (2))", lambda u: u.sum(0) + 4),
+    "before the start": ("sum{s}_(-2)^(T - 1) (if {s >= 0} then (u[s, i]) else (2))", lambda u: u.sum(0) + 4),
+    "two steps": (
+        "sum{t: T} (u[t, i] + (if {t <= T - 3} then (u[t + 2, i]) else (0)))",
+        lambda u: u.sum(0) + u[2:].sum(0),
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (7, 4), (300, 200)])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_over_other_steps(name: str, shape: tuple[int, int]) -> None:
+    text, total = SUMS[name]
+    f = tadc.function(
+        f"""x: f64[T, N]
+let scan{{t}} u[t: T, i: N] = x[t, i] + (if {{t >= 1}} then (0.5*sin(u[t - 1, N - 1 - i])) else (0.1))
+y[i: N] = {text}"""
+    )
+    x = np.random.default_rng(0).normal(size=shape)
+    u = x + 0.1
+    for t in range(1, len(u)):
+        u[t] = x[t] + 0.5 * np.sin(u[t - 1, ::-1])
+    np.testing.assert_allclose(f(x=x), total(u), rtol=1e-11, atol=1e-11)
