@@ -205,7 +205,7 @@ class Kernel:
         if isinstance(out, tuple | list):
             return out  # pyright: ignore[reportUnknownVariableType]
         if type(out) is dict and len(out) == len(self._results):  # pyright: ignore[reportUnknownArgumentType]
-            return [out.get(name) for name in self._results]
+            return [out.get(name) for name in self._results]  # pyright: ignore[reportUnknownMemberType]
         return ()
 
     def _sized(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Array], _Plan]:

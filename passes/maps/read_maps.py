@@ -249,13 +249,13 @@ def _marks(op: ir.Operation) -> Marks:
     flags = [mark in op.attributes for mark in (STEPS, IN_PLACE, PARTS, JOINED, KEPT)]
     window = None
     if WINDOW in op.attributes:
-        rows, *weights = ir.DenseI64ArrayAttr(op.attributes[WINDOW])
-        window = Window(rows, tuple(weights))
+        steps: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[WINDOW]))
+        window = Window(steps[0], tuple(steps[1:]))
     if CHAIN not in op.attributes:
         return Marks(None, 0, (), *flags, window=window)
     sweep = None
     if SWEEP in op.attributes:
-        index, scale, offset, down = ir.DenseI64ArrayAttr(op.attributes[SWEEP])
-        sweep = Sweep(index, scale, offset, bool(down))
+        along: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[SWEEP]))
+        sweep = Sweep(along[0], along[1], along[2], bool(along[3]))
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
     return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep)
