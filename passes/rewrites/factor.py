@@ -43,7 +43,7 @@ from tadc.passes.rewrites.signs import with_one_sign
 from tadc.passes.terms.algebra import Algebra, is_const, is_safe
 from tadc.passes.terms.costs import LARGE, Costs
 from tadc.passes.terms.guarded_addends import regrouped
-from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.index_ranges import Range, ranges_of, ranges_within
 from tadc.passes.terms.liveness import needed
 from tadc.passes.terms.occupied import occupied
 from tadc.passes.terms.operation_counts import count_definition
@@ -114,10 +114,7 @@ class _Factoring:
         facts = self.program.facts(definition)
         if not holds_reduction(definition.body, self.holds):
             return self.regrouped(definition, definition.body, facts)
-        sides = {
-            i: Range(Affine.const(0), as_form(n) - 1)
-            for i, n in zip(definition.indices, definition.shape, strict=True)
-        }
+        sides = ranges_of(definition)
         made = self.written(definition, facts, sides, apart=False)
         if not self.values or not any(map(leaves_out, reachable([definition.body]))):
             return made

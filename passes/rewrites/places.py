@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition
 from tadc.frontend.terms import Domain, Guard, Reduce, Select, Term, Terms, operands
-from tadc.lattice.affine import Affine, Constraint
+from tadc.lattice.affine import Constraint
 from tadc.passes.terms.algebra import is_const
-from tadc.passes.terms.index_ranges import Range, Ranges, ranges_within
+from tadc.passes.terms.index_ranges import Ranges, ranges_of, ranges_within
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,7 @@ class Places:
 
     def __init__(self, terms: Terms, sizes: frozenset[str], definition: Definition) -> None:
         self.terms, self.sizes, d = terms, sizes, definition
-        sides = {i: Range(Affine.const(0), as_form(n) - 1) for i, n in zip(d.indices, d.shape, strict=True)}
-        self.places = [Place(d.indices, d.indices, sides)]
+        self.places = [Place(d.indices, d.indices, ranges_of(d))]
         self.opened: dict[tuple[int, str, object], int] = {}
         self.bodies: dict[tuple[int, int], tuple[int, tuple[str, ...], Domain, Term]] = {}
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tadc.frontend.extents import as_form, is_static
+from tadc.frontend.extents import is_static
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Read, Reduce, Select, Term, bottom_up, operands, reachable, tensors_read
 from tadc.lattice.affine import Affine
 from tadc.passes.rewrites.moves import about, elements
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.terms.costs import ELEMENT, Costs, points
-from tadc.passes.terms.index_ranges import Range
+from tadc.passes.terms.index_ranges import Range, ranges_of
 from tadc.passes.terms.liveness import needed
 
 LARGER = 4
@@ -69,7 +69,7 @@ class _Recomputed:
         for definition in self.program.definitions if self.uses else ():
             for read in reachable([definition.body]):
                 if isinstance(read, Read) and read.tensor in self.uses:
-                    ranges = _ranges(definition)
+                    ranges = ranges_of(definition)
                     for index in short_indices(definition):
                         if index not in read.free:
                             ranges[index] = Range(Affine.const(0), Affine.const(0))
@@ -109,7 +109,7 @@ class _Recomputed:
 
     def is_worth(self, definition: Definition) -> bool:
         """Whether computing it where it is read costs less than storing it."""
-        ranges = _ranges(definition)
+        ranges = ranges_of(definition)
         once = self.costs.total(definition.body, ranges) / max(1, points(ranges))
         reads = self.uses[definition.name]
         uses = sum(reads) / max(1, elements(definition.shape))
@@ -150,11 +150,6 @@ class _Recomputed:
     def is_formula(self, term: Term) -> bool:
         """Whether an element is read of what is no tensor: known, for definitions stand in order."""
         return isinstance(term, Read) and term.tensor in self.formulas
-
-
-def _ranges(definition: Definition) -> dict[str, Range | None]:
-    pairs = zip(definition.indices, definition.shape, strict=True)
-    return {index: Range(Affine.const(0), as_form(size) - 1) for index, size in pairs}
 
 
 def _compared(definitions: Sequence[Definition]) -> set[str]:

@@ -20,17 +20,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Domain, Guard, Reduce, Select, Term, operands
-from tadc.lattice.affine import ZERO, Affine, Constraint, equals_zero
+from tadc.lattice.affine import Affine, Constraint, equals_zero
 from tadc.lattice.polyhedron import is_empty
 from tadc.passes.rewrites.moves import is_candidate
 from tadc.passes.rewrites.row_products import short_indices
 from tadc.passes.rewrites.short_sums import write_out_short_sums
 from tadc.passes.terms.algebra import Algebra, is_const
 from tadc.passes.terms.costs import Costs, points
-from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import Product, product_of
 from tadc.passes.terms.simplify import Simplifier
@@ -70,10 +69,7 @@ def _row_index(program: Program, definition: Definition, short: list[str]) -> st
     """The short index along which sums share what is expensive."""
     if not short:
         return None
-    ranges = {
-        index: Range(ZERO, as_form(size) - 1)
-        for index, size in zip(definition.indices, definition.shape, strict=True)
-    }
+    ranges = ranges_of(definition)
     sizes = frozenset(program.sizes)
     costs = Costs(sizes)
     best: tuple[int, str] | None = None

@@ -13,12 +13,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tadc.frontend.extents import as_form
 from tadc.frontend.program import Definition, Program
 from tadc.frontend.terms import Apply, Read, Reduce, Term, bottom_up, operands, reachable
-from tadc.lattice.affine import ZERO, Affine
+from tadc.lattice.affine import Affine
 from tadc.passes.terms.costs import ELEMENT, LARGE, extent
-from tadc.passes.terms.index_ranges import Range, ranges_within
+from tadc.passes.terms.index_ranges import ranges_of, ranges_within
 from tadc.passes.terms.names import Names
 from tadc.passes.terms.products import product_of
 
@@ -57,8 +56,7 @@ def _contractions(program: Program, definition: Definition) -> list[Reduce]:
     if definition.order is not None:
         return []
     sizes = frozenset(program.sizes)
-    pairs = zip(definition.indices, definition.shape, strict=True)
-    ranges: dict[str, Range | None] = {index: Range(ZERO, as_form(size) - 1) for index, size in pairs}
+    ranges = ranges_of(definition)
     found: list[Reduce] = []
     for term in _evaluated(definition.body):
         if isinstance(term, Reduce) and term.type == definition.type and _is_contraction(term, definition):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tadc.lattice.affine import Affine, Constraint, Floor
+from tadc.frontend.extents import as_form
+from tadc.frontend.program import Definition
+from tadc.lattice.affine import ZERO, Affine, Constraint, Floor
 from tadc.lattice.polyhedron import implied
 
 
@@ -23,6 +25,12 @@ class Range:
 
 
 Ranges = Mapping[str, Range | None]
+
+
+def ranges_of(definition: Definition) -> dict[str, Range]:
+    """The ranges of a definition's indices."""
+    pairs = zip(definition.indices, definition.shape, strict=True)
+    return {index: Range(ZERO, as_form(size) - 1) for index, size in pairs}
 
 
 def ranges_within(
