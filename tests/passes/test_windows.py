@@ -49,7 +49,7 @@ def test_random_recurrences(seed: int) -> None:
     """
     case = generate(seed)
     f = tadc.function(case.text)
-    # Sums over steps are added up in the order of these. In what is kept of all steps, vectors go from row to row.
+    # Sums over steps are added up in the order of these; vectors go on from row to row where all are kept.
     in_other_order = ("sum{t}" in case.text and "scan{-t}" in case.text) or "sum{i, b}" in case.text
     outputs = [d.name for d in f.program.outputs]
     random = np.random.default_rng(seed)
