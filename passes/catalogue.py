@@ -26,6 +26,7 @@ from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
 from tadc.passes.maps.sweeps import with_windows
+from tadc.passes.maps.tapes import with_tapes
 from tadc.passes.maps.wavefronts import skew_recurrences
 from tadc.passes.registry import (
     REGISTRY,
@@ -479,12 +480,15 @@ class LayOut(MapPass):
 class Windows(MapPass):
     """Recurrences whose elements are read few steps later, or at the last steps, get the mark `tad.window`.
 
-    `tad-to-loops` then has memory for so many steps, which it takes by turns.
+    `tad-to-loops` then has memory for so many steps, which it takes by turns. With a limit recurrences that
+    another goes back over get the mark `tad.tape`: they save as many states as there may be memory for.
     """
+
+    memory_limit: int = number_option(-1, "the most bytes of tensors in between, if any; -1 for no limit")
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        return with_windows(function)
+        return with_windows(function if self.memory_limit < 0 else with_tapes(function, self.memory_limit))
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")

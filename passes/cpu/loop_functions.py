@@ -21,7 +21,8 @@ from tadc.lattice.affine import Affine
 from tadc.passes.cpu.kept_memory import KeptMemory
 from tadc.passes.cpu.passing_on import AS_IT_IS, MANY
 from tadc.passes.cpu.row_loops import ROW_RANGE, SHIFT, Part, at_once, divided, near_tensors, row_loop
-from tadc.passes.cpu.step_loops import Follower, step_loop
+from tadc.passes.cpu.step_loops import STEPS, Follower, step_loop
+from tadc.passes.cpu.tape_loops import Saved, TapeLoops, stack_of
 from tadc.passes.cpu.thread_ranges import Ranges, range_names
 from tadc.passes.cpu.work import counted_value
 from tadc.passes.maps.buffers import (
@@ -137,6 +138,7 @@ class _Loops:
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
         self.made: dict[tuple[Key, Shifts, Steps | None], Made] = {}
         self.splits: set[str] = set()
+        self.tapes: dict[int, TapeLoops] = {}
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
@@ -262,10 +264,64 @@ class _Loops:
             Follower(part, [places.index(n) for n in used], item)
             for (part, used, _), item in zip(made, items, strict=True)
         ]
-        block, low = self.define(name, places, (), is_caller=True), BodyLowering(self.function.context)
-        shapes = BufferViews(self.buffers, list(block.arguments)[len(places) :], low)
-        step_loop(block, parts, shapes.by_name(self.maps.sizes), low)
-        calls.call(name, calls.operands(places, self.maps.sizes))
+        leader = next(item for item in items if item.order is not None)
+        again = [part for part in parts if part.item.marks.tape is not None]
+        if again:
+            self.steps(name, places, parts, leader, STEPS)
+            self.steps(f"{name}.again", places, again, leader, STEPS)
+            self.call_tape(name, places, [part.item for part in again], leader, calls)
+        elif leader.marks.chain in self.tapes:
+            self.steps(name, places, parts, leader, STEPS)
+            tape = self.tapes[leader.marks.chain]
+            self.add(tape.back(name, [self.buffer_type(n) for n in places]))
+            calls.call(f"{tape.name}.back", [*calls.operands([*tape.places, *places], ()), tape.stack])
+        else:
+            self.steps(name, places, parts, leader)
+            calls.call(name, calls.operands(places, self.maps.sizes))
+
+    def call_tape(
+        self, name: str, places: Sequence[int], items: Sequence[Map], leader: Map, calls: Calls
+    ) -> None:
+        """Call the loops of a chain, of which these maps run again, with room for the steps that it saves."""
+        tape, sweep = items[0].marks.tape, leader.marks.sweep
+        assert tape is not None and sweep is not None
+        stack = stack_of(tape, calls.entry, calls.point)
+        count, types = leader.extents[sweep.index].constant, [self.buffer_type(n) for n in places]
+        saved = [
+            Saved(places.index(self.places[tensor.name][0]), window, item.marks.tape.depth)
+            for item in items
+            for tensor in item.tensors
+            if item.marks.tape is not None and (window := self.maps.windows.get(tensor.name)) is not None
+        ]
+        loops = TapeLoops(name, places, types, tape, sweep.down, count, saved, stack)
+        for text in loops.first():
+            self.add(text)
+        self.tapes[tape.back] = loops
+        calls.call(f"{name}.first", [*calls.operands(places, ()), stack])
+
+    def buffer_type(self, place: int) -> ir.Type:
+        """The type of the buffer at a place."""
+        return self.buffers.type_of(self.buffers.tensors[place])
+
+    def add(self, text: str) -> None:
+        """Define a function, before the one that is lowered."""
+        made = ir.Operation.parse(text, context=self.function.context).operation
+        ir.InsertionPoint(self.function).insert(made)
+
+    def steps(
+        self,
+        name: str,
+        places: Sequence[int],
+        parts: Sequence[Follower],
+        leader: Map,
+        more: Sequence[str] = (),
+    ) -> None:
+        """Define a function over buffers and sizes, and over a range of steps if it has `more` arguments,
+        that calls the parts for these."""
+        block, low = self.define(name, places, more, is_caller=True), BodyLowering(self.function.context)
+        sizes = list(block.arguments)[len(places) : len(places) + len(self.maps.sizes)]
+        forms = BufferViews(self.buffers, sizes, low).by_name(self.maps.sizes)
+        step_loop(block, parts, forms, low, leader, is_range=bool(more))
 
     def map(self, number: int, name: str, plan: Plan, near: Collection[str] = ()) -> tuple[list[int], Plan]:
         """Define the loops of a map: the places of the tensors that it uses, and its plan in the end.

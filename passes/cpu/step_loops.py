@@ -25,29 +25,42 @@ class Follower:
     item: Map
 
 
+STEPS = ("begin", "end")
+"""The arguments of the function over a range of steps, in the order in which they are taken."""
+
+
 def step_loop(
-    block: ir.Block, parts: Sequence[Follower], sizes: Mapping[str, Affine], low: BodyLowering
+    block: ir.Block,
+    parts: Sequence[Follower],
+    sizes: Mapping[str, Affine],
+    low: BodyLowering,
+    leader: Map,
+    *,
+    is_range: bool = False,
 ) -> None:
     """Fill a function over buffers and sizes, which have these forms: it calls the parts for a few steps at a
-    time."""
+    time, those of the recurrence of the `leader`, or of a range of these, which are its last arguments."""
     point = ir.InsertionPoint(block)
-    leader = next(part.item for part in parts if part.item.order is not None)
     sweep = leader.marks.sweep
     assert sweep is not None
     count = leader.extents[sweep.index].substitute(sizes)
     rows = leader.marks.rows
     given = list(block.arguments)
+    ends = [Affine.const(0), count]
+    if is_range:
+        ends = [low.variable(given.pop(-2)), low.variable(given.pop())]
     buffers, values = given[: len(given) - len(sizes)], given[len(given) - len(sizes) :]
+    least = [] if is_range else [Affine.const(1)]
     bounds = [
-        low.index(0, point),
-        low.affine([count, Affine.const(1)], point, "affine.max"),
+        low.affine([ends[0]], point),
+        low.affine([ends[1], *least], point, "affine.max"),
         low.index(rows, point),
     ]
     made = low.create("scf.for", [], bounds, point, regions=1)
     inner = ir.Block.create_at_start(made.regions[0], [low.index_type], [low.location])
     inside = ir.InsertionPoint(inner)
     begin = low.variable(inner.arguments[0])
-    end = low.variable(low.affine([begin + rows, count], inside, "affine.min"))
+    end = low.variable(low.affine([begin + rows, ends[1]], inside, "affine.min"))
     first, last = (count - end, count - begin) if sweep.down else (begin, end)
     for part in parts:
         if part.item.order is not None:

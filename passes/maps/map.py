@@ -195,11 +195,13 @@ class Window:
     """The steps of which a tensor in between has memory: the last `rows`, by turns in the same places.
 
     `weights` say which step an element belongs to: the sum of its subscripts, times these. The first
-    subscript of weight 1 or -1 is the axis that counts steps in memory, modulo `rows`.
+    subscript of weight 1 or -1 is the axis that counts steps in memory, modulo `rows`. After the window there
+    is room for `saved` more steps.
     """
 
     rows: int
     weights: tuple[int, ...]
+    saved: int = 0
 
     @property
     def axis(self) -> int:
@@ -216,7 +218,23 @@ class Window:
 
     def shape(self, extents: Sequence[Affine]) -> tuple[Affine, ...]:
         """The extents of the memory of a tensor of these."""
-        return (*extents[: self.axis], Affine.const(self.rows), *extents[self.axis + 1 :])
+        return (*extents[: self.axis], Affine.const(self.rows + self.saved), *extents[self.axis + 1 :])
+
+
+@dataclass(frozen=True)
+class Tape:
+    """How a map that runs along with a recurrence runs again, for another chain that goes back over its steps.
+
+    So many states are saved in `slots`: of the map's tensor the last `depth` steps. To take step r of the
+    chain of number `back`, all steps up to r + `ahead` are to be at hand, of which the last `fresh` ones are
+    computed just before.
+    """
+
+    back: int
+    slots: int
+    depth: int
+    ahead: int
+    fresh: int
 
 
 @dataclass(frozen=True)
@@ -251,7 +269,8 @@ class Marks:
     `in_place`: the elements are those of another tensor but on a thin set, in its memory.
     `parts`: they are long parts of a reduction; `joined`: nothing long is left to do; `kept`: they are the
     same in all calls. `window`: of the tensors that nobody outside gets, the last steps are kept.
-    With a `sweep`, maps of the chain run one after the other for `rows` steps of a recurrence at a time.
+    With a `sweep`, maps of the chain run one after the other for `rows` steps of a recurrence at a time, and
+    those with a `tape` run again for a chain that goes back over the steps.
     """
 
     chain: int | None = None
@@ -264,6 +283,7 @@ class Marks:
     kept: bool = False
     window: Window | None = None
     sweep: Sweep | None = None
+    tape: Tape | None = None
 
 
 @dataclass(frozen=True)

@@ -23,5 +23,9 @@ SWEEP = "tad.sweep"
 """The chain of a map runs some steps of a recurrence at a time: which index of the map follows these, how
 many steps one value of it takes, where they begin, and whether they go down."""
 
+TAPE = "tad.tape"
+"""A map that runs along with a recurrence runs again for a chain that goes back over the steps: the number of
+that, how many states are saved, how many steps a state has, and which steps are to be at hand."""
+
 KEPT = "tad.kept"
 """The elements are the same in all calls: the first one computes them, and a kernel keeps them."""

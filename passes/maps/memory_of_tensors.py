@@ -93,8 +93,25 @@ def _spans(maps: Sequence[Map], temporaries: Sequence[Tensor]) -> Iterator[tuple
     ends: dict[int, tuple[int, int]] = {}
     for chain in chains_in(maps):
         ends |= dict.fromkeys(chain, (chain[0], chain[-1]))
+    for chain in chains_in(maps):
+        for name, end in _again(maps, chain, ends):
+            last[name] = max(last.get(name, end), end)
     for tensor in temporaries:
         yield ends[first[tensor.name]][0], ends[last[tensor.name]][1]
+
+
+def _again(
+    maps: Sequence[Map], chain: Sequence[int], ends: Mapping[int, tuple[int, int]]
+) -> Iterator[tuple[str, int]]:
+    """The tensors that maps of a chain use again when it runs again, and the last map of the chain that it
+    runs again for."""
+    items = [maps[n] for n in chain]
+    for item in items:
+        if item.marks.tape is None:
+            continue
+        back = next(n for n, other in enumerate(maps) if other.marks.chain == item.marks.tape.back)
+        for name in (*(tensor.name for tensor in item.tensors), *(load.tensor for load in item.loads())):
+            yield name, ends[back][1]
 
 
 def chains_in(maps: Sequence[Map]) -> list[list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from tadc.dialect.index_maps import box_extents, parse_map, parse_set
@@ -31,11 +32,12 @@ from tadc.passes.maps.map import (
     Marks,
     Number,
     Sweep,
+    Tape,
     Tensor,
     Value,
     Window,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, WINDOW
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, TAPE, WINDOW
 
 
 def read_maps(function: ir.Operation) -> MapFunction:
@@ -257,5 +259,9 @@ def _marks(op: ir.Operation) -> Marks:
     if SWEEP in op.attributes:
         along: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[SWEEP]))
         sweep = Sweep(along[0], along[1], along[2], bool(along[3]))
+    tape = None
+    if TAPE in op.attributes:
+        tape = Tape(*ir.DenseI64ArrayAttr(op.attributes[TAPE]))
+        window = window and replace(window, saved=tape.slots * tape.depth)
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
-    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep)
+    return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep, tape=tape)

@@ -56,25 +56,15 @@ def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
 
 
 def _sweep(
-    seed: Map,
-    function: MapFunction,
-    number: int,
-    whole: frozenset[str] = frozenset(),
-    along: frozenset[str] = frozenset(),
+    seed: Map, function: MapFunction, number: int, whole: frozenset[str] = frozenset()
 ) -> MapFunction | None:
     """The function where a recurrence runs with those that read its steps; None where it gains no window.
 
-    Maps that compute one of the `whole` tensors have no sums by step. Recurrences that compute those `along`
-    have the same steps, and are read by others that run along.
+    Maps that compute one of the `whole` tensors have no sums by step.
     """
-    weights = weights_of(seed)
-    if weights is None or sum(map(abs, weights)) != 1:
+    followers = followers_of(seed, function, whole)
+    if followers is None:
         return None
-    axis = next(n for n, weight in enumerate(weights) if weight)
-    first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
-    followers = _Followers(first, function, whole, along)
-    if more := followers.read_along() - along:
-        return _sweep(seed, function, number, whole, along | more)
     function, candidates = followers.function, followers.members
     windows = {m.tensors[0].name: window_of(m, function, candidates, 1) for m in candidates}
     members = _needed(candidates, {name for name, window in windows.items() if window is not None})
@@ -83,27 +73,58 @@ def _sweep(
         return None
     found = {member.tensors[0].name for member in members}
     if useless := {name for name, made in followers.sums.items() if found.isdisjoint(made)}:
-        return _sweep(seed, followers.before, number, whole | useless, along)
+        return _sweep(seed, followers.before, number, whole | useless)
     rows = _rows(members, windows)
     marked: list[Map] = []
     for member in members:
         window = windows[member.tensors[0].name] and window_of(member, function, members, rows)
         marks = Marks(chain=number, rows=rows, sweep=member.marks.sweep, window=window)
         marked.append(replace(member, marks=marks))
-    maps = _arranged(function, marked)
+    maps = arranged(function, marked)
     return None if maps is None else replace(function, maps=maps)
 
 
-class _Followers:
+def followers_of(
+    seed: Map,
+    function: MapFunction,
+    whole: frozenset[str] = frozenset(),
+    along: frozenset[str] = frozenset(),
+    *,
+    any_size: bool = False,
+) -> Followers | None:
+    """A recurrence and those that may run along with it; None where no index of it counts steps.
+
+    Maps that compute one of the `whole` tensors have no sums by step; those that are larger than a step only
+    with `any_size`. Recurrences that compute those `along` are read by others that run along.
+    """
+    weights = weights_of(seed)
+    if weights is None or sum(map(abs, weights)) != 1:
+        return None
+    axis = next(n for n, weight in enumerate(weights) if weight)
+    first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
+    followers = Followers(first, function, whole, along, any_size)
+    if more := followers.read_along() - along:
+        return followers_of(seed, function, whole, along | more, any_size=any_size)
+    return followers
+
+
+class Followers:
     """A recurrence and the maps after it that may run along with it, `members` with marks of how they do.
 
-    `sums` has the recurrences that are made of sums of a map, by the name of what this computes.
+    `function` has them; `sums` has the recurrences that are made of sums of a map, by the name of what this
+    computes.
     """
 
     def __init__(
-        self, first: Map, function: MapFunction, whole: frozenset[str], along: frozenset[str]
+        self,
+        first: Map,
+        function: MapFunction,
+        whole: frozenset[str],
+        along: frozenset[str],
+        any_size: bool,
     ) -> None:
         self.before, self.first, self.whole, self.along = function, first, whole, along
+        self.any_size = any_size
         self.members, self.sums = [first], dict[str, list[str]]()
         self.made, self.later = {tensor.name: first for tensor in first.tensors}, set[str]()
         self.names = Names(set(function.tensors()) | set(function.sizes))
@@ -151,7 +172,7 @@ class _Followers:
         if item.marks != Marks() or item.order is not None or item.tensors[0].name in self.whole:
             return [item]
         row = [extent for n, extent in enumerate(self.first.extents) if n != sweep.index]
-        if not _is_no_larger(item.extents, row):
+        if not self.any_size and not _is_no_larger(item.extents, row):
             # Each step would be added to more than it has.
             return [item]
         steps = {
@@ -271,7 +292,7 @@ def _rows(members: Iterable[Map], windows: Mapping[str, Window | None]) -> int:
     return 1 if row is None else max(1, min(NEAR // max(row, 1), MOST_ROWS))
 
 
-def _arranged(function: MapFunction, members: Sequence[Map]) -> tuple[Map, ...] | None:
+def arranged(function: MapFunction, members: Sequence[Map]) -> tuple[Map, ...] | None:
     """The maps in an order in which the members run together: what does not wait for them comes before.
 
     Other maps that run together stay so; None where one of these would come before the members and after.

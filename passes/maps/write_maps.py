@@ -31,7 +31,7 @@ from tadc.passes.maps.map import (
     Number,
     Tensor,
 )
-from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, WINDOW
+from tadc.passes.maps.marks import CHAIN, IN_PLACE, JOINED, KEPT, PARTS, STEPS, SWEEP, TAPE, WINDOW
 
 
 def write_maps(function: ir.Operation, before: MapFunction, after: MapFunction) -> None:
@@ -154,6 +154,9 @@ class MapWriter:
         if (sweep := marks.sweep) is not None:
             numbers = [sweep.index, sweep.scale, sweep.offset, int(sweep.down)]
             found[SWEEP] = ir.DenseI64ArrayAttr.get(numbers)
+        if (tape := marks.tape) is not None:
+            numbers = [tape.back, tape.slots, tape.depth, tape.ahead, tape.fresh]
+            found[TAPE] = ir.DenseI64ArrayAttr.get(numbers)
         if marks.chain is not None:
             found[CHAIN] = ir.DenseI64ArrayAttr.get([marks.chain, marks.rows, *marks.blocks])
         return found

@@ -160,7 +160,8 @@ def fuse(state: Compilation) -> None:
     _split(state, Cut())
     facts = machine_facts(state)
     last = _laid_out(state, LayOut(**facts))
-    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), Windows(), Chain(), *last)
+    windows = Windows(-1 if state.options.memory_limit is None else state.options.memory_limit)
+    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, Chain(), *last)
 
 
 def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:

@@ -1,0 +1,317 @@
+"""Recurrences that keep some of their states, for another that goes back over their steps.
+
+    let scan{t} u[t: T, i: N] = … u[t - 1, i] …
+    let scan{-t} du[t: T, i: N] = … du[t + 1, i] … u[t, i] …
+
+The gradient reads all states of u, from the last one on. Where they would need more memory than there may be,
+some are saved, and the steps from one of these to the next are taken again when `du` comes to them (Griewank
+and Walther, Algorithm 799: revolve, 2000; `checkpoints.py` says which). For that all that reads u has to run
+along with it or with `du`, at steps that are proven, or to read its last steps and be done before `du` begins.
+
+Whatever the limit is, the same maps run step by step, and sums over steps are added up in the same order, so
+results have the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from tadc.frontend.terms import Domain
+from tadc.lattice.affine import Affine
+from tadc.lattice.polyhedron import implied
+from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Tensor, Window
+from tadc.passes.maps.memory_of_tensors import memory_of
+from tadc.passes.maps.recurrence import reads_of
+from tadc.passes.maps.sweeps import Followers, arranged, followers_of
+from tadc.passes.maps.windows import MOST_STEPS, last_step, weights_of, window_of
+from tadc.passes.terms.costs import ELEMENT
+
+_FIRST = 1 << 20
+"""The numbers of these chains begin here: those of others are below."""
+
+
+def with_tapes(function: MapFunction, limit: int) -> MapFunction:
+    """The function where recurrences and those that go back over their steps have marks of how they run, so
+    that its tensors in between take `limit` bytes, as far as they can."""
+    if function.sizes:
+        return function
+    pairs: list[_Pair] = []
+    for seed in [item.tensors[0].name for item in function.maps if item.order is not None]:
+        item = next(item for item in function.maps if item.tensors[0].name == seed)
+        pair = _pair(item, function, _FIRST + 2 * len(pairs)) if item.marks == Marks() else None
+        if pair is not None:
+            function = pair.function
+            pairs.append(pair)
+    if not pairs:
+        return function
+    whole = _all_kept(function, pairs)
+    if peak_bytes(whole) <= limit:
+        return whole
+    room = max(limit - peak_bytes(function), 0)
+    total = sum(pair.bytes_of_all() for pair in pairs)
+    for pair in pairs:
+        function = pair.with_slots(function, room * pair.bytes_of_all() // max(total, 1))
+    return function
+
+
+def peak_bytes(function: MapFunction) -> int:
+    """The most bytes that tensors in between take at a time."""
+    memory = memory_of(function)
+    at = [0] * (len(function.maps) + 1)
+    for tensor, (first, last) in zip(memory.temporaries, memory.spans, strict=True):
+        for number in range(first, last + 1):
+            at[number] += _bytes(tensor)
+    return max(at)
+
+
+def _bytes(tensor: Tensor) -> int:
+    return prod(extent.constant for extent in tensor.shape) * ELEMENT[tensor.type]
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A function with two chains, one over the steps of a recurrence and one back over them.
+
+    The maps of the first that the second needs have a tape; `read` are the tensors that the second reads.
+    """
+
+    function: MapFunction
+    number: int
+    read: frozenset[str]
+
+    def members(self, function: MapFunction) -> list[Map]:
+        """The maps of the first chain."""
+        return [item for item in function.maps if item.marks.chain == self.number]
+
+    def bytes_of_state(self) -> int:
+        """The bytes of what is saved of a step."""
+        return sum(
+            tape.depth * _bytes_of_step(tensor, window)
+            for item in self.members(self.function)
+            if (tape := item.marks.tape) is not None and (window := item.marks.window) is not None
+            for tensor in item.tensors
+        )
+
+    def bytes_of_all(self) -> int:
+        """The bytes of all steps of what the second chain reads."""
+        items = [item for item in self.members(self.function) if item.marks.window is not None]
+        return sum(_bytes(tensor) for item in items for tensor in item.tensors if tensor.name in self.read)
+
+    def with_slots(self, function: MapFunction, room: int) -> MapFunction:
+        """The function where so many bytes are for states."""
+        count = room // max(self.bytes_of_state(), 1)
+        instead: dict[str, Map] = {}
+        for item in self.members(function):
+            marks, sweep = item.marks, item.marks.sweep
+            if marks.tape is None or sweep is None:
+                continue
+            slots = min(count, item.extents[sweep.index].constant)
+            tape = replace(marks.tape, slots=slots)
+            window = marks.window and replace(marks.window, saved=slots * tape.depth)
+            instead[item.tensors[0].name] = replace(item, marks=replace(marks, tape=tape, window=window))
+        return _with(function, instead)
+
+
+def _all_kept(function: MapFunction, pairs: Iterable[_Pair]) -> MapFunction:
+    """The function where all steps of what the second chains read are kept."""
+    for pair in pairs:
+        instead: dict[str, Map] = {}
+        for item in pair.members(function):
+            is_read = any(tensor.name in pair.read for tensor in item.tensors)
+            window = None if is_read else item.marks.window
+            instead[item.tensors[0].name] = replace(
+                item, marks=replace(item.marks, tape=None, window=window)
+            )
+        function = _with(function, instead)
+    return function
+
+
+def _with(function: MapFunction, instead: Mapping[str, Map]) -> MapFunction:
+    maps = (instead.get(item.tensors[0].name, item) for item in function.maps)
+    return replace(function, maps=tuple(maps))
+
+
+def _bytes_of_step(tensor: Tensor, window: Window) -> int:
+    return _bytes(tensor) // max(tensor.shape[window.axis].constant, 1)
+
+
+def _pair(seed: Map, function: MapFunction, number: int) -> _Pair | None:
+    """A recurrence with those that run along, and the one that goes back over its steps with those."""
+    forward = followers_of(seed, function, any_size=True)
+    if forward is None:
+        return None
+    own = {member.tensors[0].name for member in forward.members}
+    for item in forward.function.maps:
+        if item.marks != Marks() or item.tensors[0].name in own or not _goes_back(item, forward):
+            continue
+        back = followers_of(item, forward.function, any_size=True)
+        found = back and _Sides(forward, back, number).pair()
+        if found is not None:
+            return found
+    return None
+
+
+def _goes_back(item: Map, forward: Followers) -> bool:
+    """Whether a map is a recurrence over the same steps in the other direction."""
+    weights, sweep = weights_of(item) if item.order is not None else None, forward.first.marks.sweep
+    if weights is None or sum(map(abs, weights)) != 1 or sweep is None:
+        return False
+    axis = next(n for n, weight in enumerate(weights) if weight)
+    return (weights[axis] < 0) != sweep.down and item.extents[axis] == forward.first.extents[sweep.index]
+
+
+class _Sides:
+    """Maps that run along with a recurrence, and those that run back over its steps.
+
+    Of the first side `made` has the tensors in between whose index counts steps.
+    """
+
+    def __init__(self, forward: Followers, back: Followers, number: int) -> None:
+        self.number, self.function = number, back.function
+        self.forward = {member.tensors[0].name: member for member in forward.members}
+        self.back = {member.tensors[0].name: member for member in back.members}
+        sweep = forward.first.marks.sweep
+        assert sweep is not None
+        self.sign, self.count = -1 if sweep.down else 1, forward.first.extents[sweep.index]
+        between = {tensor.name for tensor in memory_of(self.function).temporaries}
+        self.made = {
+            tensor.name: member
+            for member in self.forward.values()
+            for tensor in member.tensors
+            if tensor.name in between and member.marks.sweep is not None and member.marks.sweep.is_step
+        }
+
+    def pair(self) -> _Pair | None:
+        """The function with marks; None where something else reads the steps."""
+        read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
+        again = self.needed(read)
+        completed = memory_of(self.function).replaced.keys()
+        if not read or any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again):
+            return None
+        reach = {name: self.reach(name) for name in read}
+        if None in reach.values():
+            return None
+        before = {name: ends[0] for name, ends in reach.items() if ends is not None}
+        ahead = max(ends[1] for ends in reach.values() if ends is not None)
+        windows = {name: self.window(member, before, ahead) for name, member in self.forward.items()}
+        depths = {name: self.depth(name, again) or 0 for name, member in self.made.items()}
+        if any(windows[self.made[name].tensors[0].name] is None for name in read):
+            return None
+        fresh = max(0, *(before[name] + ahead + 1 - depths[name] for name in read))
+        marked, tapes = list[Map](), dict[str, Tape]()
+        for name, member in self.forward.items():
+            depth = max((depths[t.name] for t in member.tensors if t.name in self.made), default=0)
+            if name in again:
+                tapes[name] = Tape(self.number + 1, 0, depth if windows[name] else 0, ahead, fresh)
+            marks = Marks(chain=self.number, rows=1, sweep=member.marks.sweep, window=windows[name])
+            marked.append(replace(member, marks=marks))
+        function = self.placed(marked, again)
+        if function is None:
+            return None
+        made = {item.tensors[0].name: item for item in function.maps}
+        taped = {n: replace(made[n], marks=replace(made[n].marks, tape=tape)) for n, tape in tapes.items()}
+        return _Pair(_with(function, taped), self.number, frozenset(read))
+
+    def needed(self, read: Iterable[str]) -> set[str]:
+        """The maps of the first side that compute what is read, and what these read."""
+        left, found = list(read), set[str]()
+        while left:
+            member = self.made.get(left.pop())
+            if member is not None and member.tensors[0].name not in found:
+                found.add(member.tensors[0].name)
+                left += _loaded(member)
+        return found
+
+    def reach(self, name: str) -> tuple[int, int] | None:
+        """How many steps before and after its own step the other side reads a tensor; None where that is not
+        known to be few, or where the own step is not known to be one."""
+        for item in self.back.values():
+            for _, facts in reads_of(item, name):
+                here, known = _own_step(item), facts + self.function.known
+                if not (implied(here, known) and implied(self.count - 1 - here, known)):
+                    return None
+        sides = list(self.distances(name, self.back.values()))
+        before, after = _most(sides), _most([(-form, facts) for form, facts in sides])
+        return None if before is None or after is None else (before, after)
+
+    def depth(self, name: str, readers: Iterable[str]) -> int | None:
+        """How many steps before their own step some maps of the first side read a tensor; None where that is
+        not known to be few."""
+        return _most([(Affine.const(0), ()), *self.distances(name, [self.forward[n] for n in readers])])
+
+    def distances(self, name: str, readers: Iterable[Map]) -> Iterator[tuple[Affine, Domain]]:
+        """How many steps before their own step maps read a tensor, and what holds there."""
+        sweep = self.made[name].marks.sweep
+        assert sweep is not None
+        for reader in readers:
+            for at, facts in reads_of(reader, name):
+                yield (_own_step(reader) - sweep.step(at)) * self.sign, facts + self.function.known
+
+    def window(self, member: Map, before: Mapping[str, int], ahead: int) -> Window | None:
+        """The window of a member's tensors, of which the other side reads so many steps before and ahead.
+
+        None where that is not few, or there is nothing in between.
+        """
+        tensors = [tensor for tensor in member.tensors if tensor.name in self.made]
+        weights = weights_of(replace(member, marks=Marks(sweep=member.marks.sweep))) if tensors else None
+        if weights is None:
+            return None
+        window, back = Window(1, weights), 0
+        for tensor in tensors:
+            end, others = last_step(tensor, window), list[tuple[Affine, Domain]]()
+            for other in self.function.maps:
+                if other.tensors[0].name not in self.forward and other.tensors[0].name not in self.back:
+                    reads = reads_of(other, tensor.name)
+                    others += [(end - window.step(at), facts + self.function.known) for at, facts in reads]
+            most = self.depth(tensor.name, self.forward), _most([(Affine.const(0), ()), *others])
+            if None in most:
+                return None
+            back = max(back, *(n or 0 for n in most), before.get(tensor.name, 0) + max(ahead, 0))
+        return Window(back + 1, weights) if back < MOST_STEPS else None
+
+    def placed(self, forward: Sequence[Map], again: Iterable[str]) -> MapFunction | None:
+        """The function with the maps of each side one after the other; None where that cannot be, or where a
+        map reads a tensor that is computed again after it was."""
+        maps = arranged(self.function, forward)
+        if maps is None:
+            return None
+        function, chain = replace(self.function, maps=maps), self.number + 1
+        back = [replace(m, marks=Marks(chain=chain, rows=1, sweep=m.marks.sweep)) for m in self.back.values()]
+        windows = [window_of(item, function, back, 1) for item in back]
+        pairs = zip(back, windows, strict=True)
+        maps = arranged(function, [replace(m, marks=replace(m.marks, window=w)) for m, w in pairs])
+        if maps is None:
+            return None
+        first = next(n for n, item in enumerate(maps) if item.marks.chain == chain)
+        tensors = {tensor.name for name in again for tensor in self.forward[name].tensors} & self.made.keys()
+        after = (item for item in maps[first:] if item.tensors[0].name not in self.back)
+        if any(not tensors.isdisjoint(_loaded(item)) for item in after):
+            return None
+        return replace(function, maps=maps)
+
+
+def _own_step(item: Map) -> Affine:
+    """The step with which a map computes an element."""
+    assert item.marks.sweep is not None
+    return item.marks.sweep.step([Affine.var(index) for index in item.indices])
+
+
+def _loaded(item: Map) -> set[str]:
+    return {load.tensor for load in item.loads()}
+
+
+def _most(forms: Sequence[tuple[Affine, Domain]]) -> int | None:
+    """The least number that no form is proven to exceed; None where it is not small."""
+
+    def holds(most: int) -> bool:
+        return all(implied(most - form, facts) for form, facts in forms)
+
+    if not holds(MOST_STEPS):
+        return None
+    low, high = -MOST_STEPS, MOST_STEPS
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
