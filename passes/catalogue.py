@@ -25,6 +25,7 @@ from tadc.passes.maps.kept import keep
 from tadc.passes.maps.machine import gpu_of
 from tadc.passes.maps.map import MapFunction
 from tadc.passes.maps.parts import THREADS, blocks, cut_reductions, mark_maps
+from tadc.passes.maps.sums_over_steps import with_sums_over_steps
 from tadc.passes.maps.sweeps import with_windows
 from tadc.passes.maps.tapes import with_tapes
 from tadc.passes.maps.wavefronts import skew_recurrences
@@ -293,6 +294,7 @@ class Cut(TermPass):
     """
 
     gpu: str = word_option("", "for a GPU of this architecture, contractions of few elements too", gpu_of)
+    limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
 
     def __post_init__(self) -> None:
         self.marks: dict[str, str] = {}
@@ -300,7 +302,7 @@ class Cut(TermPass):
 
     def rewrite(self, program: Program) -> Program:
         """Cut in a program, and note the marks of its maps."""
-        return cut_reductions(program, self.marks, self.cutting)
+        return cut_reductions(program, self.marks, self.cutting, None if self.limit < 0 else self.limit)
 
     def run(self, module: Any) -> None:
         """Cut in every function, and mark its maps."""
@@ -311,6 +313,18 @@ class Cut(TermPass):
         """Mark the maps of a module that was written after `rewrite`."""
         for function in tad_functions(module) if self.marks else ():
             mark_maps(function, self.marks)
+
+
+@register("tad-sum-steps", "no sum over the steps of a recurrence is in another sum, or under a guard")
+@dataclass
+class SumSteps(TermPass):
+    """Sums over the steps of a recurrence that is worth a window to sums that can be added up step by step."""
+
+    limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
+
+    def rewrite(self, program: Program) -> Program:
+        """Rewrite a program."""
+        return with_sums_over_steps(program, None if self.limit < 0 else self.limit)
 
 
 @register("tad-rows", "short rows are tensors where their sums share what is expensive; short sums are terms")
@@ -484,11 +498,11 @@ class Windows(MapPass):
     another goes back over get the mark `tad.tape`: they save as many states as there may be memory for.
     """
 
-    memory_limit: int = number_option(-1, "the most bytes of tensors in between, if any; -1 for no limit")
+    limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
 
     def rewrite(self, function: MapFunction) -> MapFunction:
         """Mark in a function."""
-        return with_windows(function if self.memory_limit < 0 else with_tapes(function, self.memory_limit))
+        return with_windows(function if self.limit < 0 else with_tapes(function, self.limit))
 
 
 @register("tad-to-loops", "functions over buffers with scf loops, no tad operation left")
@@ -556,6 +570,7 @@ __all__ = [
     "Simplify",
     "Specialise",
     "Split",
+    "SumSteps",
     "TermPass",
     "ToGpu",
     "ToLoops",

@@ -294,8 +294,7 @@ class _Loops:
             if item.marks.tape is not None and (window := self.maps.windows.get(tensor.name)) is not None
         ]
         loops = TapeLoops(name, places, types, tape, sweep.down, count, saved, stack)
-        for text in loops.first():
-            self.add(text)
+        self.add(loops.first())
         self.tapes[tape.back] = loops
         calls.call(f"{name}.first", [*calls.operands(places, ()), stack])
 
@@ -304,9 +303,12 @@ class _Loops:
         return self.buffers.type_of(self.buffers.tensors[place])
 
     def add(self, text: str) -> None:
-        """Define a function, before the one that is lowered."""
-        made = ir.Operation.parse(text, context=self.function.context).operation
-        ir.InsertionPoint(self.function).insert(made)
+        """Take the functions that a module defines, as text, before the one that is lowered."""
+        module = ir.Module.parse(text, self.function.context)
+        for made in [op.operation for op in module.body.operations]:
+            if made.regions[0].blocks:
+                made.detach_from_parent()
+                ir.InsertionPoint(self.function).insert(made)
 
     def steps(
         self,

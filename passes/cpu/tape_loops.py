@@ -66,10 +66,12 @@ class TapeLoops:
         """The type of the memory for the numbers of steps that are saved."""
         return _stack_type(self.tape)
 
-    def first(self) -> list[str]:
-        """The functions, as text, of which `name.first` takes all steps."""
+    def first(self) -> str:
+        """A module, as text, of which `name.first` takes all steps."""
         last, first = self.count - 1, self.at_hand(self.count - 1)
-        return [
+        functions = [
+            self._declared("", "index, index"),
+            self._declared("again", "index, index"),
             self._ahead(),
             self._copies("save", "window", "slot"),
             self._copies("restore", "slot", "window"),
@@ -87,11 +89,12 @@ class TapeLoops:
                 %is_first = arith.constant true
                 memref.store %zero, %stack[%zero] : {self.stack_type}
                 memref.store %before, %stack[%one] : {self.stack_type}
-                {self._call("to", "%stack, %before, %wanted, %is_first", self.stack_type, "index, index, i1")}
+                {self._call("to", "%stack, %before, %wanted, %is_first", f"{self.stack_type}, index, index, i1")}
                 {self._call("run", "%wanted, %all, %is_first", "index, index, i1")}
                 """,
             ),
         ]
+        return "\n".join(functions)
 
     def at_hand(self, step: int) -> int:
         """The last step that is at hand when one is gone back over."""
@@ -102,13 +105,19 @@ class TapeLoops:
         return max(step - self.tape.fresh, -1)
 
     def back(self, name: str, types: Sequence[ir.Type]) -> str:
-        """The function `name.back`, as text, which goes back with another one that takes a range of steps,
+        """A module, as text, of which `name.back` goes back with another function that takes a range of steps,
         over buffers of these types that come after the others."""
         others = [f"%c{n}" for n in range(len(types))]
         given = [*self._given(), *(f"{c}: {type}" for c, type in zip(others, types, strict=True))]
-        call = f'func.call @"{name}"({", ".join([*others, "%step", "%next"])}) : '
-        call += f"({', '.join([*map(str, types), 'index', 'index'])}) -> ()"
-        return self._function(
+        signature = ", ".join([*map(str, types), "index", "index"])
+        call = f'func.call @"{name}"({", ".join([*others, "%step", "%next"])}) : ({signature}) -> ()'
+        called = [
+            f'func.func private @"{name}"({signature})',
+            self._declared("restore", "index, index"),
+            self._declared("to", f"{self.stack_type}, index, index, i1"),
+            self._declared("run", "index, index, i1"),
+        ]
+        made = self._function(
             "back",
             [*given, f"%stack: {self.stack_type}"],
             f"""
@@ -148,13 +157,14 @@ class TapeLoops:
                   %slot = arith.subi %top, %one : index
                   {self._call("restore", "%from, %slot", "index, index")}
                 }}
-                {self._call("to", "%stack, %from, %wanted, %is_first", self.stack_type, "index, index, i1")}
+                {self._call("to", "%stack, %from, %wanted, %is_first", f"{self.stack_type}, index, index, i1")}
                 {self._call("run", "%wanted, %here, %is_first", "index, index, i1")}
               }}
               {call}
             }}
             """,
         )
+        return "\n".join([*called, made])
 
     def _run(self) -> str:
         """Takes the steps after one until another, for the first time or again."""
@@ -278,9 +288,17 @@ class TapeLoops:
         head = f'func.func private @"{self.name}.{name}"({", ".join(given)})'
         return f"{head} {_OWN} {{\n{body}\nfunc.return\n}}"
 
-    def _call(self, name: str, more: str, *types: str) -> str:
+    def _call(self, name: str, more: str, types: str) -> str:
         """A call of one of the functions, over all buffers and what comes after these."""
         names = ", ".join([*(f"%b{n}" for n in range(len(self.types))), more])
-        signature = ", ".join([*map(str, self.types), *types])
-        callee = f"{self.name}.{name}" if name else self.name
-        return f'func.call @"{callee}"({names}) : ({signature}) -> ()'
+        return f"func.call {self._named(name)}({names}) : ({self._types(types)}) -> ()"
+
+    def _declared(self, name: str, types: str) -> str:
+        """The declaration of a function over all buffers and what comes after these."""
+        return f"func.func private {self._named(name)}({self._types(types)})"
+
+    def _types(self, more: str) -> str:
+        return ", ".join([*map(str, self.types), more])
+
+    def _named(self, name: str) -> str:
+        return f'@"{self.name}.{name}"' if name else f'@"{self.name}"'

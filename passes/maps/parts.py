@@ -27,8 +27,8 @@ from tadc.lattice.polyhedron import implied
 from tadc.passes.maps.buffers import maps_of
 from tadc.passes.maps.machine import Gpu
 from tadc.passes.maps.marks import JOINED, PARTS
-from tadc.passes.maps.windows import is_worth_running_along
-from tadc.passes.terms.costs import ELEMENT, Costs
+from tadc.passes.maps.sums_over_steps import Steps, follows_steps, long_recurrences
+from tadc.passes.terms.costs import Costs
 from tadc.passes.terms.costs import extent as about
 from tadc.passes.terms.index_ranges import Range, ranges_within
 from tadc.passes.terms.names import Names
@@ -106,16 +106,19 @@ def mark_maps(function: ir.Operation, marks: Mapping[str, str]) -> None:
             op.attributes[mark] = ir.UnitAttr.get(op.context)
 
 
-def cut_reductions(program: Program, marks: dict[str, str], cutting: Cutting) -> Program:
+def cut_reductions(
+    program: Program, marks: dict[str, str], cutting: Cutting, limit: int | None = None
+) -> Program:
     """The program with parts of long reductions as tensors of their own; the same if there are none.
 
+    Sums over the steps of a recurrence that may be worth a window stay whole: with a `limit`, of all of them.
     `marks` are given to tensors of parts (PARTS), and to those that no long reduction is left of (JOINED).
     """
-    names = Names(program)
+    names, stepwise = Names(program), long_recurrences(program, limit)
     definitions: list[Definition] = []
     for definition in program.definitions:
         if all(isinstance(size, int) for size in definition.shape):
-            definitions += _Cut(program, names, definition, marks, cutting).run()
+            definitions += _Cut(program, names, definition, marks, cutting, stepwise).run()
         else:
             definitions.append(definition)
     if len(definitions) == len(program.definitions):
@@ -137,7 +140,13 @@ class _Cut:
     """A definition on its way to parts."""
 
     def __init__(
-        self, program: Program, names: Names, definition: Definition, marks: dict[str, str], cutting: Cutting
+        self,
+        program: Program,
+        names: Names,
+        definition: Definition,
+        marks: dict[str, str],
+        cutting: Cutting,
+        stepwise: Steps,
     ) -> None:
         self.program, self.names, self.definition, self.marks = program, names, definition, marks
         self.cutting = cutting
@@ -150,7 +159,7 @@ class _Cut:
         self.elements = math.prod(size for size in definition.shape if isinstance(size, int))
         self.along_elements = cutting.vector is not None and self.elements >= cutting.vector
         self.new: list[Definition] = []
-        self.stepwise = {d.name: d for d in program.definitions if _has_long_steps(d)}
+        self.stepwise = stepwise
 
     def run(self) -> list[Definition]:
         """The parts, and the definition that reads them."""
@@ -178,7 +187,7 @@ class _Cut:
         """A reduction of what its parts give; None where it is short, or has no index to cut."""
         terms = self.program.terms
         names, domain, body = terms.open(term)
-        if self.follows_steps(body, names):
+        if follows_steps(body, names, self.stepwise):
             return None
         own = ranges_within(names, domain, self.ranges, self.costs.sizes)
         found = None if term.type is None else self.chosen(term, names, own)
@@ -206,19 +215,6 @@ class _Cut:
         return terms.reduce(
             (index,), box((index,), (parts,)), read, kind=term.kind, hints=(part,), span=term.span
         )
-
-    def follows_steps(self, body: Term, names: Sequence[str]) -> bool:
-        """Whether a sum goes along the steps of a recurrence in between, of many elements each: it may be
-        added up as these are made (`sweeps.py`)."""
-        for node in reachable([body]):
-            found = self.stepwise.get(node.tensor) if isinstance(node, Read) else None
-            if isinstance(node, Read) and found is not None:
-                assert found.order is not None
-                along = zip(found.indices, node.indices, strict=True)
-                forms = [form for index, form in along if found.order.coefficient(index)]
-                if any(not form.variables.isdisjoint(names) for form in forms):
-                    return True
-        return False
 
     def chosen(self, term: Reduce, names: Sequence[str], own: Mapping[str, Range | None]) -> _Choice | None:
         """The index to cut: the outermost with many values."""
@@ -279,27 +275,6 @@ class _Cut:
         reads = [node for node in reachable([term.body]) if isinstance(node, Read)]
         used = [frozenset[str]().union(*(form.variables for form in read.indices)) for read in reads]
         return len(wide) > 1 and len(reads) > 1 and all(wide - names for names in used)
-
-
-def _has_long_steps(definition: Definition) -> bool:
-    """Whether a definition is a recurrence in between that is worth a window."""
-    if definition.order is None or definition.is_output:
-        return False
-    shape = zip(definition.indices, definition.shape, strict=True)
-    row = [size for index, size in shape if not definition.order.coefficient(index)]
-    own = [node for node in reachable([definition.body]) if isinstance(node, Read)]
-    forms = [node.indices for node in own if node.tensor == definition.name]
-    has_batch = any(
-        all(at[n] == Affine.var(index) for at in forms) for n, index in enumerate(definition.indices)
-    )
-    each, total = (_bytes(sizes, definition) for sizes in (row, definition.shape))
-    return is_worth_running_along(each, total, has_batch)
-
-
-def _bytes(shape: Sequence[object], definition: Definition) -> int | None:
-    """The bytes of so many elements; None where their number is not known."""
-    known = [size for size in shape if isinstance(size, int)]
-    return math.prod(known) * ELEMENT[definition.type] if len(known) == len(shape) else None
 
 
 def _is_box(found: Range) -> bool:

@@ -34,9 +34,8 @@ _FIRST = 1 << 20
 
 def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     """The function where recurrences and those that go back over their steps have marks of how they run, so
-    that its tensors in between take `limit` bytes, as far as they can."""
-    if function.sizes:
-        return function
+    that its tensors in between take `limit` bytes, as far as they can. Where sizes are not known, all steps
+    are kept."""
     pairs: list[_Pair] = []
     for seed in [item.tensors[0].name for item in function.maps if item.order is not None]:
         item = next(item for item in function.maps if item.tensors[0].name == seed)
@@ -47,7 +46,7 @@ def with_tapes(function: MapFunction, limit: int) -> MapFunction:
     if not pairs:
         return function
     whole = _all_kept(function, pairs)
-    if peak_bytes(whole) <= limit:
+    if function.sizes or peak_bytes(whole) <= limit:
         return whole
     room = max(limit - peak_bytes(function), 0)
     total = sum(pair.bytes_of_all() for pair in pairs)

@@ -157,11 +157,11 @@ def fuse(state: Compilation) -> None:
     """The maps that become loops; notes the function's symbol and its temporaries."""
     from tadc.passes.catalogue import Chain, Cut, Fill, Fuse, Keep, LayOut, Windows
 
-    _split(state, Cut())
+    most = -1 if state.options.memory_limit is None else state.options.memory_limit
+    _split(state, Cut(limit=most))
     facts = machine_facts(state)
     last = _laid_out(state, LayOut(**facts))
-    windows = Windows(-1 if state.options.memory_limit is None else state.options.memory_limit)
-    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), windows, Chain(), *last)
+    _rewrite_maps(state, Keep(), Fuse(**facts), Keep(fused=True), Fill(), Windows(most), Chain(), *last)
 
 
 def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
@@ -173,15 +173,16 @@ def _laid_out(state: Compilation, lay_out: LayOut) -> list[LayOut]:
 def _split(state: Compilation, cut: Cut) -> None:
     """Wavefronts, groups, short rows, parts of long sums and contractions to tensors of their own, where
     there may be tensors in between; sums of sums to one."""
-    from tadc.passes.catalogue import JoinSums, Rows, Separate, Skew, Split
+    from tadc.passes.catalogue import JoinSums, Rows, Separate, Skew, Split, SumSteps
 
     limit = state.options.memory_limit
+    most = -1 if limit is None else limit
+    steps = [] if cut.gpu else [SumSteps(most)]
     if state.options.materialize != "never" and limit != 0:
-        most = -1 if limit is None else limit
-        state.rewrite(Skew(most), Split(most), Rows(), cut, JoinSums(), Separate(most))
+        state.rewrite(Skew(most), *steps, Split(most), Rows(), cut, JoinSums(), Separate(most))
         cut.mark(state.module.operation)
     else:
-        state.rewrite(JoinSums())
+        state.rewrite(*steps, JoinSums())
 
 
 def _rewrite_maps(state: Compilation, *passes: MapPass) -> None:

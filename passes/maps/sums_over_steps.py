@@ -1,0 +1,143 @@
+"""Sums over the steps of a recurrence, in a form in which they can be added up as the steps are made.
+
+    dk = sum{i} (c[i] * sum{t} (du[t, i] * u[t - 1, i]))         is  sum{i, t} (c[i] * (du[t, i] * u[t - 1, i]))
+    dc[i] = if {i >= 1} then (k * sum{t} (…)) else (0)           reads  dc_steps[i] = sum{t: i >= 1} (…)
+
+where du has so many elements that it may be kept in a window (`sweeps.py`): then a step is added to all sums
+while it is there, and no sum may be inside of another, or under a guard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import Apply, Domain, Guard, Read, Reduce, Term, reachable
+from tadc.lattice.affine import Affine
+from tadc.passes.maps.windows import is_worth_running_along
+from tadc.passes.terms.costs import ELEMENT
+from tadc.passes.terms.names import Names
+
+Steps = Mapping[str, Definition]
+"""Recurrences by the names of their tensors."""
+
+
+def long_recurrences(program: Program, limit: int | None) -> Steps:
+    """The recurrences in between that may be worth a window: all of them where there is a limit, for under
+    every limit sums are added up in the same order."""
+    return {
+        d.name: d
+        for d in program.definitions
+        if d.order is not None and not d.is_output and (limit is not None or _has_long_steps(d, d.order))
+    }
+
+
+def follows_steps(body: Term, names: Sequence[str], steps: Steps) -> bool:
+    """Whether one of these indices of a sum, or one that a sum in it has, goes along the steps of a
+    recurrence."""
+    for node in reachable([body]):
+        found = steps.get(node.tensor) if isinstance(node, Read) else None
+        if not isinstance(node, Read) or found is None or found.order is None:
+            continue
+        along = zip(found.indices, node.indices, strict=True)
+        used = {name for index, form in along if found.order.coefficient(index) for name in form.variables}
+        if not used.isdisjoint(names):
+            return True
+    return False
+
+
+def with_sums_over_steps(program: Program, limit: int | None = None) -> Program:
+    """The program where sums over steps stand in no other sum, and under no guard."""
+    steps = long_recurrences(program, limit)
+    if not steps:
+        return program
+    names, made = Names(program), list[Definition]()
+    for definition in program.definitions:
+        if definition.order is None:
+            one = _OneDefinition(program, definition, steps, names)
+            body = one.term(definition.body, ())
+            made += [*one.new, replace(definition, body=body)]
+        else:
+            made.append(definition)
+    return replace(program, definitions=tuple(made))
+
+
+class _OneDefinition:
+    """A definition, and the `new` ones that it reads: its sums over steps that are under guards."""
+
+    def __init__(self, program: Program, definition: Definition, steps: Steps, names: Names) -> None:
+        self.terms, self.definition, self.steps, self.names = program.terms, definition, steps, names
+        self.new: list[Definition] = []
+
+    def term(self, term: Term, guards: Domain) -> Term:
+        """A term that is evaluated where the guards hold."""
+        match term:
+            case Apply(operands=below):
+                return self.terms.rebuild(term, [self.term(operand, guards) for operand in below])
+            case Guard(then=then, otherwise=otherwise):
+                inside = self.term(then, (*guards, *term.conditions))
+                return self.terms.rebuild(term, [inside, otherwise])
+            case Reduce(kind="sum"):
+                return self.sum(term, guards)
+            case _:
+                return term
+
+    def sum(self, term: Reduce, guards: Domain) -> Term:
+        """A sum, or what is read in its place."""
+        terms = self.terms
+        names, domain, body = terms.open(term)
+        inner = self.factor(body)
+        if inner is not None:
+            more, rows, inside = terms.open(inner)
+            names, domain, body = (*names, *more), (*domain, *rows), self.put(body, inner, inside)
+            hints = (*term.hints, *inner.hints)
+            term = terms.reduce(names, domain, body, hints=hints, span=term.span)
+        if not guards or term.type is None or not follows_steps(body, names, self.steps):
+            return term
+        own = replace(self.definition, name=self.names.free(f"{self.definition.name}_steps"), is_output=False)
+        total = terms.reduce(names, (*domain, *guards), body, hints=term.hints, span=term.span)
+        self.new.append(replace(own, type=term.type, body=total, gradient_of="", tangent_of=""))
+        return terms.read(own.name, list(map(Affine.var, own.indices)), term.type)
+
+    def factor(self, term: Term) -> Reduce | None:
+        """The sum over steps that is a factor of a product."""
+        match term:
+            case Apply(function="mul", operands=(left, right)):
+                return self.factor(left) or self.factor(right)
+            case Apply(function="neg", operands=(below,)) | Apply(function="div", operands=(below, _)):
+                return self.factor(below)
+            case Reduce(kind="sum"):
+                names, _, body = self.terms.open(term)
+                return term if follows_steps(body, names, self.steps) else None
+            case _:
+                return None
+
+    def put(self, term: Term, inner: Reduce, inside: Term) -> Term:
+        """A product with another factor in the place of a sum."""
+        if term is inner:
+            return inside
+        if not isinstance(term, Apply):
+            return term
+        below = [self.put(operand, inner, inside) for operand in term.operands]
+        return self.terms.rebuild(term, below)
+
+
+def _has_long_steps(definition: Definition, order: Affine) -> bool:
+    """Whether a recurrence may be worth a window."""
+    shape = zip(definition.indices, definition.shape, strict=True)
+    row = [size for index, size in shape if not order.coefficient(index)]
+    own = [node for node in reachable([definition.body]) if isinstance(node, Read)]
+    forms = [node.indices for node in own if node.tensor == definition.name]
+    has_batch = any(
+        all(at[n] == Affine.var(index) for at in forms) for n, index in enumerate(definition.indices)
+    )
+    each, total = (_bytes(sizes, definition) for sizes in (row, definition.shape))
+    return is_worth_running_along(each, total, has_batch)
+
+
+def _bytes(shape: Sequence[object], definition: Definition) -> int | None:
+    """The bytes of so many elements; None where their number is not known."""
+    known = [size for size in shape if isinstance(size, int)]
+    return math.prod(known) * ELEMENT[definition.type] if len(known) == len(shape) else None
