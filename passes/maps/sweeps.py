@@ -90,21 +90,23 @@ def followers_of(
     whole: frozenset[str] = frozenset(),
     along: frozenset[str] = frozenset(),
     *,
+    later: frozenset[str] = frozenset(),
     any_size: bool = False,
 ) -> Followers | None:
     """A recurrence and those that may run along with it; None where no index of it counts steps.
 
     Maps that compute one of the `whole` tensors have no sums by step; those that are larger than a step only
-    with `any_size`. Recurrences that compute those `along` are read by others that run along.
+    with `any_size`. Recurrences that compute those `along` are read by others that run along. What reads a
+    tensor that is computed `later` does not.
     """
     weights = weights_of(seed)
     if weights is None or sum(map(abs, weights)) != 1:
         return None
     axis = next(n for n, weight in enumerate(weights) if weight)
     first = replace(seed, marks=Marks(sweep=Sweep(axis, down=weights[axis] < 0)))
-    followers = Followers(first, function, whole, along, any_size)
+    followers = Followers(first, function, whole, along, later, any_size)
     if more := followers.read_along() - along:
-        return followers_of(seed, function, whole, along | more, any_size=any_size)
+        return followers_of(seed, function, whole, along | more, later=later, any_size=any_size)
     return followers
 
 
@@ -121,12 +123,13 @@ class Followers:
         function: MapFunction,
         whole: frozenset[str],
         along: frozenset[str],
+        later: frozenset[str],
         any_size: bool,
     ) -> None:
         self.before, self.first, self.whole, self.along = function, first, whole, along
         self.any_size = any_size
         self.members, self.sums = [first], dict[str, list[str]]()
-        self.made, self.later = {tensor.name: first for tensor in first.tensors}, set[str]()
+        self.made, self.later = {tensor.name: first for tensor in first.tensors}, set(later)
         self.names = Names(set(function.tensors()) | set(function.sizes))
         place = next(n for n, item in enumerate(function.maps) if item.tensors == first.tensors)
         maps = [*function.maps[: place + 1]]

@@ -138,27 +138,27 @@ def _bytes_of_step(tensor: Tensor, window: Window) -> int:
 
 def _pair(seed: Map, function: MapFunction, number: int) -> _Pair | None:
     """A recurrence with those that run along, and the one that goes back over its steps with those."""
-    forward = followers_of(seed, function, any_size=True)
-    if forward is None:
-        return None
-    own = {member.tensors[0].name for member in forward.members}
-    for item in forward.function.maps:
-        if item.marks != Marks() or item.tensors[0].name in own or not _goes_back(item, forward):
-            continue
-        back = followers_of(item, forward.function, any_size=True)
-        found = back and _Sides(forward, back, number).pair()
-        if found is not None:
-            return found
+    for item in function.maps:
+        if item.marks == Marks() and item.order is not None and _goes_back(item, seed):
+            later = frozenset(tensor.name for tensor in item.tensors)
+            forward = followers_of(seed, function, later=later, any_size=True)
+            back = forward and followers_of(item, forward.function, any_size=True)
+            found = forward and back and _Sides(forward, back, number).pair()
+            if found:
+                return found
     return None
 
 
-def _goes_back(item: Map, forward: Followers) -> bool:
-    """Whether a map is a recurrence over the same steps in the other direction."""
-    weights, sweep = weights_of(item) if item.order is not None else None, forward.first.marks.sweep
-    if weights is None or sum(map(abs, weights)) != 1 or sweep is None:
-        return False
-    axis = next(n for n, weight in enumerate(weights) if weight)
-    return (weights[axis] < 0) != sweep.down and item.extents[axis] == forward.first.extents[sweep.index]
+def _goes_back(item: Map, seed: Map) -> bool:
+    """Whether a recurrence is over the steps of another one, in the other direction."""
+    found: list[tuple[int, Affine]] = []
+    for each in (item, seed):
+        weights = weights_of(each)
+        if weights is None or sum(map(abs, weights)) != 1:
+            return False
+        found += [(weight, extent) for weight, extent in zip(weights, each.extents, strict=True) if weight]
+    (one, steps), (other, others) = found
+    return one == -other and steps == others
 
 
 class _Sides:
@@ -187,7 +187,7 @@ class _Sides:
         read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
         again = self.needed(read)
         completed = memory_of(self.function).replaced.keys()
-        if not read or any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again):
+        if not read or not self.back.keys().isdisjoint(self.forward) or any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again):
             return None
         reach = {name: self.reach(name) for name in read}
         if None in reach.values():
