@@ -42,6 +42,13 @@ ATTRIBUTES = {
         "its chain runs some steps of a recurrence at a time: the index that follows these, how many steps a "
         "value of it takes, where they begin, and whether they go down",
     ),
+    "tad.tape": (
+        "a map",
+        "array of five integers",
+        "it runs again for a chain that goes back over the steps: the number of that chain, how many states "
+        "are saved, how many steps a state has, how far ahead of a step others are at hand, and how many of "
+        "these are computed just before",
+    ),
     "tad.kept": (
         "a map",
         "unit",

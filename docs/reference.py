@@ -39,6 +39,7 @@ EXAMPLES = {
     "tad-cancel-deltas": "stride.mlir",
     "tad-simplify": "implied-guard.mlir",
     "tad-fold": "literals.mlir",
+    "tad-sum-steps": "factor.tad",
     "tad-cut": "sum.mlir",
     "tad-rows": "split.tad",
     "tad-skew": "wavefront.tad",

@@ -318,7 +318,7 @@ class Cut(TermPass):
 @register("tad-sum-steps", "no sum over the steps of a recurrence is in another sum, or under a guard")
 @dataclass
 class SumSteps(TermPass):
-    """Sums over the steps of a recurrence that is worth a window to sums that can be added up step by step."""
+    """Sums over the steps of a recurrence that is worth a window to sums that are added up step by step."""
 
     limit: int = number_option(-1, "bytes that tensors in between may take (-1: any number)")
 

@@ -138,7 +138,7 @@ class _Loops:
         self.places |= {tensor: self.places[whole] for tensor, whole in self.memory.replaced.items()}
         self.made: dict[tuple[Key, Shifts, Steps | None], Made] = {}
         self.splits: set[str] = set()
-        self.tapes: dict[int, TapeLoops] = {}
+        self.tapes: dict[int, tuple[TapeLoops, ir.Value]] = {}
 
     def lower(self) -> None:
         """Define the entry, and what it calls after it."""
@@ -272,9 +272,9 @@ class _Loops:
             self.call_tape(name, places, [part.item for part in again], leader, calls)
         elif leader.marks.chain in self.tapes:
             self.steps(name, places, parts, leader, STEPS)
-            tape = self.tapes[leader.marks.chain]
+            tape, stack = self.tapes[leader.marks.chain]
             self.add(tape.back(name, [self.buffer_type(n) for n in places]))
-            calls.call(f"{tape.name}.back", [*calls.operands([*tape.places, *places], ()), tape.stack])
+            calls.call(f"{tape.name}.back", [*calls.operands([*tape.places, *places], ()), stack])
         else:
             self.steps(name, places, parts, leader)
             calls.call(name, calls.operands(places, self.maps.sizes))
@@ -284,7 +284,8 @@ class _Loops:
     ) -> None:
         """Call the loops of a chain, of which these maps run again, with room for the steps that it saves."""
         tape, sweep = items[0].marks.tape, leader.marks.sweep
-        assert tape is not None and sweep is not None
+        assert tape is not None
+        assert sweep is not None
         stack = stack_of(tape, calls.entry, calls.point)
         count, types = leader.extents[sweep.index].constant, [self.buffer_type(n) for n in places]
         saved = [
@@ -293,9 +294,9 @@ class _Loops:
             for tensor in item.tensors
             if item.marks.tape is not None and (window := self.maps.windows.get(tensor.name)) is not None
         ]
-        loops = TapeLoops(name, places, types, tape, sweep.down, count, saved, stack)
+        loops = TapeLoops(name, places, types, tape, sweep.down, count, saved)
         self.add(loops.first())
-        self.tapes[tape.back] = loops
+        self.tapes[tape.back] = loops, stack
         calls.call(f"{name}.first", [*calls.operands(places, ()), stack])
 
     def buffer_type(self, place: int) -> ir.Type:

@@ -19,7 +19,6 @@ from tadc.dialect.mlir import ir
 from tadc.passes.maps.lower_body import BodyLowering
 from tadc.passes.maps.map import Tape, Window
 
-
 _OWN = "attributes {llvm.linkage = #llvm.linkage<internal>}"
 """Nothing outside calls these."""
 
@@ -59,7 +58,6 @@ class TapeLoops:
     down: bool
     count: int
     saved: Sequence[Saved]
-    stack: ir.Value
 
     @property
     def stack_type(self) -> str:
@@ -69,6 +67,7 @@ class TapeLoops:
     def first(self) -> str:
         """A module, as text, of which `name.first` takes all steps."""
         last, first = self.count - 1, self.at_hand(self.count - 1)
+        steps = f"{self.stack_type}, index, index, i1"
         functions = [
             self._declared("", "index, index"),
             self._declared("again", "index, index"),
@@ -89,7 +88,7 @@ class TapeLoops:
                 %is_first = arith.constant true
                 memref.store %zero, %stack[%zero] : {self.stack_type}
                 memref.store %before, %stack[%one] : {self.stack_type}
-                {self._call("to", "%stack, %before, %wanted, %is_first", f"{self.stack_type}, index, index, i1")}
+                {self._call("to", "%stack, %before, %wanted, %is_first", steps)}
                 {self._call("run", "%wanted, %all, %is_first", "index, index, i1")}
                 """,
             ),
@@ -105,16 +104,16 @@ class TapeLoops:
         return max(step - self.tape.fresh, -1)
 
     def back(self, name: str, types: Sequence[ir.Type]) -> str:
-        """A module, as text, of which `name.back` goes back with another function that takes a range of steps,
-        over buffers of these types that come after the others."""
-        others = [f"%c{n}" for n in range(len(types))]
+        """A module, as text, of which `name.back` goes back with another function, which takes a range of
+        steps, over buffers of these types that come after the others."""
+        others, steps = [f"%c{n}" for n in range(len(types))], f"{self.stack_type}, index, index, i1"
         given = [*self._given(), *(f"{c}: {type}" for c, type in zip(others, types, strict=True))]
         signature = ", ".join([*map(str, types), "index", "index"])
         call = f'func.call @"{name}"({", ".join([*others, "%step", "%next"])}) : ({signature}) -> ()'
         called = [
             f'func.func private @"{name}"({signature})',
             self._declared("restore", "index, index"),
-            self._declared("to", f"{self.stack_type}, index, index, i1"),
+            self._declared("to", steps),
             self._declared("run", "index, index, i1"),
         ]
         made = self._function(
@@ -157,7 +156,7 @@ class TapeLoops:
                   %slot = arith.subi %top, %one : index
                   {self._call("restore", "%from, %slot", "index, index")}
                 }}
-                {self._call("to", "%stack, %from, %wanted, %is_first", f"{self.stack_type}, index, index, i1")}
+                {self._call("to", "%stack, %from, %wanted, %is_first", steps)}
                 {self._call("run", "%wanted, %here, %is_first", "index, index, i1")}
               }}
               {call}

@@ -223,7 +223,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Tape:
-    """How a map that runs along with a recurrence runs again, for another chain that goes back over its steps.
+    """How a map that runs along with a recurrence runs again, for a chain that goes back over its steps.
 
     So many states are saved in `slots`: of the map's tensor the last `depth` steps. To take step r of the
     chain of number `back`, all steps up to r + `ahead` are to be at hand, of which the last `fresh` ones are

@@ -261,7 +261,8 @@ def _marks(op: ir.Operation) -> Marks:
         sweep = Sweep(along[0], along[1], along[2], bool(along[3]))
     tape = None
     if TAPE in op.attributes:
-        tape = Tape(*ir.DenseI64ArrayAttr(op.attributes[TAPE]))
+        again: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[TAPE]))
+        tape = Tape(*again)
         window = window and replace(window, saved=tape.slots * tape.depth)
     numbers: list[int] = list(ir.DenseI64ArrayAttr(op.attributes[CHAIN]))
     return Marks(numbers[0], numbers[1], tuple(numbers[2:]), *flags, window=window, sweep=sweep, tape=tape)

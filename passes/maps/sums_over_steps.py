@@ -1,7 +1,7 @@
 """Sums over the steps of a recurrence, in a form in which they can be added up as the steps are made.
 
-    dk = sum{i} (c[i] * sum{t} (du[t, i] * u[t - 1, i]))         is  sum{i, t} (c[i] * (du[t, i] * u[t - 1, i]))
-    dc[i] = if {i >= 1} then (k * sum{t} (…)) else (0)           reads  dc_steps[i] = sum{t: i >= 1} (…)
+    dk = sum{i} (c[i] * sum{t} (du[t, i] * u[t, i]))    is     sum{i, t} (c[i] * (du[t, i] * u[t, i]))
+    dc[i] = if {i >= 1} then (k * sum{t} (…)) else (0)  reads  dc_steps[i] = sum{t: i >= 1} (…)
 
 where du has so many elements that it may be kept in a window (`sweeps.py`): then a step is added to all sums
 while it is there, and no sum may be inside of another, or under a guard.

@@ -6,7 +6,7 @@
 The gradient reads all states of u, from the last one on. Where they would need more memory than there may be,
 some are saved, and the steps from one of these to the next are taken again when `du` comes to them (Griewank
 and Walther, Algorithm 799: revolve, 2000; `checkpoints.py` says which). For that all that reads u has to run
-along with it or with `du`, at steps that are proven, or to read its last steps and be done before `du` begins.
+along with it or with `du`, at steps that are proven, or to read its last steps before `du` begins.
 
 Whatever the limit is, the same maps run step by step, and sums over steps are added up in the same order, so
 results have the same bits.
@@ -120,9 +120,7 @@ def _all_kept(function: MapFunction, pairs: Iterable[_Pair]) -> MapFunction:
         for item in pair.members(function):
             is_read = any(tensor.name in pair.read for tensor in item.tensors)
             window = None if is_read else item.marks.window
-            instead[item.tensors[0].name] = replace(
-                item, marks=replace(item.marks, tape=None, window=window)
-            )
+            instead[item.tensors[0].name] = replace(item, marks=replace(item.marks, tape=None, window=window))
         function = _with(function, instead)
     return function
 
@@ -187,7 +185,8 @@ class _Sides:
         read = {load.tensor for item in self.back.values() for load in item.loads()} & self.made.keys()
         again = self.needed(read)
         completed = memory_of(self.function).replaced.keys()
-        if not read or not self.back.keys().isdisjoint(self.forward) or any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again):
+        is_lost = any(not completed.isdisjoint(_loaded(self.forward[name])) for name in again)
+        if not read or is_lost or not self.back.keys().isdisjoint(self.forward):
             return None
         reach = {name: self.reach(name) for name in read}
         if None in reach.values():
@@ -195,7 +194,7 @@ class _Sides:
         before = {name: ends[0] for name, ends in reach.items() if ends is not None}
         ahead = max(ends[1] for ends in reach.values() if ends is not None)
         windows = {name: self.window(member, before, ahead) for name, member in self.forward.items()}
-        depths = {name: self.depth(name, again) or 0 for name, member in self.made.items()}
+        depths = {name: self.depth(name, again) or 0 for name in self.made}
         if any(windows[self.made[name].tensors[0].name] is None for name in read):
             return None
         fresh = max(0, *(before[name] + ahead + 1 - depths[name] for name in read))
@@ -278,7 +277,7 @@ class _Sides:
             return None
         function, chain = replace(self.function, maps=maps), self.number + 1
         back = [replace(m, marks=Marks(chain=chain, rows=1, sweep=m.marks.sweep)) for m in self.back.values()]
-        windows = [window_of(item, function, back, 1) for item in back]
+        windows = [window_of(item, function, back, 1, any_size=True) for item in back]
         pairs = zip(back, windows, strict=True)
         maps = arranged(function, [replace(m, marks=replace(m.marks, window=w)) for m, w in pairs])
         if maps is None:

@@ -1,10 +1,12 @@
-"""What windows there are, in words: how many steps of a tensor are kept, and why no other is read."""
+"""What windows there are, in words: how many steps of a tensor are kept, and why no other is read; how many
+steps are taken again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from tadc.frontend.print_index import form_text
+from tadc.passes.maps.checkpoints import steps_taken
 from tadc.passes.maps.map import Map, MapFunction
 from tadc.passes.maps.windows import Distance, distances_of, most_back
 
@@ -21,7 +23,12 @@ def _lines(item: Map, function: MapFunction) -> Iterator[str]:
     window = item.marks.window
     assert window is not None
     names = [_label(tensor.label, tensor.name) for tensor in item.tensors if tensor.name in function.windows]
-    yield f"{', '.join(names)}: {_steps(window.rows)} in memory"
+    tape, sweep = item.marks.tape, item.marks.sweep
+    saved = f", {_steps(window.saved)} saved" if tape and tape.depth else ""
+    yield f"{', '.join(names)}: {_steps(window.rows)} in memory{saved}"
+    if tape and sweep and (count := item.extents[sweep.index]).is_constant:
+        again = steps_taken(count.constant, tape) - count.constant
+        yield f"  {_steps(count.constant)}, and {_steps(again)} again for the gradient"
     yield from dict.fromkeys(f"  {_read(each)}" for each in distances_of(item, function))
 
 

@@ -68,11 +68,18 @@ class Distance:
     along: bool
 
 
-def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), rows: int = 0) -> Window | None:
+def window_of(
+    item: Map,
+    function: MapFunction,
+    members: Sequence[Map] = (),
+    rows: int = 0,
+    *,
+    any_size: bool = False,
+) -> Window | None:
     """The window of a map's tensors in between; None where all of them are to be kept.
 
     The map may be one of `members` of a sweep, which run for so many `rows` of steps at a time; others than
-    these read its last steps alone, or all are kept.
+    these read its last steps alone, or all are kept. With `any_size` it need not be worth much memory.
     """
     weights = weights_of(item)
     between = {tensor.name for tensor in memory_of(function).temporaries}
@@ -91,16 +98,18 @@ def window_of(item: Map, function: MapFunction, members: Sequence[Map] = (), row
             # A tile of a batch that is moved back computes steps once more, after all of those at hand.
             back = max(back, most if member is None else most + rows - 1)
     window = replace(window, rows=max(back + 1, rows))
-    return window if _is_worth(tensors[0], window) else None
+    least = 0 if any_size else LEAST_BYTES
+    return window if _is_worth(tensors[0], window, least) else None
 
 
 def distances_of(item: Map, function: MapFunction) -> Iterator[Distance]:
     """How far back the elements of a map that has a window are read."""
-    chain, window = item.marks.chain, item.marks.window
+    window, tape = item.marks.window, item.marks.tape
     assert window is not None
+    chains = {item.marks.chain, tape and tape.back} - {None}
     tensors = [tensor for tensor in item.tensors if tensor.name in function.windows]
     for reader in function.maps:
-        member = reader if chain is not None and reader.marks.chain == chain else None
+        member = reader if reader.marks.chain in chains else None
         yield from _distances(reader, member, item, tensors, window, function.known)
 
 
@@ -170,10 +179,10 @@ def most_back(distances: Iterable[Distance]) -> int | None:
     return most
 
 
-def _is_worth(tensor: Tensor, window: Window) -> bool:
-    """Whether a window saves memory that counts, as far as sizes are known."""
+def _is_worth(tensor: Tensor, window: Window, least: int) -> bool:
+    """Whether a window saves memory that counts, as far as sizes are known: half of so many bytes."""
     if any(not extent.is_constant for extent in tensor.shape):
         steps = tensor.shape[window.axis]
         return not steps.is_constant or steps.constant > 2 * window.rows
     kept = bytes_of(replace(tensor, shape=window.shape(tensor.shape)))
-    return bytes_of(tensor) >= max(LEAST_BYTES, 2 * kept)
+    return bytes_of(tensor) >= max(least, 2 * kept)

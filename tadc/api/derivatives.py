@@ -28,7 +28,9 @@ def vjp(
     those that are worth it ("auto"), all that can ("always"), or none ("never"). None of these is larger than
     `memory_limit` bytes, a number or text such as "64M"; without a limit, than the largest tensor of f,
     unless it saves very much. Neither holds for what a maximum compares, which is stored or its derivative
-    would be wrong.
+    would be wrong. A recurrence whose steps would take more saves as many states as the limit has room for,
+    and takes the steps between them again: as few as can be (Griewank and Walther, Algorithm 799: revolve,
+    2000), with results of the same bits.
 
     >>> import tadc
     >>> f = tadc.function("x: f64[3]; f[i] = x[i]**2")

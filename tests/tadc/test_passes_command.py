@@ -202,6 +202,7 @@ def test_passes_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     ] == [
         "tad-cut",
         "gpu",
+        "limit",
         "tad-simplify",
     ]
     assert "did you mean `tad-cut`?" in run(capsys, "list", "passes", "tad-cuts")[2]

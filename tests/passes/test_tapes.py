@@ -1,0 +1,206 @@
+"""Recurrences that save some of their states: as few steps as can be, right gradients, the same bits."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from checkpoint_schedules import Forward, Revolve
+
+import tadc
+from tadc.backend.runtime.host_arrays import Parameter
+from tadc.backend.runtime.workspace import workspace
+from tadc.dialect.mlir import ir
+from tadc.frontend.extents import shape_at
+from tadc.passes.cpu.tape_loops import Saved, TapeLoops
+from tadc.passes.maps.checkpoints import advances, steps_taken
+from tadc.passes.maps.map import Tape, Window
+from tests.backend.kernels import compiled, on_host
+from tests.fuzz.stepwise import generate
+from tests.reference.counting import Run
+from tests.reference.sampling import slow_but_one_in
+
+
+def test_as_few_steps_as_the_best_of_all_schedules() -> None:
+    """The closed form, and the best of all ways to save states."""
+
+    @cache
+    def fewest(steps: int, states: int) -> int:
+        if steps < 2:
+            return 0
+        if states == 1:
+            return steps * (steps - 1) // 2
+        return min(m + fewest(steps - m, states - 1) + fewest(m, states) for m in range(1, steps))
+
+    for steps in range(50):
+        for states in range(1, 10):
+            assert advances(steps, states) == fewest(steps, states)
+
+
+@pytest.mark.parametrize(("steps", "slots"), [(1, 1), (2, 1), (10, 2), (50, 4), (100, 9), (333, 3), (64, 63)])
+def test_as_few_steps_as_revolve(steps: int, slots: int) -> None:
+    """The first state takes a slot there alone; for each step back one is taken from the state before."""
+    schedule = Revolve(steps, slots + 1)
+    taken = 0
+    for action in schedule:
+        if isinstance(action, Forward):
+            taken += min(action.n1, steps) - action.n0
+        if schedule.is_exhausted:
+            break
+    assert steps_taken(steps, Tape(1, slots, 1, 0, 1)) == taken
+
+
+STEPS = """
+func.func private @NAME(%u: memref<ROWSxf64>, %found: memref<2xf64>, %begin: index, %end: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.for %t = %begin to %end step %one {
+    %taken = memref.load %found[%zero] : memref<2xf64>
+    %c = arith.constant 1.0 : f64
+    %more = arith.addf %taken, %c : f64
+    memref.store %more, %found[%zero] : memref<2xf64>
+    %is_later = arith.cmpi sge, %t, %one : index
+    scf.if %is_later {
+      %s = arith.subi %t, %one : index
+      func.call @check(%u, %found, %s) : (memref<ROWSxf64>, memref<2xf64>, index) -> ()
+    }
+    %at = affine.apply affine_map<(d0) -> (d0 mod WINDOW)>(%t)
+    %i = arith.index_cast %t : index to i64
+    %x = arith.sitofp %i : i64 to f64
+    memref.store %x, %u[%at] : memref<ROWSxf64>
+  }
+  return
+}
+"""
+
+OTHERS = """
+func.func private @check(%u: memref<ROWSxf64>, %found: memref<2xf64>, %t: index) {
+  %one = arith.constant 1 : index
+  %at = affine.apply affine_map<(d0) -> (d0 mod WINDOW)>(%t)
+  %i = arith.index_cast %t : index to i64
+  %x = arith.sitofp %i : i64 to f64
+  %y = memref.load %u[%at] : memref<ROWSxf64>
+  %is_other = arith.cmpf une, %x, %y : f64
+  scf.if %is_other {
+    %wrong = memref.load %found[%one] : memref<2xf64>
+    %c = arith.constant 1.0 : f64
+    %more = arith.addf %wrong, %c : f64
+    memref.store %more, %found[%one] : memref<2xf64>
+  }
+  return
+}
+func.func private @rear(%u: memref<ROWSxf64>, %found: memref<2xf64>, %begin: index, %end: index) {
+  %last = arith.constant LAST : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = arith.subi %last, %begin : index
+  %low = affine.max affine_map<(d0) -> (d0 - BEFORE, 0)>(%r)
+  %stop = affine.min affine_map<(d0) -> (d0 + AHEAD + 1, LAST + 1)>(%r)
+  scf.for %t = %low to %stop step %one {
+    func.call @check(%u, %found, %t) : (memref<ROWSxf64>, memref<2xf64>, index) -> ()
+  }
+  return
+}
+func.func @k(%found: memref<2xf64>, %u: memref<ROWSxf64>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %none = arith.constant 0.0 : f64
+  memref.store %none, %found[%zero] : memref<2xf64>
+  memref.store %none, %found[%one] : memref<2xf64>
+  %stack = memref.alloca() : memref<STACKxindex>
+  func.call @"s.first"(%u, %found, %stack) : (memref<ROWSxf64>, memref<2xf64>, memref<STACKxindex>) -> ()
+  func.call @"s.back"(%u, %found, %u, %found, %stack)
+      : (memref<ROWSxf64>, memref<2xf64>, memref<ROWSxf64>, memref<2xf64>, memref<STACKxindex>) -> ()
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("slots", [0, 1, 2, 3, 7, 30])
+@pytest.mark.parametrize(("before", "ahead"), [(0, 0), (1, 0), (0, 1), (2, 1), (1, -1), (3, -2)])
+def test_loops_take_these_steps_and_have_each_state(slots: int, before: int, ahead: int) -> None:
+    """Steps store their numbers: those that are read are there, and as many are taken as counted."""
+    count = 23
+    fresh, rows = max(0, before + ahead), before + max(ahead, 0) + 1
+    tape, window = Tape(1, slots, 1, ahead, fresh), Window(max(rows, 2), (1,), slots)
+    text = STEPS.replace("NAME", "s") + STEPS.replace("@NAME", '@"s.again"') + OTHERS
+    numbers = {
+        "ROWS": window.rows + slots, "WINDOW": window.rows, "LAST": count - 1, "STACK": slots + 2,
+        "BEFORE": before, "AHEAD + 1": ahead + 1,
+    }  # fmt: skip
+    for word, number in numbers.items():
+        text = text.replace(word, str(number))
+    text = text.replace("LAST + 1", str(count))
+    with ir.Context(), ir.Location.unknown():
+        types = [ir.Type.parse(f"memref<{window.rows + slots}xf64>"), ir.Type.parse("memref<2xf64>")]
+        loops = TapeLoops("s", [0, 1], types, tape, False, count, [Saved(0, window, 1)])
+        parts = [ir.Module.parse(made) for made in (loops.first(), loops.back("rear", types))]
+        made = [op for part in parts for op in part.body.operations if op.operation.regions[0].blocks]
+        text += "\n".join(map(str, made))
+    memory = Parameter("u", "f64", (window.rows + slots,))
+    kernel = compiled(text, [], [Parameter("found", "f64", (2,)), memory])
+    taken, wrong = kernel([])[0]
+    assert (taken, wrong) == (steps_taken(count, tape), 0)
+
+
+HEAT = """
+u0: f64[N]
+k: f64
+c: f64[N]
+size T
+let scan{t} u[t: T, i: N] = if {t = 0} then (u0[i]) else (
+    if {i >= 1 and i <= N - 2} then (
+        u[t - 1, i] + k*c[i]*u[t - 1, i]*(u[t - 1, i - 1] - 2*u[t - 1, i] + u[t - 1, i + 1]))
+    else (u[t - 1, i]))
+s = sum{i} (u[T - 1, i]**2)
+"""
+
+
+def bytes_in_between(f: tadc.Function) -> int:
+    """The bytes of all tensors in between of a function whose sizes are known."""
+    return workspace(on_host(f.compiled().kernel).temporaries).bytes
+
+
+@pytest.mark.parametrize("limit", ["64M", "16M", "8M"])
+def test_gradients_of_heat_stay_within_a_limit(limit: str) -> None:
+    """States of N = 100,000 after 4,096 steps would take 3.3 GB."""
+    f = tadc.function(HEAT, sizes={"N": 100_000, "T": 4096})
+    most = int(limit[:-1]) << 20
+    assert 0.8 * most < bytes_in_between(tadc.grad(f, memory_limit=limit)) <= most
+
+
+def test_statistics_say_what_is_saved() -> None:
+    """How many steps are, and how many of all steps are taken again."""
+    text = str(tadc.statistics(tadc.function(HEAT, sizes={"N": 1000, "T": 500}), memory_limit="256K"))
+    assert "u: 2 steps in memory, 25 steps saved" in text
+    assert "500 steps, and 1094 steps again for the gradient" in text
+
+
+ROWS = (1, 2, 4, 7, 20, 1000)
+
+
+@pytest.mark.one_in(8)
+@pytest.mark.parametrize("seed", slow_but_one_in(2, range(80)))
+def test_random_recurrences(seed: int) -> None:
+    """Gradients under limits from one state to all: those of an element-by-element run, of the same bits."""
+    case = generate(seed)
+    f = tadc.function(case.text)
+    random = np.random.default_rng(seed)
+    shapes = {f"d{d.name}": shape_at(d.shape, case.sizes) for d in f.program.outputs}
+    arrays: dict[str, Any] = {**case.inputs, **{n: random.uniform(-1, 1, s) for n, s in shapes.items()}}
+    g = tadc.vjp(f)
+    run = Run(g.at(case.sizes).program, arrays, 40)
+    row = max(8 * math.prod(case.inputs["x"].shape[1:]), 8)
+    first: list[Any] = []
+    for rows in ROWS:
+        with patch("tadc.passes.maps.windows.LEAST_BYTES", 0):
+            found = tadc.vjp(f, memory_limit=rows * row).at(case.sizes)(**arrays)
+        results = [*found] if isinstance(found, tuple) else [found]
+        first = first or results
+        for definition, one, other in zip(g.program.outputs, results, first, strict=True):
+            np.testing.assert_array_equal(one, other)
+            np.testing.assert_allclose(one, run.arrays[definition.name], rtol=1e-9, atol=1e-9)
