@@ -13,7 +13,7 @@ step what it has over the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from tadc.dialect.scalar_ops import ONE_ROUNDING
@@ -28,12 +28,18 @@ _SO_FAR = "%so_far"
 
 
 def sums_by_step(
-    item: Map, steps: Mapping[str, tuple[int, int]], count: Affine, down: bool, names: Names, known: Domain
+    item: Map,
+    steps: Mapping[str, tuple[int, int]],
+    count: Affine,
+    down: bool,
+    names: Names,
+    known: Domain,
+    later: Collection[str] = (),
 ) -> tuple[list[Map], Map] | None:
     """A map's sums over steps as recurrences, and the map that reads the last step of these; None without.
 
     `steps` says of each tensor that has them which of its subscripts counts them, and from where; there are
-    `count`, up or `down`.
+    `count`, up or `down`. What a recurrence reads is not computed `later`.
     """
     found: dict[int, list[Map]] = {}
     for number, let in enumerate(item.body.lets):
@@ -43,9 +49,11 @@ def sums_by_step(
         facts = (*fold.rows, *box(item.indices, item.extents), *known)
         index = _index(fold, steps, down, count, facts)
         if index is not None and not _is_triangular(fold, index[0], item):
-            found[number] = [
+            made = [
                 _recurrence(item, number, place, index, count, down, names) for place in range(len(let.names))
             ]
+            if all(load.tensor not in later for each in made for load in each.loads()):
+                found[number] = made
     if not found:
         return None
     lets: list[Let] = []

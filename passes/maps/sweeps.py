@@ -145,7 +145,7 @@ class Followers:
             return [item]
         if reads.isdisjoint(self.later) and self.joins(item):
             return [item]
-        found = self.summed(item) if reads.isdisjoint(self.later) else [item]
+        found = self.summed(item)
         self.later |= names
         return found
 
@@ -184,7 +184,8 @@ class Followers:
             if member.marks.sweep is not None and member.marks.sweep.scale == 1
         }
         count, members, made = self.first.extents[sweep.index], list(self.members), dict(self.made)
-        found = sums_by_step(item, steps, count, sweep.down, self.names, self.before.known)
+        known = self.before.known
+        found = sums_by_step(item, steps, count, sweep.down, self.names, known, self.later)
         if found is None:
             return [item]
         sums, rest = found

@@ -21,7 +21,8 @@ from math import prod
 from tadc.frontend.terms import Domain
 from tadc.lattice.affine import Affine
 from tadc.lattice.polyhedron import implied
-from tadc.passes.maps.map import Map, MapFunction, Marks, Tape, Tensor, Window
+from tadc.passes.maps.blocks import Names, blocks_of, with_blocks
+from tadc.passes.maps.map import Block, Let, Load, Map, MapFunction, Marks, Tape, Tensor, Value, Window
 from tadc.passes.maps.memory_of_tensors import memory_of
 from tadc.passes.maps.recurrence import reads_of
 from tadc.passes.maps.sweeps import Followers, arranged, followers_of
@@ -30,6 +31,10 @@ from tadc.passes.terms.costs import ELEMENT
 
 _FIRST = 1 << 20
 """The numbers of these chains begin here: those of others are below."""
+
+
+LINE = 64
+"""The bytes of a line of the cache."""
 
 
 def with_tapes(function: MapFunction, limit: int) -> MapFunction:
@@ -66,7 +71,9 @@ def peak_bytes(function: MapFunction) -> int:
 
 
 def _bytes(tensor: Tensor) -> int:
-    return prod(extent.constant for extent in tensor.shape) * ELEMENT[tensor.type]
+    """The bytes of a tensor, which begins with a line of the cache."""
+    count = prod(extent.constant for extent in tensor.shape) * ELEMENT[tensor.type]
+    return -(-count // LINE) * LINE
 
 
 @dataclass(frozen=True)
@@ -269,9 +276,15 @@ class _Sides:
             back = max(back, *(n or 0 for n in most), before.get(tensor.name, 0) + max(ahead, 0))
         return Window(back + 1, weights) if back < MOST_STEPS else None
 
+    def has_steps(self, least: int) -> bool:
+        """Whether there are so many steps."""
+        return implied(self.count - least, self.function.known)
+
     def placed(self, forward: Sequence[Map], again: Iterable[str]) -> MapFunction | None:
-        """The function with the maps of each side one after the other; None where that cannot be, or where a
-        map reads a tensor that is computed again after it was."""
+        """The function with the maps of each side one after the other; None where that cannot be.
+
+        What is computed again has other steps then: maps that come after that read copies of the last ones.
+        """
         maps = arranged(self.function, forward)
         if maps is None:
             return None
@@ -284,10 +297,53 @@ class _Sides:
             return None
         first = next(n for n, item in enumerate(maps) if item.marks.chain == chain)
         tensors = {tensor.name for name in again for tensor in self.forward[name].tensors} & self.made.keys()
-        after = (item for item in maps[first:] if item.tensors[0].name not in self.back)
-        if any(not tensors.isdisjoint(_loaded(item)) for item in after):
-            return None
-        return replace(function, maps=maps)
+        after = [item for item in maps[first:] if item.tensors[0].name not in self.back]
+        late = tensors & {load.tensor for item in after for load in item.loads()}
+        names, ends = Names(set(function.tensors()) | set(function.sizes)), dict[str, _End]()
+        for item in forward:
+            for tensor in item.tensors:
+                if tensor.name in late:
+                    if item.marks.window is None or not self.has_steps(item.marks.window.rows):
+                        return None
+                    ends[tensor.name] = _last_steps(tensor, item, names)
+        instead = {id(item): replace(item, body=_with_ends(item.body, ends)) for item in after if ends}
+        rest = (instead.get(id(item), item) for item in maps[first:])
+        copies = (copy for copy, _, _ in ends.values())
+        return replace(function, maps=(*maps[:first], *copies, *rest))
+
+
+_End = tuple[Map, int, Affine]
+"""A map that copies the last steps of a tensor; which subscript counts steps, and from where on it does."""
+
+
+def _last_steps(tensor: Tensor, item: Map, names: Names) -> _End:
+    """The map that copies the last steps of a map's tensor, those of its window."""
+    window, sweep = item.marks.window, item.marks.sweep
+    assert window is not None
+    assert sweep is not None
+    rows, axis = Affine.const(window.rows), window.axis
+    begin = Affine.const(0) if sweep.down else tensor.shape[axis] - rows
+    shape = (*tensor.shape[:axis], rows, *tensor.shape[axis + 1 :])
+    at = [Affine.var(name) for name in item.indices]
+    at[axis] += begin
+    read = Let(("%0",), Load(tensor.name, tuple(at), tensor.type))
+    copy = replace(tensor, name=names.new(f"{tensor.name}_end"), shape=shape)
+    return Map((copy,), item.indices, shape, Block((read,), ("%0",)), place=item.place), axis, begin
+
+
+def _with_ends(block: Block, ends: Mapping[str, _End]) -> Block:
+    """A block that reads copies of last steps."""
+
+    def value(of: Value) -> Value:
+        if not isinstance(of, Load):
+            return with_blocks(of, [_with_ends(inner, ends) for inner in blocks_of(of)])
+        if of.tensor not in ends:
+            return of
+        copy, axis, begin = ends[of.tensor]
+        at = (*of.at[:axis], of.at[axis] - begin, *of.at[axis + 1 :])
+        return replace(of, tensor=copy.tensors[0].name, at=at)
+
+    return replace(block, lets=tuple(replace(let, value=value(let.value)) for let in block.lets))
 
 
 def _own_step(item: Map) -> Affine:

@@ -180,6 +180,64 @@ def test_statistics_say_what_is_saved() -> None:
     assert "500 steps, and 1094 steps again for the gradient" in text
 
 
+PROGRAMS = {
+    "a parameter that the last state is multiplied by": """
+        x: f64[N]; k: f64
+        size T
+        let scan{t} u[t: T, i: N] = if {t = 0} then (x[i]) else (u[t - 1, i] + k*sin(u[t - 1, i]))
+        s = sum{i} (k*u[T - 1, i]**2)""",
+    "leapfrog": """
+        x: f64[2, N]; k: f64[N]
+        size T
+        let scan{2*t + c} u[t: T, c: 2, i: N] = if {t = 0} then (x[c, i]) else (
+            u[t - 1, c, i] + if {c = 0} then (0.1*u[t - 1, 1, i]) else (-0.1*k[i]*sin(u[t, 0, i])))
+        s = sum{c, i} (k[i]*u[T - 1, c, i]**2)""",
+    "down": """
+        x: f64[N]; k: f64[N]
+        size T
+        let scan{-t} u[t: T, i: N] = if {t = T - 1} then (x[i]) else (u[t + 1, i]*cos(k[i]*u[t + 1, i]))
+        s = sum{i} (k[i]*u[0, i]**2) + sum{t, i} (u[t, i])""",
+    "two steps back": """
+        x: f64[2, N]; k: f64[N]
+        size T
+        let scan{t} u[t: T, i: N] = if {t <= 1} then (x[t, i]) else (
+            2*u[t - 1, i] - u[t - 2, i] - 0.1*sin(k[i]*u[t - 1, i]))
+        s = sum{i} (k[i]*u[T - 1, i]**2)""",
+    "a recurrent network": """
+        W: f64[N, N]; U: f64[N, 3]; x: f64[T, 3]; h0: f64[N]
+        let scan{t} h[t: T, i: N] = tanh(sum{j} (U[i, j]*x[t, j])
+            + if {t = 0} then (sum{j} (W[i, j]*h0[j])) else (sum{j} (W[i, j]*h[t - 1, j])))
+        s = sum{t, i} (h[t, i]**2)""",
+    "some states": """
+        x: f64[N]; k: f64
+        size T
+        let scan{t} u[t: T, i: N] = if {t = 0} then (x[i]) else (u[t - 1, i] + k*sin(u[t - 1, i]))
+        let f[p: T // 10, i: N] = u[10*p, i]
+        s = sum{p, i} (p*f[p, i]**2)""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("slots", [0, 1, 5])
+def test_programs(name: str, slots: int) -> None:
+    """Gradients with a few states saved: those of an element-by-element run, of the bits of all states."""
+    sizes = {"N": 6, "T": 40}
+    f = tadc.function(PROGRAMS[name])
+    random = np.random.default_rng(len(name))
+    shapes = {d.name: shape_at(d.shape, sizes) for d in f.program.arguments}
+    arrays: dict[str, Any] = {n: random.uniform(-1, 1, shape) for n, shape in shapes.items()}
+    g = tadc.grad(f)
+    run = Run(g.at(sizes).program, arrays, 40)
+    whole = tadc.grad(f, memory_limit=1 << 30).at(sizes)
+    least = bytes_in_between(tadc.grad(f, memory_limit=1).at(sizes))
+    state = 48 * (2 if name in ("leapfrog", "two steps back") else 1)
+    h = tadc.grad(f, memory_limit=least + slots * state + 16 * slots).at(sizes)
+    assert bytes_in_between(h) < bytes_in_between(whole)
+    for definition, one, other in zip(g.program.outputs, h(**arrays), whole(**arrays), strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, run.arrays[definition.name], rtol=1e-9, atol=1e-9)
+
+
 ROWS = (1, 2, 4, 7, 20, 1000)
 
 
