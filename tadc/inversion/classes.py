@@ -14,6 +14,7 @@ from math import prod
 from tadc.frontend.program import Definition
 from tadc.inversion.forms import Form, positions
 from tadc.inversion.kinds import (
+    SMALL,
     Banded,
     Blocks,
     Class,
@@ -21,6 +22,7 @@ from tadc.inversion.kinds import (
     LowRank,
     Permutation,
     Recurrent,
+    Triangles,
     Triangular,
 )
 from tadc.inversion.relations import Relation, TooMany, apart, facts, relations
@@ -94,7 +96,7 @@ _Found = Mapping[str, Sequence[Relation]]
 _Made = Mapping[str, Definition]
 
 
-def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
+def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | Triangles | None:
     """Dimensions in front, of one extent in all tensors, whose index is the same on both sides."""
     batch = _batch(form, made, found)
     shape = form.shapes[form.new[0]]
@@ -102,7 +104,24 @@ def _blocks(form: Form, made: _Made, found: _Found) -> Blocks | None:
     size = form.size // count
     if not batch or count == 1 < size:
         return None
-    return Blocks(batch, count, size)
+    side = _side(form, made, found, batch) if size > SMALL else None
+    return Blocks(batch, count, size) if side is None else Triangles(batch, count, size, side)
+
+
+def _side(form: Form, made: _Made, found: _Found, batch: int) -> bool | None:
+    """Whether blocks of one tensor are lower (True) or upper triangular; None if they are not."""
+    if len(form.dying) != 1 or form.shapes[form.dying[0]] != form.shapes[form.new[0]]:
+        return None
+    (definition,) = made.values()
+    shape = form.shapes[definition.name][batch:]
+    own = _place(shape, [Affine.var(name) for name in definition.indices[batch:]], (0, 1, 1))
+    offsets = [
+        (_place(shape, r.forms[batch:], (0, 1, 1)) - own, facts(definition, r)) for r in found[definition.name]
+    ]
+    for is_lower, sign in ((True, -1), (False, 1)):
+        if all(implied(sign * offset, known) for offset, known in offsets):
+            return is_lower
+    return None
 
 
 def _recurrent(form: Form, made: _Made, found: _Found) -> Recurrent | None:

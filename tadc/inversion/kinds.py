@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: Systems of this size are solved by Cramer's rule, in the kernel.
+SMALL = 3
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -97,6 +100,27 @@ class Recurrent:
 
 
 @dataclass(frozen=True)
+class Triangles:
+    """As `Blocks`, of one tensor, and in each block none right of the diagonal is occupied, or none left."""
+
+    batch: int
+    count: int
+    size: int
+    lower: bool
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        side = "lower" if self.lower else "upper"
+        return f"block-diagonal, {self.count} of {self.size}x{self.size}, {side} triangular"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.count * (self.size * (self.size + 1) // 2)
+
+
+@dataclass(frozen=True)
 class Triangular:
     """No column right of the diagonal is occupied (`lower`), or none left of it."""
 
@@ -151,7 +175,7 @@ class LowRank:
         return self.base.cost * (self.rank + 1) + size * self.rank * (self.rank + 1) + lu_cost(self.rank)
 
 
-Class = Blocks | Permutation | Banded | Recurrent | Triangular | Dense | LowRank
+Class = Blocks | Permutation | Banded | Recurrent | Triangles | Triangular | Dense | LowRank
 
 
 def is_interleaved(kind: Class) -> bool:

@@ -263,17 +263,15 @@ def is_number(term: Term) -> bool:
     return all(not isinstance(t, Read | IndexValue | Reduce | Guard | Select) for t in reachable([term]))
 
 
-def least(pieces: Pieces, pivots: Sequence[tuple[str, Term]]) -> list[Definition]:
+def least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
     """The least magnitude of pivots, if they are not known."""
-    if all(is_number(pivot) for _, pivot in pivots):
+    if all(is_number(pivot.body) for pivot in pivots):
         return []
-    total: Term | None = None
-    for like, pivot in pivots:
-        shape = pieces.form.shapes[like]
-        body: Term = pieces.terms.apply("abs", [pivot])
-        if shape:
-            indices = [f"i{n}" for n in range(len(shape))]
-            body = pieces.terms.reduce(indices, box(indices, shape), body, kind="min")
-        total = body if total is None else pieces.terms.apply("min", [total, body])
+    terms, total = pieces.terms, None
+    for pivot in pivots:
+        body: Term = terms.apply("abs", [pivot.body])
+        if pivot.shape:
+            body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body, kind="min")
+        total = body if total is None else terms.apply("min", [total, body])
     assert total is not None
-    return [Definition("least", pieces.form.types[pivots[0][0]], (), (), total)]
+    return [Definition("least", pivots[0].type, (), (), total)]
