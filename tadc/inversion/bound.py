@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,13 @@ from tadc.inversion.kinds import (
     LowRank,
     Permutation,
     Recurrent,
+    Steps,
+    Triangles,
     Triangular,
     is_interleaved,
 )
 from tadc.inversion.planned import Planned
+from tadc.inversion.step_programs import StepPrograms
 
 Arrays = dict[str, Array]
 
@@ -186,15 +190,30 @@ class BoundComponent:
             names = ", ".join(f"`{self.own(name)}`" for name in form.dying)
             what = f"the derivative by {names}" if kind.size == 1 else f"the determinant by {names}"
             return what, _element(np.unravel_index(place, shape) if shape else ())
-        names, title = (
-            (form.new, "derivative") if isinstance(kind, Permutation | Recurrent) else (form.dying, "pivot")
-        )
+        if isinstance(kind, Steps):
+            return self._where_in_steps(place)
+        is_scaled = isinstance(kind, Permutation | Recurrent | Triangles)
+        names, title = (form.new, "derivative") if is_scaled else (form.dying, "pivot")
         for name, (start, step, count) in positions(form, names, is_interleaved(_base(kind))).items():
             number, other = divmod(place - start, step)
             if not other and 0 <= number < count:
                 element = _element(np.unravel_index(number, form.shapes[name]) if form.shapes[name] else ())
                 return f"the {title} of `{self.own(name)}`", element
         return "a pivot of the low rank", ""
+
+    def _where_in_steps(self, place: int) -> tuple[str, str]:
+        """What a pivot of a chain of steps is, and of which element."""
+        programs = self.kernels.programs
+        assert isinstance(programs, StepPrograms)
+        kernel = self.kernels.columns
+        for pivot, parameter in zip(kernel.outputs, kernel.parameters, strict=True):
+            count = prod(parameter.shape)
+            if place < count:
+                index = np.unravel_index(place, parameter.shape) if parameter.shape else ()
+                name, element = programs.element(pivot, [int(n) for n in index])
+                return f"the derivative of `{self.own(name).split(':')[-1]}`", _element(element)
+            place -= count
+        return "a pivot", ""
 
 
 class _Inside(Mapping[str, Array]):

@@ -35,10 +35,13 @@ from tadc.inversion.kinds import (
     LowRank,
     Permutation,
     Recurrent,
+    Steps,
+    Triangles,
     Triangular,
     is_interleaved,
 )
-from tadc.inversion.programs import Programs, one_band
+from tadc.inversion.programs import one_band
+from tadc.inversion.step_programs import programs_of
 from tadc.inversion.wraps import unwrapped
 
 Arrays: TypeAlias = Mapping[str, Array]
@@ -91,7 +94,7 @@ class Kernels:
 
     def __init__(self, form: Form, kind: Class) -> None:
         self.form, self.kind = form, kind
-        self.programs = Programs(form, kind)
+        self.programs = programs_of(form, kind)
         self.is_closed = self.programs.is_closed
 
     @cached_property
@@ -179,6 +182,8 @@ class Kernels:
         """The matrix of the component at a point, ready to be solved with."""
         kind = self.kind
         found = self.columns(values)
+        if isinstance(kind, Steps):
+            return DiagonalFactors(np.concatenate([array.ravel() for array in found.values()]))
         if isinstance(kind, LowRank):
             base = _assembled(self.form, kind.base, found)
             outer = _stacked(self.form, kind.base, self.outer(values))
@@ -272,7 +277,7 @@ def _assembled(form: Form, kind: Class, found: Arrays) -> Factored:
         )
     if isinstance(kind, Banded):
         return _band(kind, _stacked(form, kind, found))
-    if isinstance(kind, Permutation | Recurrent):
+    if isinstance(kind, Permutation | Recurrent | Triangles):
         return DiagonalFactors(_stacked(form, kind, found)[0])
     if isinstance(kind, Triangular):
         return TriangularFactors(_matrix(form, kind, found), kind.lower)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: Systems of this size are solved by Cramer's rule, in the kernel.
 SMALL = 3
@@ -175,7 +175,32 @@ class LowRank:
         return self.base.cost * (self.rank + 1) + size * self.rank * (self.rank + 1) + lu_cost(self.rank)
 
 
-Class = Blocks | Permutation | Banded | Recurrent | Triangles | Triangular | Dense | LowRank
+@dataclass(frozen=True)
+class Steps:
+    """A recurrence over whole states, undone step by step: `count` steps, `each` of them of these classes.
+
+    `work` multiplications and divisions solve it. Formulas do if it is `closed`. `programs` makes them.
+    """
+
+    size: int
+    count: int
+    each: tuple[str, ...]
+    work: int
+    closed: bool
+    programs: object = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The class, as people call it."""
+        return f"{self.count} steps, each {' and '.join(self.each) or 'a copy'}"
+
+    @property
+    def cost(self) -> int:
+        """Multiplications and divisions of a solve."""
+        return self.work
+
+
+Class = Steps | Blocks | Permutation | Banded | Recurrent | Triangles | Triangular | Dense | LowRank
 
 
 def is_interleaved(kind: Class) -> bool:

@@ -25,6 +25,7 @@ from tadc.inversion.kinds import SMALL, Banded, Blocks, Class, LowRank, Permutat
 from tadc.inversion.pieces import Pieces, Seed, least
 from tadc.inversion.transposes import transposed
 from tadc.inversion.triangles import Triangle
+from tadc.passes.terms.algebra import is_const
 
 
 class Programs:
@@ -206,6 +207,8 @@ class Programs:
         algebra, form = pieces.algebra, self.form
         scaled = [pieces.define(f"q_{n}", n, algebra.div(rest[n], factors[n])) for n in form.new]
         between, found = pieces.gradients("_g", form.dying, {n: f"q_{n}" for n in form.new})
+        if all(is_const(factor, 1) for factor in factors.values()):
+            return [*scaled, *between], found
         ones = [pieces.define(f"o_{n}", n, algebra.one) for n in form.new]
         more, there = pieces.gradients("_o", form.dying, {n: f"o_{n}" for n in form.new})
         result = {name: algebra.div(found[name], there[name]) for name in form.dying}

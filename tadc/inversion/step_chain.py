@@ -30,6 +30,9 @@ _PARTS, _DEPTH = 6, 4
 #: Makes the plan of a program by its arguments.
 Planner = Callable[[Program, Sequence[str]], PlanData]
 
+#: The term in the place of a read, given by its indices.
+Rule = Callable[[Sequence[Affine]], Term]
+
 
 class NoChain(Exception):
     """Why a form is no chain."""
@@ -203,8 +206,8 @@ class _Reader:
             for part in range(len(self.layout.parts)):
                 body = self.body(part, Affine.const(state), ())
 
-                def rule(read: Read) -> Term:
-                    part, at, element = self.layout.part_of(read.indices)
+                def rule(forms: Sequence[Affine]) -> Term:
+                    part, at, element = self.layout.part_of(forms)
                     if not at.is_constant:
                         raise NoChain("the start reads states of no given number")
                     return self.terms.read(f"f{at.constant}_{part}", element, self.type)
@@ -221,8 +224,8 @@ class _Reader:
         made: list[Definition] = []
         for part in parts:
 
-            def rule(read: Read) -> Term:
-                other, at, element = self.layout.part_of(read.indices)
+            def rule(forms: Sequence[Affine]) -> Term:
+                other, at, element = self.layout.part_of(forms)
                 back = step + depth - at
                 if not back.is_constant or not 0 <= back.constant <= depth:
                     raise NoChain("a step reads states of no given distance")
@@ -245,11 +248,10 @@ class _Reader:
         gone = {d.name for d in before} | {self.layout.name}
         last = self.layout.length - 1
 
-        def rule(read: Read) -> Term:
-            place = read.indices
-            if not all(place[n].is_constant for n in (self.layout.axis, *self.layout.split)):
+        def rule(forms: Sequence[Affine]) -> Term:
+            if not all(forms[n].is_constant for n in (self.layout.axis, *self.layout.split)):
                 raise NoChain("more than the last states are read")
-            part, at, element = self.layout.part_of(place)
+            part, at, element = self.layout.part_of(forms)
             if not at.is_constant or not last - self.layout.depth < at.constant <= last:
                 raise NoChain("more than the last states are read")
             return self.terms.read(f"l{last - at.constant}_{part}", element, self.type)
@@ -303,7 +305,7 @@ class _Reader:
             order = self.recurrence.order.substitute(gone)
         return Definition(name, self.type, (self.layout.count, *shape), ("step", *indices), body, order=order)
 
-    def reread(self, root: Term, rule: Callable[[Read], Term]) -> Term:
+    def reread(self, root: Term, rule: Rule) -> Term:
         """The term with others in the place of reads of the recurrence."""
         return reread(self.terms, root, {self.layout.name: rule})
 
@@ -343,24 +345,24 @@ def chosen(terms: Terms, body: Term, layout: Layout, extents: Mapping[str, int])
                     continue
                 values = [terms.substitute(body, {name: Affine.const(k)}) for k in range(extents[name])]
                 left = {k: v for k, v in extents.items() if k != name}
-                return choice(terms, name, [chosen(terms, value, layout, left) for value in values])
+                return choice(terms, Affine.var(name), [chosen(terms, value, layout, left) for value in values])
     return body
 
 
-def choice(terms: Terms, index: str, values: Sequence[Term]) -> Term:
-    """The value whose number an index is."""
+def choice(terms: Terms, index: Affine, values: Sequence[Term]) -> Term:
+    """The value whose number a form is."""
     found = values[-1]
     for k in reversed(range(len(values) - 1)):
-        found = terms.guard([Constraint(Affine.var(index) - k, equality=True)], values[k], found)
+        found = terms.guard([Constraint(index - k, equality=True)], values[k], found)
     return found
 
 
-def reread(terms: Terms, root: Term, rules: Mapping[str, Callable[[Read], Term]]) -> Term:
+def reread(terms: Terms, root: Term, rules: Mapping[str, Rule]) -> Term:
     """The term in a table, with others in the place of reads of some tensors."""
 
     def value(node: Term, below: list[Term]) -> Term:
         if isinstance(node, Read) and node.tensor in rules:
-            return rules[node.tensor](node)
+            return rules[node.tensor](node.indices)
         return terms.rebuild(node, below)
 
     return bottom_up(root, {}, value)

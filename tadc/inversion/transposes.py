@@ -40,16 +40,18 @@ def _gradients(pieces: Pieces, made: Program, names: dict[str, str]) -> list[Def
     """The definitions of a gradient under other names, then what is added to the cotangents that were there."""
     form, found = pieces.form, list[Definition]()
     gradients: dict[str, Term] = {}
+    read = tensors_read(d.body for d in made.definitions)
     for definition in made.definitions:
         indices = tuple(f"i{n}" for n in range(len(definition.indices)))
         spoken = {a: Affine.var(b) for a, b in zip(definition.indices, indices, strict=True)}
         body = moved(definition.body, pieces.terms, names, spoken)
         if definition.gradient_of:
             gradients[definition.gradient_of[2:]] = body
-            continue
+            if definition.name not in read:
+                continue
         order = definition.order and definition.order.substitute(spoken)
         found.append(
-            replace(definition, name=names[definition.name], indices=indices, body=body, span=None, order=order)
+            replace(definition, name=names[definition.name], indices=indices, body=body, is_output=False, gradient_of="", span=None, order=order)
         )
     for name in form.new:
         body = gradients.pop(name, pieces.algebra.zero)
