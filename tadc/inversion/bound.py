@@ -132,8 +132,10 @@ class BoundComponent:
         drop(values, [self.own(name) for name in kernels.taped], pool)
         return True
 
-    def logabsdet(self, values: Arrays) -> float:
+    def logabsdet(self, values: Arrays, pool: Pool) -> float:
         """log |det A|."""
+        if self.kernels.is_closed:
+            return float(self.run(self.kernels.log_determinant, values, {}, pool)["logabsdet"])
         self._check_memory()
         return self.kernels.factored(self.inside(values)).logabsdet
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any, TypeAlias
@@ -13,7 +13,8 @@ import numpy as np
 
 from tadc.api.load import function_in_memory
 from tadc.backend.runtime.host_arrays import Parameter
-from tadc.frontend.program import Program
+from tadc.frontend.program import Definition, Program
+from tadc.frontend.terms import tensors_read
 from tadc.inversion.array_pool import LARGE, Pool
 from tadc.inversion.factors import (
     Array,
@@ -40,9 +41,11 @@ from tadc.inversion.kinds import (
     Triangular,
     is_interleaved,
 )
+from tadc.inversion.pieces import log_sum
 from tadc.inversion.programs import one_band
 from tadc.inversion.step_programs import programs_of
 from tadc.inversion.wraps import unwrapped
+from tadc.passes.terms.liveness import needed
 
 Arrays: TypeAlias = Mapping[str, Array]
 
@@ -175,6 +178,17 @@ class Kernels:
     def _compiled(self, program: Program, *, fused: bool = False) -> Kernel:
         with LOCK:
             return compiled(program, fused=fused)
+
+    @cached_property
+    def log_determinant(self) -> Kernel:
+        """log |det A|, of a form that is closed."""
+        made = self.programs.pivots()
+        total = log_sum(made.terms, made.outputs)
+        kept = tuple(replace(d, is_output=False) for d in made.definitions)
+        result = Definition("logabsdet", made.outputs[0].type, (), (), total)
+        read = tensors_read([total, *(d.body for d in kept)])
+        arguments = tuple(a for a in made.arguments if a.name in read)
+        return self._compiled(replace(made, arguments=arguments, definitions=needed([*kept, result])))
 
     # -- matrices ----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from tadc.frontend.terms import (
     Reduce,
     Select,
     Term,
+    Terms,
     bottom_up,
     reachable,
     tensors_read,
@@ -275,3 +276,19 @@ def least(pieces: Pieces, pivots: Sequence[Definition]) -> list[Definition]:
         total = body if total is None else terms.apply("min", [total, body])
     assert total is not None
     return [Definition("least", pivots[0].type, (), (), total)]
+
+
+def log_sum(terms: Terms, pivots: Iterable[Definition]) -> Term:
+    """The sum of the logarithms of the magnitudes of pivots, which are read where they are not known."""
+    total: Term = terms.const(0)
+    for pivot in pivots:
+        body = pivot.body
+        if isinstance(body, Const) and abs(body.value) == 1:
+            continue
+        if not is_number(body):
+            body = terms.read(pivot.name, [Affine.var(i) for i in pivot.indices], pivot.type)
+        body = terms.apply("log", [terms.apply("abs", [body])])
+        if pivot.shape:
+            body = terms.reduce(pivot.indices, box(pivot.indices, pivot.shape), body)
+        total = body if is_const(total, 0) else terms.apply("add", [total, body])
+    return total

@@ -20,67 +20,12 @@ from tadc.inversion.pieces import Pieces, least
 from tadc.inversion.planned import PlanData
 from tadc.inversion.programs import Programs
 from tadc.inversion.ratios import is_light
-from tadc.inversion.segments import Composed, Part, composed
+from tadc.inversion.segments import Composed
 from tadc.inversion.step_chain import Chain, NoChain, Planner, Rule, chains_of, choice, reread
 from tadc.inversion.transposes import transposed
+from tadc.inversion.undone import PIVOT, TANGENT, NoFormula, undone
 from tadc.lattice.affine import Affine, Constraint
 from tadc.lattice.intervals import interval_of
-
-#: What stands in front of the name of a value's tangent, and of a pivot's.
-_TANGENT, _PIVOT = "v:", "pivot:"
-
-
-class NoFormula(Exception):
-    """Why the language does not say a solution."""
-
-
-def undone(plan: PlanData) -> Composed:
-    """What takes tangents of a plan's outputs to those of its inputs, `v:` and the name of each, and its pivots.
-
-    Values of inputs and outputs are arguments.
-    """
-    graph = plan.graph
-    outputs = set(graph.outputs)
-    parts: list[Part] = []
-    if graph.parameters:
-        made = tuple(replace(d, is_output=True) for d in graph.parameters)
-        read = {name for d in made for name in tensors_read([d.body])}
-        arguments = tuple(a for a in graph.program.arguments if a.name in read)
-        parts.append((Program(arguments, made, graph.program.terms), str))
-    backwards: list[Part] = []
-    for number, planned in enumerate(plan.components):
-        programs = Programs(planned.form, planned.kind)
-        if not programs.is_closed:
-            raise NoFormula(planned.kind.name)
-        own = _naming(planned.names, number)
-        between = [d.name for d in planned.form.program.definitions]
-
-        def value(name: str, own: Callable[[str], str] = own) -> str:
-            return f"gone:{own(name)}" if own(name) in outputs else own(name)
-
-        parts.append((programs.value(between), value))
-        backwards.append((programs.inverse(), _backwards(own, number)))
-        backwards.append((programs.pivots(), _pivots(own, number)))
-    wanted = {_TANGENT + name for name in graph.inputs}
-    return composed([*parts, *backwards[::-1]], lambda n: n in wanted or n.startswith(_PIVOT))
-
-
-def _naming(names: Mapping[str, str], number: int) -> Callable[[str], str]:
-    return lambda name: names.get(name) or f"{number}.{name}"
-
-
-def _backwards(own: Callable[[str], str], number: int) -> Callable[[str], str]:
-    def name(inner: str) -> str:
-        if inner == "least":
-            return f"least:{number}"
-        return _TANGENT + own(inner[2:]) if inner[1:2] == "_" else own(inner)
-
-    return name
-
-
-def _pivots(own: Callable[[str], str], number: int) -> Callable[[str], str]:
-    return lambda name: f"{_PIVOT}{number}:{own(name[2:])}" if name[:2] == "c_" else own(name)
-
 
 class StepPrograms(Programs):
     """The programs of a form that is a chain of steps which formulas undo. Raises NoFormula."""
@@ -223,26 +168,26 @@ class _Lift:
         self, prefix: str, plan: PlanData, values: Mapping[str, Rule], given: Mapping[str, Rule]
     ) -> dict[str, Rule]:
         """The tangents of a plan's inputs from those of its outputs."""
-        made = undone(plan)
-        known = {**values, **{_TANGENT + name: rule for name, rule in given.items()}}
+        made = undone(plan, Programs)
+        known = {**values, **{TANGENT + name: rule for name, rule in given.items()}}
         rules = self._rules(made, known)
         self._emit(prefix, made, self._moved(made), rules)
         found = dict(given)
         for own, definition in zip(made.outputs, made.program.outputs, strict=True):
-            if own.startswith(_TANGENT):
-                found[own.removeprefix(_TANGENT)] = rules[definition.name]
+            if own.startswith(TANGENT):
+                found[own.removeprefix(TANGENT)] = rules[definition.name]
         return found
 
     # -- the steps ---------------------------------------------------------------------------------
 
     def _steps(self, ends: Mapping[tuple[int, int], Rule]) -> None:
         """The recurrence of the tangents of states."""
-        plan, made = self.chain.step, undone(self.chain.step)
+        plan, made = self.chain.step, undone(self.chain.step, Programs)
         depth, parts = self.layout.depth, range(len(self.layout.parts))
         values = {f"a{k}_{part}": self._ahead(depth - k, part) for k in range(1, depth + 1) for part in parts}
         values |= {f"n_{part}": self._ahead(depth, part) for part in parts}
         sources = {
-            _TANGENT + value: _state_of(name, depth)
+            TANGENT + value: _state_of(name, depth)
             for name, value in zip(plan.outputs, plan.graph.outputs, strict=True)
         }
         tangents = {own: self._tangent_ahead(*source) for own, source in sources.items()}
@@ -252,7 +197,7 @@ class _Lift:
         held = self._emit("each", made, free, rules)
         slotted = self._slotted(made, carried, held)
         found = {own: d.name for own, d in zip(made.outputs, made.program.outputs, strict=True)}
-        dying = [f"{_TANGENT}a{depth}_{part}" for part in parts]
+        dying = [f"{TANGENT}a{depth}_{part}" for part in parts]
         copies = [own for own in dying if own not in found]
         place = {d.name: n for n, d in enumerate(slotted)}
         place |= {own: len(slotted) + n for n, own in enumerate(copies)}
@@ -335,7 +280,7 @@ class _Lift:
             rules[d.name] = self._reading(name, d.type)
             added = replace(d, name=name, body=reread(self.terms, d.body, rules))
             self.made.append(added)
-            if own.get(d.name, "").startswith(_PIVOT):
+            if own.get(d.name, "").startswith(PIVOT):
                 self.pivots.append(added)
                 self.whose[name] = own[d.name].split(":", 2)[2]
                 if not is_light(d.body):
